@@ -93,10 +93,10 @@ async fn user_requests_deletion(app: TestApp) {
     let integration = app.create_integration_key(&ama).await;
     let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
 
-    let asked = app.request_deletion(&ama.key, &ama.number).await;
+    let requested = app.request_deletion(&ama.key, &ama.number).await;
 
     account["activated"] = json!(false);
-    assert_eq!((asked.status, &asked.body), (200, &account));
+    assert_eq!((requested.status, &requested.body), (200, &account));
     assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (403, "account.deactivated".to_owned()));
     for key in [&ama.key, &other.key, &integration] {
         assert!(!app.accepts(key).await);

@@ -89,9 +89,9 @@ async fn rejected_change_is_recorded(app: TestApp) {
 
     assert_eq!(rejections.map(|response| response.status), [403, 400, 404, 422, 403, 412]);
     let found = entries(&app, "outcome=refused").await;
-    let told =
+    let actual =
         [(422, "idempotency.other-request"), (404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")];
-    assert_eq!(outcomes(&found), told);
+    assert_eq!(outcomes(&found), actual);
     assert!(found.iter().all(|entry| entry["outcome"] == "refused"), "{found:?}");
     assert_eq!((&found[1]["resource"], &found[1]["operation"]), (&json!(host), &json!("host_delete")));
     assert_eq!(found[3]["account"], ama.number);
@@ -111,8 +111,8 @@ async fn limits_entries_for_missing_scope(app: TestApp) {
         let ask = async || app.request("POST", path).at(server.address).key(key).json(&json!({})).send().await;
         let responses = [ask().await, ask().await, ask().await];
 
-        let told = responses.each_ref().map(|response| (response.status, response.header("ratelimit-policy")));
-        assert_eq!(told, [403, 403, 429].map(|status| (status, "\"key\";q=2;w=60")), "{path}");
+        let actual = responses.each_ref().map(|response| (response.status, response.header("ratelimit-policy")));
+        assert_eq!(actual, [403, 403, 429].map(|status| (status, "\"key\";q=2;w=60")), "{path}");
     }
     assert_eq!(entries(&app, "outcome=refused").await.len(), before + 4);
     server.stop().await;
@@ -153,8 +153,8 @@ async fn every_rejection_under_load_is_recorded(app: TestApp) {
     let found = entries(&app, "operation=order_create").await;
     let mut seen: Vec<(String, i64)> =
         responses.iter().map(|response| (response.header("x-request-id").into(), response.status.into())).collect();
-    let told = |entry: &Value| (entry["request"].as_str().unwrap().to_owned(), entry["status"].as_i64().unwrap());
-    let mut kept: Vec<(String, i64)> = found.iter().map(told).collect();
+    let actual = |entry: &Value| (entry["request"].as_str().unwrap().to_owned(), entry["status"].as_i64().unwrap());
+    let mut kept: Vec<(String, i64)> = found.iter().map(actual).collect();
     seen.sort();
     kept.sort();
     assert_eq!(kept, seen);

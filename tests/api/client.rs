@@ -250,9 +250,9 @@ async fn does_not_wait_longer_than_limit() {
     let client =
         client.with_retries(RetryPolicy { max_attempts: 100, retry_window: Duration::from_secs(3599), ..RetryPolicy::default() });
 
-    let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
+    let actual = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
 
-    assert_eq!(told.rejection(), (429, "server.unavailable".to_owned()));
+    assert_eq!(actual.rejection(), (429, "server.unavailable".to_owned()));
     assert_eq!(heads.await.unwrap().len(), 1);
 }
 

@@ -106,11 +106,11 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
 
 async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
     app.sign_up("ama").await;
-    let asked = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let requested = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     app.state.clock.rewind(HOUR);
     let again = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
 
-    assert_eq!((asked.status, again.status), (201, 201));
+    assert_eq!((requested.status, again.status), (201, 201));
     app.mail_to("ama@example.com", 2).await;
     let now = async || app.request("GET", "/time").send().await.body["utc"].as_i64().unwrap();
     let before = now().await;

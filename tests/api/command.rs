@@ -42,13 +42,13 @@ fn drift_reports_by_exit_status_and_json() {
 fn reports_unreachable_database() {
     let folder = tempfile::tempdir().unwrap();
 
-    for (url, code, told) in [
+    for (url, code, message) in [
         ("mysql://localhost/boxoffice", 2, "--database (DATABASE_URL): a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         ("sqlite:/dev/null/boxoffice.db", 1, "/dev/null/boxoffice.db: cannot make the folder /dev/null"),
     ] {
         let rejected = run(folder.path(), &["migrate", "--database", url]);
         assert_eq!(rejected.status.code(), Some(code), "{url}");
-        assert!(text(&rejected.stderr).contains(told), "{}", text(&rejected.stderr));
+        assert!(text(&rejected.stderr).contains(message), "{}", text(&rejected.stderr));
     }
 }
 
@@ -114,8 +114,8 @@ async fn creates_keys_and_accounts_beside_running_server() {
     assert_eq!(esi.account_get().number(number).send().await.unwrap().username, "esi");
     assert_eq!((twice.status.code(), nobody.status.code(), wrong.status.code()), (Some(1), Some(1), Some(1)));
     assert!(text(&nobody.stderr).contains("no account has the number ZZ-00000000"));
-    let told = text(&wrong.stderr);
-    assert!(["username", "password", "email"].iter().all(|name| told.contains(name)), "{told}");
+    let message = text(&wrong.stderr);
+    assert!(["username", "password", "email"].iter().all(|name| message.contains(name)), "{message}");
     server.stop();
 }
 

@@ -1,7 +1,7 @@
 //! Texts of errors: plain words, without regular expressions, names of formats and types, and with correct plurals.
 
 use boxoffice_http::error::Code;
-use boxoffice_openapi::invalid_values::wrong_values;
+use boxoffice_openapi::invalid_values::invalid_values_for;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -68,7 +68,7 @@ async fn texts_of_invalid_requests_are_plain(app: TestApp) {
         let path = operation.path_with(&[]);
         if let Some(schema) = operation.body_schema() {
             for (name, property) in schema["properties"].as_object().unwrap() {
-                let generated = wrong_values(property, true).into_iter().map(|invalid| invalid.value);
+                let generated = invalid_values_for(property, true).into_iter().map(|invalid| invalid.value);
                 let odd =
                     [json!(1e300), json!(-1), json!(u64::MAX), json!({ "?": "?" }), json!({ "": 1 }), json!([{}]), json!([""])];
                 for value in generated.chain(odd) {
@@ -87,7 +87,7 @@ async fn texts_of_invalid_requests_are_plain(app: TestApp) {
         }
         for parameter in operation.parameters("query").into_iter().chain(operation.parameters("header")) {
             let name = parameter["name"].as_str().unwrap();
-            let texts = wrong_values(&parameter["schema"], false).into_iter().map(|invalid| match invalid.value {
+            let texts = invalid_values_for(&parameter["schema"], false).into_iter().map(|invalid| match invalid.value {
                 Value::String(text) => text,
                 other => other.to_string(),
             });

@@ -38,15 +38,15 @@ fn assert_unavailable(response: &Response, operation: &Operation) {
 
 /// The database is empty, so the path's example is unknown. Its 404 precedes errors in the body.
 async fn unknown_path_parameter_is_not_found(app: TestApp) {
-    let mut asked = 0;
+    let mut requested = 0;
     for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
         let response = send_example(&app, operation).await;
 
         assert_eq!(response.status, 404, "{}: {}", operation.id, response.body);
         assert_ne!(response.code(), "endpoint.unknown", "{}", operation.id);
-        asked += 1;
+        requested += 1;
     }
-    assert!(asked > 40, "only {asked}");
+    assert!(requested > 40, "only {requested}");
 }
 
 async fn every_operation_returns_unavailable_without_database(app: TestApp) {
@@ -124,9 +124,9 @@ async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let text = String::from_utf8(pages.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (request, operation) in failed {
-        let told = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "unavailable");
-        let told: Vec<_> = told.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();
-        assert!(told.len() == 1 && told[0].0 == &operation && told[0].1.contains("closed pool"), "{request}: {told:?}");
+        let output = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "unavailable");
+        let output: Vec<_> = output.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();
+        assert!(output.len() == 1 && output[0].0 == &operation && output[0].1.contains("closed pool"), "{request}: {output:?}");
     }
     let loud = lines.iter().filter(|line| line["level"] == "ERRO" && line["msg"] == "unavailable").count();
     assert!((1..=100).contains(&loud), "a storm of failures is {loud} lines, and is to be one a second");

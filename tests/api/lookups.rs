@@ -52,11 +52,11 @@ async fn role_restricts_lookup(app: TestApp) {
 async fn response_echoes_request(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let asked = ama
+    let requested = ama
         .client
         .lookup_create()
         .body_map(|body| body.identification("Ama@example.com").role(Some(types::LookupCreateRole::Customer)));
-    let response = asked.send().await.unwrap().into_inner();
+    let response = requested.send().await.unwrap().into_inner();
     let without = app.request("POST", "/lookups").json(&json!({ "identification": "kofi" })).send().await;
 
     assert_eq!(

@@ -352,7 +352,7 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
         app.wait_for_attempts(1, 10).await;
         let records = server.commands();
         assert!(records[0].starts_with("EHLO"), "{records:?}");
-        assert!(records.iter().all(|command| !["AUTH", "MAIL"].iter().any(|told| command.starts_with(told))), "{records:?}");
+        assert!(records.iter().all(|command| !["AUTH", "MAIL"].iter().any(|name| command.starts_with(name))), "{records:?}");
         app.clear_outbox().await;
     }
 }
@@ -417,8 +417,8 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
     app.mailbox.use_smtp(server.settings());
     app.sign_up("ama").await;
-    let asked = app.request("POST", "/resets").json(&serde_json::json!({ "email": "ama@example.com" })).send().await;
-    assert_eq!(asked.status, 201);
+    let requested = app.request("POST", "/resets").json(&serde_json::json!({ "email": "ama@example.com" })).send().await;
+    assert_eq!(requested.status, 201);
 
     for (tries, pause) in (1..).zip(&RETRY_DELAYS[..3]) {
         app.deliver_mail().await;

@@ -82,17 +82,17 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
 async fn created_modifier_is_returned_unchanged(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
-    let mut told = json!({
+    let mut actual = json!({
         "name": "Early groups", "priceDelta": -7.25, "availableFrom": "2026-01-01 02:00:30+02:00",
         "availableTo": "2998-12-01T12:00", "minOrder": 6, "maxOrder": 6, "active": false,
     });
 
-    let created = add(&app, &kofi.key, &event.sections[0], &told).await;
+    let created = add(&app, &kofi.key, &event.sections[0], &actual).await;
 
-    told["self"] = created.body["self"].clone();
-    told["availableFrom"] = "2026-01-01T00:00".into();
-    assert_eq!((created.status, &created.body), (201, &told));
-    assert_eq!(read(&app, &kofi.key, told["self"].as_str().unwrap()).await.body, told);
+    actual["self"] = created.body["self"].clone();
+    actual["availableFrom"] = "2026-01-01T00:00".into();
+    assert_eq!((created.status, &created.body), (201, &actual));
+    assert_eq!(read(&app, &kofi.key, actual["self"].as_str().unwrap()).await.body, actual);
 }
 
 async fn client_supports_modifiers(app: TestApp) {

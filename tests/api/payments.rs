@@ -213,8 +213,8 @@ async fn only_staff_record_external_payments(app: TestApp) {
 
     let recorded = app.pay(&app.staff.key, &order, cash).await;
     assert_eq!(recorded.status, 201, "{}", recorded.body);
-    let told = (&recorded.body["method"], &recorded.body["amount"], &recorded.body["status"], &recorded.body["reference"]);
-    assert_eq!(told, (&json!("external"), &json!(203.98), &json!("Confirmed"), &json!("Receipt 7")));
+    let actual = (&recorded.body["method"], &recorded.body["amount"], &recorded.body["status"], &recorded.body["reference"]);
+    assert_eq!(actual, (&json!("external"), &json!(203.98), &json!("Confirmed"), &json!("Receipt 7")));
     assert_eq!(status(&app, &order).await, "Fulfilled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
     assert_eq!(app.gateway.charge_count(), 0);

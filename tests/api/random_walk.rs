@@ -99,7 +99,7 @@ impl Walk {
         let uri = self.orders[order].uri.clone();
         let key = self.users[self.orders[order].owner].key.clone();
         let staff = self.app.staff.key.clone();
-        let said = match step {
+        let action = match step {
             30..46 => {
                 let amount = self.random.random_range(1..15_000);
                 let method = if self.random.random_bool(0.3) { "external" } else { "card" };
@@ -141,7 +141,7 @@ impl Walk {
                 format!("gateway rejects refunds: {}", self.refuses)
             }
         };
-        format!("{said} for {uri}, which was {status}")
+        format!("{action} for {uri}, which was {status}")
     }
 
     async fn place(&mut self) -> String {
@@ -157,14 +157,14 @@ impl Walk {
         }
         // Sold out, or too many open orders.
         let placed = self.app.place_order(&self.users[owner].key, Value::Object(items.clone())).await;
-        let told = describe(&format!("place {items:?}"), &placed, &[201, 409]);
+        let actual = describe(&format!("place {items:?}"), &placed, &[201, 409]);
         if placed.status == 201 {
             let order = &placed.body;
             let uri = order["self"].as_str().unwrap().to_owned();
             let (total, subtotal) = (cents(&order["total"]), cents(&order["subtotal"]));
             self.orders.push(ExpectedOrder { uri, owner, total, subtotal, returned: (0, 0) });
         }
-        told
+        actual
     }
 
     /// Returns all tickets of an order, or some of the remaining ones.
@@ -182,7 +182,7 @@ impl Walk {
         let serials: Vec<&String> = chosen.iter().map(|(serial, _)| serial).collect();
         let body = if some { json!({ "tickets": serials }) } else { json!({}) };
         let returned = self.app.return_tickets(&self.app.staff.key, &known.uri, body).await;
-        let told =
+        let actual =
             describe(&format!("return {} of {}", known.uri, chosen.len()), &returned, if is_fulfilled { &[200] } else { &[409] });
         if returned.status == 200 {
             for (_, section) in chosen {
@@ -191,12 +191,12 @@ impl Walk {
                 self.orders[order].returned.1 += fee;
             }
         }
-        told
+        actual
     }
 
     async fn check(&self, step: &str) {
         let mut tx = self.app.state.db.begin().await.unwrap();
-        let told = tx.query(
+        let actual = tx.query(
             "select o.id, o.status,
                 coalesce((select cast(sum(r.amount) as bigint) from refunds r
                     where r.order_id = o.id and r.status = 'Owed'), 0) as owed,
@@ -209,14 +209,14 @@ impl Walk {
                 (select count(*) from tickets t where t.order_id = o.id and t.status <> 'Void') as tickets
              from orders o order by o.id",
         );
-        let told: Vec<StoredOrder> = told.all().await.unwrap();
+        let actual: Vec<StoredOrder> = actual.all().await.unwrap();
         let wrong = check_invariants(&mut tx).await;
         drop(tx);
 
         assert!(wrong.is_empty(), "{step}: {wrong:#?}");
         let known: BTreeMap<String, &ExpectedOrder> =
             self.orders.iter().map(|known| (known.uri.rsplit('/').next().unwrap().to_owned(), known)).collect();
-        for order in &told {
+        for order in &actual {
             let known = known[&order.id.to_string()];
             let about = format!("{step}: {order:?}, {} of {} returned", known.returned.0, known.total);
             // The remaining amount after all owed refunds.

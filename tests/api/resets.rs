@@ -183,10 +183,10 @@ async fn attempts_are_limited_across_codes(app: TestApp) {
     let ask = async |email: &str| app.request("POST", "/resets").json(&json!({ "email": email })).send().await.body;
     let guess = json!({ "code": "000000", "password": NEW });
     for _ in 0..10 {
-        let asked = ask("ama@example.com").await;
+        let requested = ask("ama@example.com").await;
         for _ in 0..5 {
             // The correct code is treated like a wrong one.
-            app.submit_code(asked["self"].as_str().unwrap(), guess.clone()).await;
+            app.submit_code(requested["self"].as_str().unwrap(), guess.clone()).await;
         }
     }
 

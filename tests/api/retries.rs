@@ -204,8 +204,8 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
     assert_eq!(app.request("GET", "/sessions/active").key(key).send().await.status, 200);
     // Plain text against which passwords could be tried offline.
-    let said = ["POST", "/sessions", "{}", &body.to_string()];
-    let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
+    let action = ["POST", "/sessions", "{}", &body.to_string()];
+    let plain = action.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
     let plain = secret::hex(&plain.finalize());
     let mut tx = app.state.db.read().await.unwrap();
     // The client's earlier requests have stored responses, too.
@@ -363,9 +363,9 @@ async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Respons
         gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();
     }
     match select(Box::pin(send()), Box::pin(send())).await {
-        Either::Left((told, other)) | Either::Right((told, other)) => {
+        Either::Left((actual, other)) | Either::Right((actual, other)) => {
             drop(gate);
-            (told, other.await)
+            (actual, other.await)
         }
     }
 }

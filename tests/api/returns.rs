@@ -113,9 +113,12 @@ async fn full_return_refunds_everything(app: TestApp) {
     assert_eq!(app.payments(&order).await, [paid(234.97, "Refunded")]);
     assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97), entry("Refund", 234.97, 4.97)]);
-    let told = revocations(&app).await;
-    assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Return", 3, "The concert was moved."));
-    assert!(told[0].3.is_some(), "the account is recorded");
+    let actual = revocations(&app).await;
+    assert_eq!(
+        (actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()),
+        (1, "Return", 3, "The concert was moved.")
+    );
+    assert!(actual[0].3.is_some(), "the account is recorded");
 }
 
 async fn partial_return_refunds_ticket_prices(app: TestApp) {
@@ -148,7 +151,7 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
     let refunds = [entry("Refund", 101.99, 1.99), entry("Refund", 30.99, 0.99), entry("Refund", 101.99, 1.99)];
     assert_eq!(app.transactions("/transactions?type=Refund").await, refunds);
-    assert_eq!(revocations(&app).await.iter().map(|told| told.1).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!(revocations(&app).await.iter().map(|actual| actual.1).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 async fn newest_payments_are_refunded_first(app: TestApp) {
@@ -430,8 +433,8 @@ async fn void_refunds_nothing(app: TestApp) {
     assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
     assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97)]);
     assert_eq!(app.gateway.total(), 234.97);
-    let told = revocations(&app).await;
-    assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Void", 3, "A stolen card."));
+    let actual = revocations(&app).await;
+    assert_eq!((actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()), (1, "Void", 3, "A stolen card."));
 }
 
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {

@@ -81,12 +81,12 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     assert_eq!(created.body, expected);
     assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
-    let mut told = floor();
-    told["name"] = "Balcony".into();
-    told["description"] = "é".repeat(5000).into();
-    told["active"] = false.into();
-    let told = add(&app, &kofi.key, &event.uri, &told).await;
-    assert_eq!((&told.body["description"], &told.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
+    let mut actual = floor();
+    actual["name"] = "Balcony".into();
+    actual["description"] = "é".repeat(5000).into();
+    actual["active"] = false.into();
+    let actual = add(&app, &kofi.key, &event.uri, &actual).await;
+    assert_eq!((&actual.body["description"], &actual.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
     let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }

@@ -156,14 +156,14 @@ fn reports_all_invalid_settings_at_once() {
     let wrong: Vec<&str> = ["serve"].into_iter().chain(wrong.iter().map(String::as_str)).collect();
 
     let rejected = run(folder.path(), &wrong);
-    let told = stderr(&rejected);
+    let reported = stderr(&rejected);
 
-    assert_eq!(rejected.status.code(), Some(2), "{told}");
+    assert_eq!(rejected.status.code(), Some(2), "{reported}");
     for (option, _, text) in expected {
-        let line = told.lines().find(|line| line.trim_start().starts_with(&format!("{option} (")));
-        assert!(line.is_some_and(|line| line.contains(text)), "{option}: {told}");
+        let line = reported.lines().find(|line| line.trim_start().starts_with(&format!("{option} (")));
+        assert!(line.is_some_and(|line| line.contains(text)), "{option}: {reported}");
     }
-    assert!(!told.contains("hidden"), "{told}");
+    assert!(!reported.contains("hidden"), "{reported}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was created");
 }
 
@@ -204,9 +204,12 @@ fn rejects_each_invalid_setting_with_an_example() {
         ("--tls-certificate", "certificate.pem", "it needs --tls-key (BOXOFFICE_TLS_KEY)"),
     ] {
         let rejected = run(folder.path(), &["serve", &format!("{option}={value}")]);
-        let told = stderr(&rejected);
-        assert_eq!(rejected.status.code(), Some(2), "{option}={value}: {told}");
-        assert!(told.contains(text) && told.contains(option) && !told.contains("a secret"), "{option}={value}: {told}");
+        let reported = stderr(&rejected);
+        assert_eq!(rejected.status.code(), Some(2), "{option}={value}: {reported}");
+        assert!(
+            reported.contains(text) && reported.contains(option) && !reported.contains("a secret"),
+            "{option}={value}: {reported}"
+        );
     }
 }
 
@@ -338,14 +341,14 @@ fn names_reason_of_failed_postgres_connection() {
         .collect();
     for (process, (url, reason)) in started.into_iter().zip(&cases) {
         let output = process.wait_with_output().unwrap();
-        let told = without_log(&stderr(&output));
-        assert_eq!(output.status.code(), Some(1), "{url}: {told}");
+        let reported = without_log(&stderr(&output));
+        assert_eq!(output.status.code(), Some(1), "{url}: {reported}");
         assert!(
-            told.starts_with("boxoffice: cannot open the PostgreSQL database tickets at ") && told.contains(reason),
-            "{told}"
+            reported.starts_with("boxoffice: cannot open the PostgreSQL database tickets at ") && reported.contains(reason),
+            "{reported}"
         );
-        assert!(told.contains("as user me: ") && !told.contains("hidden") && !told.contains("auth.c"), "{told}");
-        assert_eq!((told.lines().count(), told.matches(reason).count()), (1, 1), "{told}");
+        assert!(reported.contains("as user me: ") && !reported.contains("hidden") && !reported.contains("auth.c"), "{reported}");
+        assert_eq!((reported.lines().count(), reported.matches(reason).count()), (1, 1), "{reported}");
     }
 }
 
@@ -371,10 +374,10 @@ fn names_reason_of_unusable_sqlite_file() {
     fs::write(&file, "no database ".repeat(100)).unwrap();
     for (path, reason) in [(file.as_path(), "file is not a database"), (folder.path(), "unable to open database file")] {
         let failed = run(folder.path(), &["migrate", "--database", &format!("sqlite:{}", path.display())]);
-        let told = without_log(&stderr(&failed));
-        assert_eq!(failed.status.code(), Some(1), "{told}");
-        assert!(told.starts_with(&format!("boxoffice: cannot open the SQLite database {}: ", path.display())), "{told}");
-        assert_eq!((told.lines().count(), told.matches(reason).count()), (1, 1), "{told}");
+        let reported = without_log(&stderr(&failed));
+        assert_eq!(failed.status.code(), Some(1), "{reported}");
+        assert!(reported.starts_with(&format!("boxoffice: cannot open the SQLite database {}: ", path.display())), "{reported}");
+        assert_eq!((reported.lines().count(), reported.matches(reason).count()), (1, 1), "{reported}");
     }
 }
 

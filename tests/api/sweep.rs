@@ -1,7 +1,7 @@
 //! Invalid input generated from the contract: every argument of every operation with every kind of invalid value, one at a time.
 //! Each request is rejected with an error that names this argument only, and changes nothing.
 
-use boxoffice_openapi::invalid_values::{InvalidKind, wrong_values};
+use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -46,7 +46,7 @@ async fn every_body_argument_is_validated(app: TestApp) {
                 body.as_object_mut().unwrap().remove(name);
                 assert_complains(&send(&body).await, &format!("-{name}"), &format!("{} without {name}", operation.id));
             }
-            for wrong in wrong_values(property, named("required", name) || named("x-not-blank", name)) {
+            for wrong in invalid_values_for(property, named("required", name) || named("x-not-blank", name)) {
                 let mut body = operation.body();
                 body[name] = wrong.value.clone();
                 let complaint = if wrong.kind == InvalidKind::Missing { format!("-{name}") } else { name.clone() };
@@ -83,7 +83,7 @@ async fn every_query_argument_is_validated(app: TestApp) {
                     assert_complains(&response, &format!("-{name}"), &about);
                 }
             }
-            let texts = wrong_values(schema, false).into_iter().filter_map(|wrong| match wrong.value {
+            let texts = invalid_values_for(schema, false).into_iter().filter_map(|wrong| match wrong.value {
                 Value::String(text) => Some(text),
                 Value::Number(number) if schema["type"] != "string" => Some(number.to_string()),
                 _ => None,

@@ -129,7 +129,7 @@ async fn revoked_key_is_rejected_by_both_servers(app: TestApp) {
 
 async fn end_keys(app: &TestApp) {
     let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
-    let asked = async |key: &str| {
+    let requested = async |key: &str| {
         let mut statuses = Vec::new();
         for _ in 0..4 {
             statuses.push(app.request("GET", "/time").key(key).send().await.status);
@@ -138,11 +138,11 @@ async fn end_keys(app: &TestApp) {
     };
     // Both servers have cached the key, and at least one is just checking it.
     let ends = async |what: &str, key: &str, method: &str, path: &str, by: &str, body: Value| {
-        assert_eq!(asked(key).await, vec![200; 4], "before {what}");
+        assert_eq!(requested(key).await, vec![200; 4], "before {what}");
         let request = app.request(method, path).key(by);
         let response = if body.is_null() { request.send().await } else { request.json(&body).send().await };
         assert!(response.status < 300, "{what}: {} {}", response.status, response.body);
-        assert_eq!(asked(key).await, vec![403; 4], "after {what}");
+        assert_eq!(requested(key).await, vec![403; 4], "after {what}");
     };
     let session = async |name: &str, password: &str| app.sign_in(name, password).await.unwrap().key.clone();
     let staff = app.staff.key.as_str();
@@ -162,7 +162,7 @@ async fn end_keys(app: &TestApp) {
     let toggles = format!("/accounts/{}/toggles", kofi.number);
     ends("a deactivation", &kofi.key, "POST", &toggles, staff, Value::Null).await;
     assert_eq!(app.toggle(&kofi.number).await.status, 200);
-    assert_eq!(asked(&session("kofi", PASSWORD).await).await, vec![200; 4]);
+    assert_eq!(requested(&session("kofi", PASSWORD).await).await, vec![200; 4]);
     ends("an account's removal", &yaw.key, "DELETE", &format!("/accounts/{}", yaw.number), staff, Value::Null).await;
 }
 
@@ -175,8 +175,8 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
     align_ids(&app);
 
     for (count, email) in [(1, "ama@example.com"), (2, "yaw@example.com")] {
-        let asked = app.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
-        assert_eq!(asked.status, 201, "{}", asked.body);
+        let requested = app.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
+        assert_eq!(requested.status, 201, "{}", requested.body);
         wait_until(async || server.accepted().len() >= count).await;
         // Removes the stored responses, so that no row conflicts with the identifier.
         app.deliver_mail().await;

@@ -49,12 +49,12 @@ async fn side(address: &str) -> Target {
 /// Returns a comparison of every operation.
 async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
     let contract = boxoffice::contract::load().unwrap();
-    let asked = select_operations(&contract, &[], &[]).unwrap();
+    let requested = select_operations(&contract, &[], &[]).unwrap();
     let reference = match reference {
         Some(address) => Some(side(address).await),
         None => None,
     };
-    Comparison::new(contract, side(address).await, reference, 1, asked, &routes().openapi().unwrap())
+    Comparison::new(contract, side(address).await, reference, 1, requested, &routes().openapi().unwrap())
 }
 
 /// Asserts that there are no findings, and that every operation and every check has run.
@@ -98,8 +98,8 @@ async fn platform_conforms_to_contract(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
     let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     side.create_fixtures(&contract, 1).await.unwrap();
-    let asked = select_operations(&contract, &[], &[]).unwrap();
-    let comparison = Comparison::new(contract, side, None, 1, asked, &routes().openapi().unwrap());
+    let requested = select_operations(&contract, &[], &[]).unwrap();
+    let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap());
 
     assert_clean(&comparison.run(|_| ()).await);
 }

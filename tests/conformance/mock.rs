@@ -38,7 +38,7 @@ async fn every_operation_returns_its_first_example() {
     for (operation, request) in requests {
         let reply = mock.send(&request).await;
 
-        let success = operation.answers.iter().find(|answer| (200..300).contains(answer.statuses.start())).unwrap();
+        let success = operation.responses.iter().find(|answer| (200..300).contains(answer.statuses.start())).unwrap();
         assert_eq!(reply.status, *success.statuses.start(), "{}", operation.id);
         match success.contents.first() {
             Some(content) if content.is_json() => {
@@ -57,24 +57,24 @@ async fn every_operation_returns_its_first_example() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_declared_status_can_be_selected() {
     let mock = MockServer::start(Settings::default());
-    let mut asked = 0;
+    let mut requested = 0;
     for (operation, request) in requests(&mock.contract) {
         for status in &operation.statuses {
             let reply = mock.send(&request.clone().with_header("Prefer", &format!("code={status}"))).await;
             assert_eq!((reply.status, header(&reply, "preference-applied")), (*status, format!("code={status}").as_str()));
-            asked += 1;
+            requested += 1;
         }
     }
-    assert!(asked > 1000, "only {asked}");
+    assert!(requested > 1000, "only {requested}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_can_be_selected() {
     let mock = MockServer::start(Settings::default());
-    let mut asked = 0;
+    let mut requested = 0;
     for (operation, request) in requests(&mock.contract) {
         for (answer, content) in
-            operation.answers.iter().flat_map(|answer| answer.contents.iter().map(move |content| (answer, content)))
+            operation.responses.iter().flat_map(|answer| answer.contents.iter().map(move |content| (answer, content)))
         {
             for (name, example) in content.examples.iter().filter(|_| content.is_json()) {
                 let kebab: String =
@@ -82,11 +82,11 @@ async fn every_example_can_be_selected() {
                 let prefer = format!("example={kebab}, code={}", answer.statuses.start());
                 let reply = mock.send(&request.clone().with_header("Prefer", &prefer)).await;
                 assert_eq!((reply.status, &reply.json()), (*answer.statuses.start(), example), "{} {name}", operation.id);
-                asked += 1;
+                requested += 1;
             }
         }
     }
-    assert!(asked > 1000, "only {asked}");
+    assert!(requested > 1000, "only {requested}");
     let alone = request("POST", "/lookups").with_json(&json!({ "identification": "ama.mensah" }));
     let reply = mock.send(&alone.with_header("Prefer", "example=role")).await;
     assert_eq!(reply.status, 200);
@@ -105,7 +105,8 @@ async fn every_response_can_be_generated_from_schema() {
             assert!((200..300).contains(&reply.status), "{}: {} {}", operation.id, reply.status, reply.json());
             seen.insert(reply.body);
         }
-        let varies = operation.answer(200).or(operation.answer(201)).is_some_and(|answer| answer.contents[0].is_json());
+        let varies =
+            operation.response_for(200).or(operation.response_for(201)).is_some_and(|answer| answer.contents[0].is_json());
         assert!(!varies || seen.len() > 1, "{} has always the same data", operation.id);
     }
 }
@@ -134,7 +135,7 @@ async fn same_seed_and_request_generate_same_data() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_selection_lists_available_ones() {
     let mock = MockServer::start(Settings::default());
-    for (prefer, told) in [
+    for (prefer, actual) in [
         (
             "code=418",
             vec!["has code=418, which the operation doesn't declare; there are 200, 304, 400, 401, 403, 404, 412, 429, 500, 503"],
@@ -153,10 +154,10 @@ async fn unknown_selection_lists_available_ones() {
         let body = reply.json();
         assert_eq!((reply.status, &body["code"]), (400, &json!("arguments.invalid")), "{prefer}");
         let fields = body["fields"].as_array().unwrap();
-        assert_eq!(fields.len(), told.len(), "{prefer}: {body}");
-        for (field, told) in fields.iter().zip(told) {
+        assert_eq!(fields.len(), actual.len(), "{prefer}: {body}");
+        for (field, actual) in fields.iter().zip(actual) {
             assert_eq!((&field["name"], &field["problem"]), (&json!("Prefer"), &json!("invalid")));
-            assert!(field["detail"].as_str().unwrap().starts_with(told), "{prefer}: {field}");
+            assert!(field["detail"].as_str().unwrap().starts_with(actual), "{prefer}: {field}");
         }
     }
 }

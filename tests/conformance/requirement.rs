@@ -60,17 +60,17 @@ fn every_protected_operation_requires_api_key() {
     let scheme = &schemes["SessionKey"];
     assert_eq!((&scheme["type"], &scheme["in"], &scheme["name"]), (&json!("apiKey"), &json!("header"), &json!("X-API-Key")));
 
-    let mut asked = 0;
+    let mut requested = 0;
     for item in document["paths"].as_object().unwrap().values() {
         for operation in METHODS.iter().filter_map(|method| item.get(method)) {
             let security = operation.get("security").unwrap_or(&document["security"]);
             let is_open = OPEN.iter().any(|open| operation["operationId"] == *open);
             let expected = if is_open { json!([]) } else { json!([{ "SessionKey": [] }]) };
             assert_eq!(security, &expected, "{}", operation["operationId"]);
-            asked += 1;
+            requested += 1;
         }
     }
-    assert_eq!(asked, operations().len());
+    assert_eq!(requested, operations().len());
 }
 
 /// The lowest scope of each operation, in order. Higher scopes include lower ones.

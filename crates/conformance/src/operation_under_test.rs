@@ -169,7 +169,7 @@ impl Argument {
     /// Returns `None` for credentials, cookies and the client version. Other code sets them.
     fn from_parameter(document: &Value, operation: &Operation, parameter: &Parameter) -> Option<Self> {
         let is_named = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
-        let location = match parameter.place {
+        let location = match parameter.location {
             ParameterLocation::Path => ArgumentLocation::Path,
             ParameterLocation::Query => ArgumentLocation::Query,
             ParameterLocation::Header if [API_KEY_HEADER, CLIENT_VERSION_HEADER].iter().any(is_named) => return None,
@@ -273,7 +273,7 @@ fn parameter_pointer(document: &Value, operation: &Operation, parameter: &Parame
     let is_it = |node: &Value| {
         let reference = node["$ref"].as_str().map(|reference| reference.trim_start_matches('#'));
         let node = reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(node);
-        node["name"] == parameter.name && ParameterLocation::new(&node["in"]).is_ok_and(|place| place == parameter.place)
+        node["name"] == parameter.name && ParameterLocation::new(&node["in"]).is_ok_and(|place| place == parameter.location)
     };
     let path_pointer = operation.pointer.rsplit_once('/').map_or("", |(path, _)| path);
     let owners = [operation.pointer.as_str(), path_pointer].into_iter();

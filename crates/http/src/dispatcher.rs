@@ -75,7 +75,7 @@ pub trait RequestHandler: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 
     /// Handles a request that is valid by the contract. Its body has been read.
-    fn answer(&self, request: AuthorizedRequest<'_, Self>) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
+    fn respond(&self, request: AuthorizedRequest<'_, Self>) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 }
 
 /// A request without its body. Boxed because it is large and moved through several layers.
@@ -165,7 +165,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 
     /// Returns the response to any request; 503 once the server is closed.
-    pub fn answer(
+    pub fn respond(
         self: Arc<Self>,
         rq: RequestContext<B::Context>,
         request: Request<Body>,
@@ -286,7 +286,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             Ok(arguments) => arguments,
             Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
         };
-        let response = self.handler.answer(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
+        let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
@@ -309,7 +309,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             // The identity may be in the body.
             bytes = Some(self.body_timeouts.read(operation, &mut body).await?);
         }
-        let target = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
+        let target = bytes.as_deref().map(|bytes| operation.brute_force_target(path, bytes));
         *rate_limit = self.handler.count(&RateLimitContext {
             context: rq.context(),
             principal,

@@ -89,7 +89,7 @@ pub fn serve<H: RequestHandler>(
     for method in request_head::METHODS {
         let dispatcher = Arc::clone(&dispatcher);
         let dispatch = move |context: RequestContext<H::Context>, request: RawRequest| {
-            DetachOnDrop::new(Arc::clone(&dispatcher).answer(context, request.into_inner()).map(Ok::<_, HttpError>))
+            DetachOnDrop::new(Arc::clone(&dispatcher).respond(context, request.into_inner()).map(Ok::<_, HttpError>))
         };
         let method = method.parse::<Method>()?;
         let name = format!("dispatch_{method}");

@@ -102,7 +102,7 @@ impl RequestHandler for Mock {
         self.reject(request.contract, request.operation, error)
     }
 
-    async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
+    async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
         let AuthorizedRequest { incoming: request, contract, operation, principal: prefer, .. } = request;
         let head = &request.head;
         let prefer = prefer.as_deref();
@@ -128,7 +128,7 @@ impl RequestHandler for Mock {
 
 impl Mock {
     fn responses_of(&self, operation: &Operation) -> Result<&OperationResponses, ApiError> {
-        let responses = self.responses.get(&operation.pointer).filter(|_| !operation.answers.is_empty());
+        let responses = self.responses.get(&operation.pointer).filter(|_| !operation.responses.is_empty());
         responses.ok_or_else(|| Error::Internal(anyhow::anyhow!("{} declares no response", operation.pointer)).into())
     }
 
@@ -153,9 +153,9 @@ impl Mock {
     /// error may have no place for the reason, which is therefore also sent in a header and logged.
     fn reject(&self, contract: &Contract, operation: &Operation, error: ApiError) -> Result<Response<Body>, ApiError> {
         let status = error.status().as_u16();
-        let Some(spec) = operation.answer(status) else { return Err(error) };
+        let Some(spec) = operation.response_for(status) else { return Err(error) };
         let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if spec.wrong(&headers, &error.body().unwrap_or_default()).is_empty() {
+        if spec.violations(&headers, &error.body().unwrap_or_default()).is_empty() {
             return Err(error);
         }
         let prefer = PreferHeader { code: Some(status), ..PreferHeader::default() };
@@ -228,6 +228,6 @@ impl Mock {
 
 /// Returns whether the document declares an `ETag` for this response.
 fn declares_etag(operation: &Operation, response: &Response<Body>) -> bool {
-    let spec = operation.answer(response.status().as_u16()).filter(|_| response.status().is_success());
+    let spec = operation.response_for(response.status().as_u16()).filter(|_| response.status().is_success());
     spec.is_some_and(|spec| spec.headers.iter().any(|header| header.name.eq_ignore_ascii_case(header::ETAG.as_str())))
 }

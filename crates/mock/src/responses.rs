@@ -85,11 +85,11 @@ impl OperationResponses {
             headers: OnceLock::new(),
             sources: spec.contents.iter().map(source).collect(),
         };
-        let statuses = operation.answers.iter().map(|spec| *spec.statuses.start());
+        let statuses = operation.responses.iter().map(|spec| *spec.statuses.start());
         let success = statuses.clone().filter(|status| (200..300).contains(status)).min();
         // `default`, which starts below 200, is a success if no other success is declared.
         let other = statuses.map(|status| if status < 200 { 200 } else { status }).min();
-        Self { default_status: success.or(other).unwrap_or(200), templates: operation.answers.iter().map(template).collect() }
+        Self { default_status: success.or(other).unwrap_or(200), templates: operation.responses.iter().map(template).collect() }
     }
 
     /// Selects the response to a request by its `Prefer` and `Accept` headers.
@@ -106,7 +106,7 @@ impl OperationResponses {
         let code = prefer.and_then(|prefer| prefer.code);
         let status = code.unwrap_or(self.default_status);
         let Some((spec, template)) = self.find(operation, status) else {
-            let declared: Vec<_> = operation.answers.iter().map(status_key).collect();
+            let declared: Vec<_> = operation.responses.iter().map(status_key).collect();
             return Err(format!("has code={status}, which the operation doesn't declare; there are {}", declared.join(", ")));
         };
         let Some(example) = prefer.and_then(|prefer| prefer.example.as_deref()) else {
@@ -115,7 +115,7 @@ impl OperationResponses {
             return Ok(SelectedResponse { status: status_code(status), spec, template, content, example_index });
         };
         // Without a code, the example also selects the status; the default status comes first.
-        let others = operation.answers.iter().zip(&self.templates);
+        let others = operation.responses.iter().zip(&self.templates);
         let others = others.filter(|(other, _)| code.is_none() && !std::ptr::eq(*other, spec));
         let candidates = || [(spec, template)].into_iter().chain(others.clone());
         let selected =
@@ -140,8 +140,8 @@ impl OperationResponses {
 
     /// Returns the response that the document declares for a status.
     fn find<'a>(&'a self, operation: &'a Operation, status: u16) -> Option<(&'a ResponseSpec, &'a ResponseTemplate)> {
-        let declared = operation.answer(status)?;
-        operation.answers.iter().zip(&self.templates).find(|(spec, _)| std::ptr::eq(*spec, declared))
+        let declared = operation.response_for(status)?;
+        operation.responses.iter().zip(&self.templates).find(|(spec, _)| std::ptr::eq(*spec, declared))
     }
 }
 
@@ -224,14 +224,14 @@ impl<'a> SelectedResponse<'a> {
     pub fn render_error(&self, context: &RenderContext<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
         let Some(schema) = self.schema() else { return self.render(context, false, || seed) };
         let value = self.body_value(context, seed)?;
-        let violations = schema.wrong(&value).len();
+        let violations = schema.violations(&value).len();
         let is_string = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
         let (present, absent): (Vec<&str>, Vec<&str>) = REASON_POINTERS.iter().copied().partition(|pointer| is_string(pointer));
         let with_reason = present.into_iter().chain(absent).find_map(|pointer| {
             let (parent, name) = pointer.rsplit_once('/')?;
             let mut candidate = value.clone();
             candidate.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), reason.into());
-            let remaining = schema.wrong(&candidate).len();
+            let remaining = schema.violations(&candidate).len();
             // The example itself may have undeclared properties, which count as violations.
             (remaining == 0 || is_string(pointer) && remaining <= violations).then_some(candidate)
         });
@@ -306,7 +306,7 @@ impl<'a> SelectedResponse<'a> {
         if let Some(uri) = body["self"].as_str().or(location) {
             let declared = headers.iter_mut().zip(&self.spec.headers).filter(|((name, _), _)| *name == header::LOCATION);
             // A `self` that is only a path isn't valid if the header's schema requires an absolute URI.
-            for ((_, location), _) in declared.filter(|(_, header)| header.schema.wrong(&uri.into()).is_empty()) {
+            for ((_, location), _) in declared.filter(|(_, header)| header.schema.violations(&uri.into()).is_empty()) {
                 *location = HeaderValue::try_from(uri)?;
             }
         }
@@ -328,7 +328,7 @@ impl<'a> SelectedResponse<'a> {
 
 /// Returns the first violation of a body by its schema, except for undeclared properties, which a schema allows.
 fn first_violation(content: &Content, value: &Value) -> Option<String> {
-    let violations = content.schema.as_ref().filter(|_| content.is_json())?.wrong(value);
+    let violations = content.schema.as_ref().filter(|_| content.is_json())?.violations(value);
     violations.into_iter().find(|(kind, _)| *kind != ViolationKind::Undeclared).map(|(_, text)| text)
 }
 
@@ -338,7 +338,7 @@ fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampl
 
 /// Renders a declared header from its example or its schema.
 fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
-    let example = header.example.clone().filter(|example| header.schema.wrong(example).is_empty());
+    let example = header.example.clone().filter(|example| header.schema.violations(example).is_empty());
     let value = match example {
         Some(example) => example,
         None => sampler(context, &header.schema)?.sample(context.seed)?,

@@ -39,7 +39,7 @@ impl InvalidValue {
 ///
 /// Values that only seem invalid are left out, such as a string of a format that isn't validated. Returns nothing if the schema can't
 /// be compiled.
-pub fn wrong_values(schema: &Value, required: bool) -> Vec<InvalidValue> {
+pub fn invalid_values_for(schema: &Value, required: bool) -> Vec<InvalidValue> {
     let Ok(validator) = compile(schema) else { return Vec::new() };
     let characters = AllowedCharacters::of(schema);
     let mut values = candidates(schema, required);
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     fn invalid(schema: Value) -> Vec<(InvalidKind, Value)> {
-        wrong_values(&schema, false).into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
+        invalid_values_for(&schema, false).into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn returns_missing_values_only_if_required() {
         let missing = |required| {
-            let values = wrong_values(&json!({ "type": "string" }), required).into_iter();
+            let values = invalid_values_for(&json!({ "type": "string" }), required).into_iter();
             values.filter(|invalid| invalid.kind == InvalidKind::Missing).map(|invalid| invalid.value).collect::<Vec<_>>()
         };
         assert_eq!(missing(true), [json!(null), json!(""), json!(" \t")]);

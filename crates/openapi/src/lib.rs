@@ -10,7 +10,7 @@
 //!
 //! schema ─┬─ Schema: validation, compiled on first use
 //!         ├─ Sampler: valid values
-//!         └─ wrong_values: invalid values
+//!         └─ invalid_values_for: invalid values
 //! ```
 //!
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
@@ -115,7 +115,7 @@ pub struct Operation {
     /// Every declared status.
     pub statuses: BTreeSet<u16>,
     /// Every declared response.
-    pub answers: Vec<ResponseSpec>,
+    pub responses: Vec<ResponseSpec>,
     /// The parameters that are validated here, in the document's order.
     pub parameters: Vec<Parameter>,
     /// The request body, if one is declared.
@@ -261,7 +261,7 @@ impl Operation {
             credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
-            answers: responses().map(response).collect::<anyhow::Result<_>>()?,
+            responses: responses().map(response).collect::<anyhow::Result<_>>()?,
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
             body: body.transpose()?,
             template: PathTemplate::new(path),
@@ -271,14 +271,14 @@ impl Operation {
     }
 
     /// Returns the declared response for a status: the exact status wins over `4XX`, and `4XX` over `default`.
-    pub fn answer(&self, status: u16) -> Option<&ResponseSpec> {
-        let declared = self.answers.iter().filter(|response| response.statuses.contains(&status));
+    pub fn response_for(&self, status: u16) -> Option<&ResponseSpec> {
+        let declared = self.responses.iter().filter(|response| response.statuses.contains(&status));
         declared.min_by_key(|response| response.statuses.end() - response.statuses.start())
     }
 
     /// Returns all differences between a response and the document.
     pub fn violations(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
-        let Some(response) = self.answer(status) else {
+        let Some(response) = self.response_for(status) else {
             return vec![Violation {
                 kind: ViolationKind::Status,
                 pointer: format!("{}/responses", self.pointer),
@@ -286,7 +286,7 @@ impl Operation {
                 normalized: "is not declared".to_owned(),
             }];
         };
-        response.wrong(headers, body)
+        response.violations(headers, body)
     }
 
     /// Returns the examples of the request body in a media type, by name. An unnamed one is called `example`.
@@ -326,7 +326,7 @@ fn parameters<'a>(references: &References<'a>, item: &'a Value, operation: &'a V
     let mut parameters: Vec<Parameter> = Vec::new();
     for node in [&item["parameters"], &operation["parameters"]].into_iter().filter_map(Value::as_array).flatten() {
         let parameter = Parameter::new(references, references.follow(node))?;
-        match parameters.iter_mut().find(|shared| (&shared.name, shared.place) == (&parameter.name, parameter.place)) {
+        match parameters.iter_mut().find(|shared| (&shared.name, shared.location) == (&parameter.name, parameter.location)) {
             Some(shared) => *shared = parameter,
             None => parameters.push(parameter),
         }
@@ -340,7 +340,7 @@ fn is_checked_elsewhere(parameter: &Parameter, is_builtin: bool) -> bool {
     let standard = ["accept", "content-type", "authorization"];
     let builtin = if is_builtin { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
     let is = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
-    parameter.place == ParameterLocation::Header && standard.iter().chain(builtin).any(is)
+    parameter.location == ParameterLocation::Header && standard.iter().chain(builtin).any(is)
 }
 
 /// Groups operations by number of path segments, then by path. Literals sort before variables.

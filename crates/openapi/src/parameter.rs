@@ -53,7 +53,7 @@ pub struct Parameter {
     /// The name, as written in the document.
     pub name: String,
     /// The location in the request.
-    pub place: ParameterLocation,
+    pub location: ParameterLocation,
     /// True if a request must have it.
     pub required: bool,
     /// The schema of the value.
@@ -146,7 +146,7 @@ impl Parameter {
         };
         Ok(Self {
             name: name.to_owned(),
-            place: location,
+            location,
             required,
             characters: AllowedCharacters::of(&schema.resolved),
             kinds: kinds(&schema.resolved),
@@ -181,7 +181,7 @@ impl Parameter {
         match first_error {
             Some(message) => errors.push(FieldError::invalid(&self.name, message)),
             // A matching path has a value for every variable.
-            None if self.required && self.place != ParameterLocation::Path => errors.push(FieldError::missing(&self.name)),
+            None if self.required && self.location != ParameterLocation::Path => errors.push(FieldError::missing(&self.name)),
             None => {}
         }
         Ok(None)

@@ -34,7 +34,7 @@ impl Operation {
         let mut parsed = ParsedRequest::default();
         for location in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]
         {
-            let mut parameters = self.parameters.iter().filter(|parameter| parameter.place == location).peekable();
+            let mut parameters = self.parameters.iter().filter(|parameter| parameter.location == location).peekable();
             if parameters.peek().is_none() {
                 continue;
             }
@@ -73,14 +73,14 @@ impl Operation {
     pub fn undefined_parameters<'a>(&'a self, query: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
         let names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
         names.filter(|name| {
-            let is_it = |parameter: &Parameter| parameter.place == ParameterLocation::Query && parameter.name == *name;
+            let is_it = |parameter: &Parameter| parameter.location == ParameterLocation::Query && parameter.name == *name;
             self.is_builtin && !name.is_empty() && !self.parameters.iter().any(is_it)
         })
     }
 
     /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the
     /// value is absent or not a string.
-    pub fn guessed(&self, path: &str, body: &[u8]) -> String {
+    pub fn brute_force_target(&self, path: &str, body: &[u8]) -> String {
         let Some(argument) = &self.credential_param else { return String::new() };
         if let Some((_, text)) = self.template.variables(path).find(|(name, _)| name == argument) {
             return percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -110,7 +110,7 @@ impl Operation {
             // Only declared headers, to save the work of converting the others. Several lines of one header are equivalent to one
             // line with commas (RFC 9110, section 5.3).
             ParameterLocation::Header => {
-                let declared = self.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Header);
+                let declared = self.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Header);
                 let raw_value = |parameter: &'a Parameter| {
                     let mut lines = headers.get_all(&parameter.name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
                     let first = lines.next()?;

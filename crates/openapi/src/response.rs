@@ -102,7 +102,7 @@ impl ResponseSpec {
     }
 
     /// Returns all violations in the headers and the body of a response.
-    pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
+    pub fn violations(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
         let text_of = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let mut violations = self.body_violations(&text_of(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
         for header in &self.headers {
@@ -116,7 +116,7 @@ impl ResponseSpec {
                     violations.push(violation(text.clone(), text));
                 }
                 None => {}
-                Some(text) => violations.extend(header.schema.violations(&header.parse(&text)).into_iter().map(|found| {
+                Some(text) => violations.extend(header.schema.schema_violations(&header.parse(&text)).into_iter().map(|found| {
                     violation(format!("{name}{}", found.text), format!("has a header {name} that {}", found.normalized))
                 })),
             }
@@ -158,7 +158,7 @@ impl ResponseSpec {
         let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
         match serde_json::from_slice(body) {
             Ok(body) => {
-                let violations = schema.violations(&body).into_iter().map(|found| Violation {
+                let violations = schema.schema_violations(&body).into_iter().map(|found| Violation {
                     kind: found.kind,
                     pointer: pointer.clone(),
                     text: format!("body{} in {body}", found.text),
@@ -216,11 +216,11 @@ impl Content {
 
 impl Schema {
     /// Returns all violations in a value, with location and description: `/name: 7 is not of type "string"`.
-    pub fn wrong(&self, value: &Value) -> Vec<(ViolationKind, String)> {
-        self.violations(value).into_iter().map(|violation| (violation.kind, violation.text)).collect()
+    pub fn violations(&self, value: &Value) -> Vec<(ViolationKind, String)> {
+        self.schema_violations(value).into_iter().map(|violation| (violation.kind, violation.text)).collect()
     }
 
-    fn violations(&self, value: &Value) -> Vec<SchemaViolation> {
+    fn schema_violations(&self, value: &Value) -> Vec<SchemaViolation> {
         match self.errors(value) {
             Ok(errors) => errors.into_iter().map(|(pointer, error)| SchemaViolation::new(&pointer, &error)).collect(),
             Err(error) => vec![SchemaViolation {

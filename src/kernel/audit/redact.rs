@@ -17,7 +17,7 @@ const MAX_LENGTH: usize = 64;
 pub fn path(operation: &Operation, path: &str) -> String {
     let is_secret = |name: &str| {
         let mut secrets =
-            operation.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.is_secret);
+            operation.parameters.iter().filter(|parameter| parameter.location == ParameterLocation::Path && parameter.is_secret);
         secrets.any(|parameter| parameter.name == name)
     };
     operation.template.with(path, |name, text| {

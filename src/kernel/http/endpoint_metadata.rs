@@ -31,7 +31,7 @@ pub struct EndpointMetadata {
     method: Method,
     path: String,
     is_public: bool,
-    is_change: bool,
+    is_mutating: bool,
     /// The headers that the response type declares.
     headers: Vec<String>,
 }
@@ -43,7 +43,7 @@ impl EndpointMetadata {
             method: endpoint.method.clone(),
             path: endpoint.path.clone(),
             is_public: false,
-            is_change: endpoint.method != Method::GET,
+            is_mutating: endpoint.method != Method::GET,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
     }
@@ -55,7 +55,7 @@ impl EndpointMetadata {
 
     /// Marks an endpoint that changes something although its method is GET.
     pub fn mutating(self) -> Self {
-        Self { is_change: true, ..self }
+        Self { is_mutating: true, ..self }
     }
 
     /// Returns the path, with variables in braces.
@@ -69,8 +69,8 @@ impl EndpointMetadata {
     }
 
     /// Returns whether requests change something, so that they run in a unit of work and are audited.
-    pub fn is_change(&self) -> bool {
-        self.is_change
+    pub fn is_mutating(&self) -> bool {
+        self.is_mutating
     }
 
     /// Returns whether `Idempotency-Key` is supported. Only methods that are not idempotent by themselves need it (RFC 9110,

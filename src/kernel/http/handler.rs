@@ -127,7 +127,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         RateLimitStatus::most_restrictive([attempts, of_client])
     }
 
-    async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
+    async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
         let metadata = &request.route.metadata;
         let if_none_match = if metadata.is_read() { etag::if_none_match(&request.incoming.head.headers) } else { Vec::new() };
         let (has_tag, needs_key) = (metadata.has_tag(), metadata.needs_key());
@@ -143,7 +143,7 @@ impl<A: AppState> AppHandler<A> {
         let AuthorizedRequest { incoming, contract, operation, route: endpoint, principal: caller } = request;
         let app = Arc::clone(incoming.rq.context());
         let (kernel, metadata) = (app.kernel(), &endpoint.metadata);
-        let Some(principal) = caller.as_ref().filter(|_| metadata.is_change()) else {
+        let Some(principal) = caller.as_ref().filter(|_| metadata.is_mutating()) else {
             let unit = UnitOfWork::read_only(kernel.db.clone());
             return run_endpoint(&endpoint, incoming, Context { app: Arc::clone(&app), unit }, caller).await;
         };

@@ -135,8 +135,8 @@ impl VolatileValues {
     }
 
     fn without_all(&self, changes: Vec<String>) -> Vec<String> {
-        let mut told: Vec<_> = changes.iter().map(|change| self.without(change)).collect();
-        told.sort_unstable();
-        told
+        let mut actual: Vec<_> = changes.iter().map(|change| self.without(change)).collect();
+        actual.sort_unstable();
+        actual
     }
 }

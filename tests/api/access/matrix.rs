@@ -23,17 +23,17 @@ type Cell = (u16, String);
 
 #[test]
 fn every_operation_has_access_rule() {
-    let mut asked: Vec<&str> = ROWS.iter().map(|row| row.operation).collect();
-    asked.dedup();
+    let mut requested: Vec<&str> = ROWS.iter().map(|row| row.operation).collect();
+    requested.dedup();
 
     let operations = operations();
     let all: Vec<&str> = operations.iter().map(|operation| operation.id.as_str()).collect();
 
-    assert_eq!(asked, all, "each operation has rows, in the contract's order");
+    assert_eq!(requested, all, "each operation has rows, in the contract's order");
     for row in ROWS {
         let operation = operations.iter().find(|operation| operation.id == row.operation).unwrap();
         let path = row.path.split('?').next().unwrap();
-        let is_same = |(asked, told): (&str, &str)| told.starts_with('{') || asked == told;
+        let is_same = |(requested, actual): (&str, &str)| actual.starts_with('{') || requested == actual;
         let both = || path.split('/').zip(operation.path.split('/'));
         assert!(path.split('/').count() == operation.path.split('/').count() && both().all(is_same), "{}: {path}", row.name());
         let may = ROWS.iter().filter(|other| other.operation == row.operation).flat_map(|row| row.may);
@@ -159,7 +159,7 @@ fn table(fixtures: &AccessFixtures, responses: &BTreeMap<(usize, Caller), Cell>)
             let rules = format!("| {} |{}", "-".repeat(width), " ------- |".repeat(Caller::ALL.len()));
             text.push_str(&format!("\n## {tag}\n\n| {:width$} |{heads}\n{rules}\n", "operation"));
         }
-        let cells = Caller::ALL.map(|(caller, ..)| format!(" {:7} |", told(&responses[&(index, caller)]))).concat();
+        let cells = Caller::ALL.map(|(caller, ..)| format!(" {:7} |", describe(&responses[&(index, caller)]))).concat();
         let name = match row.variant {
             "" => format!("`{}`", row.operation),
             variant => format!("`{}` ({variant})", row.operation),
@@ -169,7 +169,7 @@ fn table(fixtures: &AccessFixtures, responses: &BTreeMap<(usize, Caller), Cell>)
     text
 }
 
-fn told((status, code): &Cell) -> String {
+fn describe((status, code): &Cell) -> String {
     match SHORT.iter().find(|(long, ..)| long == code) {
         Some((_, short, _)) => (*short).to_owned(),
         None if code.is_empty() => format!("**{status}**"),

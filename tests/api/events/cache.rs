@@ -84,8 +84,8 @@ async fn changes_are_visible_immediately(app: TestApp) {
     check("an order is over").await;
 
     for withdrawn in ["withdrawals", "submissions"] {
-        let asked = app.request("POST", &format!("{}/{withdrawn}", other.uri)).key(&kofi.key).send().await;
-        assert!(asked.status < 300, "{withdrawn}: {}", asked.body);
+        let requested = app.request("POST", &format!("{}/{withdrawn}", other.uri)).key(&kofi.key).send().await;
+        assert!(requested.status < 300, "{withdrawn}: {}", requested.body);
         check(withdrawn).await;
     }
     let draft = app.create_draft(&host).await;

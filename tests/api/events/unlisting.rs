@@ -279,8 +279,8 @@ async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp
         assert_eq!(cancelled.status, 200);
         let given = taken.iter().filter(|response| response.status == 201).count();
         assert_eq!(taken.iter().filter(|response| rejection(response) == (409, "event.not-listed")).count(), 4 - given);
-        let told = app.read(&event.uri).await;
-        assert_eq!((&told["popularity"], &told["status"]), (&json!(given), &json!("Cancelled")));
+        let actual = app.read(&event.uri).await;
+        assert_eq!((&actual["popularity"], &actual["status"]), (&json!(given), &json!("Cancelled")));
         assert_eq!(app.sold_and_reserved(lawn).await, (i64::try_from(given).unwrap(), 0));
     }
 }

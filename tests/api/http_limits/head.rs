@@ -37,9 +37,9 @@ fn headers_of_size(bytes: usize) -> String {
 }
 
 async fn limits_request_head(app: TestApp) {
-    let asked = |uri: &str| request(&format!("GET {uri}"), &[], "");
-    let most = send_raw(app.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
-    let long = send_raw(app.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
+    let requested = |uri: &str| request(&format!("GET {uri}"), &[], "");
+    let most = send_raw(app.server, &requested(&of_length("/nowhere", 32 * 1024))).await.unwrap();
+    let long = send_raw(app.server, &requested(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
 
     assert_eq!(most.status, 404);
     let error = "The request's path and query are longer than 32768 bytes.";

@@ -53,10 +53,10 @@ async fn every_success_response_has_common_headers() {
     let mock = MockServer::start(Settings::default());
     for operation in operations() {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
-        let asked = mock_request(&operation.method, path.trim_end_matches(['?', '&']));
-        let asked = if operation.body_schema().is_some() { asked.with_json(&operation.body()) } else { asked };
+        let requested = mock_request(&operation.method, path.trim_end_matches(['?', '&']));
+        let requested = if operation.body_schema().is_some() { requested.with_json(&operation.body()) } else { requested };
 
-        let reply = mock.send(&asked).await;
+        let reply = mock.send(&requested).await;
 
         assert!(reply.status < 300, "{}: {}", operation.id, reply.status);
         assert_carried(&reply.headers, &operation.id);

@@ -175,7 +175,7 @@ fn reports_unusable_certificate() {
     std::fs::write(file("empty.pem"), "nothing\n").unwrap();
     std::fs::write(file("broken.pem"), "-----BEGIN PRIVATE KEY-----\n????\n-----END PRIVATE KEY-----\n").unwrap();
 
-    for (certificate, key, told) in [
+    for (certificate, key, message) in [
         ("absent.pem", "key.pem", "absent.pem, which --tls-certificate names"),
         ("certificate.pem", "absent.pem", "absent.pem, which --tls-key names"),
         ("empty.pem", "key.pem", "--tls-certificate takes a PEM file with BEGIN CERTIFICATE"),
@@ -185,7 +185,7 @@ fn reports_unusable_certificate() {
         ("certificate.pem", "other.pem", "give the key that the certificate was made for"),
     ] {
         let error = format!("{:#}", Certificate::open(&file(certificate), &file(key)).unwrap_err());
-        assert!(error.contains(told), "{certificate} and {key}: {error}");
+        assert!(error.contains(message), "{certificate} and {key}: {error}");
     }
 }
 
@@ -200,9 +200,9 @@ fn program_rejects_unusable_certificate() {
     for command in ["serve", "mock"] {
         let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
 
-        let told = String::from_utf8(rejected.stderr).unwrap();
-        assert_eq!(rejected.status.code(), Some(2), "{told}");
-        assert!(told.contains("give the key that the certificate was made for"), "{told}");
+        let message = String::from_utf8(rejected.stderr).unwrap();
+        assert_eq!(rejected.status.code(), Some(2), "{message}");
+        assert!(message.contains("give the key that the certificate was made for"), "{message}");
     }
     assert!(!folder.path().join("boxoffice.db").exists(), "nothing was made");
 }
@@ -234,8 +234,8 @@ async fn program_reloads_certificate() {
 
     std::fs::write(folder.path().join("key.pem"), "broken").unwrap();
     serving.signal("HUP");
-    let told = serving.wait_for_log("cause");
-    assert!(told.contains("--tls-key takes a PEM file"), "{told}");
+    let message = serving.wait_for_log("cause");
+    assert!(message.contains("--tls-key takes a PEM file"), "{message}");
     assert!(shows(&second).await, "the valid certificate is kept");
     let response = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;
     assert_eq!(response.status(), 403);

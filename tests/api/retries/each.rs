@@ -188,13 +188,13 @@ async fn every_post_and_patch_is_idempotent(app: TestApp) {
             }
         };
 
-        let (told, first) = send_twice(&app, send).await;
+        let (actual, first) = send_twice(&app, send).await;
         let before = rows(&app).await;
         let again = send().await;
         let after = rows(&app).await;
         let other = operation.send(&app, |request| request.key(&prepared.key).header("Idempotency-Key", id)).await;
 
-        assert_eq!(rejection(&told), (409, "idempotency.under-way"), "{id}");
+        assert_eq!(rejection(&actual), (409, "idempotency.under-way"), "{id}");
         assert!([200, 201].contains(&first.status) && !is_replayed(&first), "{id}: {first:?}");
         assert_eq!((again.status, is_replayed(&again), &again.body), (first.status, true, &first.body), "{id}");
         assert_eq!(again.header("location"), first.header("location"), "{id}");

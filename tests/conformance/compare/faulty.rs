@@ -68,8 +68,8 @@ struct Answer {
     body: Bytes,
 }
 
-/// Starts a proxy in front of a mock, and returns its address. `asked` is the operation under test.
-pub async fn faulty(mock: &str, asked: &'static str, on: On, change: Change) -> String {
+/// Starts a proxy in front of a mock, and returns its address. `requested` is the operation under test.
+pub async fn faulty(mock: &str, requested: &'static str, on: On, change: Change) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (mock, http) = (mock.to_owned(), reqwest::Client::new());
@@ -78,7 +78,7 @@ pub async fn faulty(mock: &str, asked: &'static str, on: On, change: Change) -> 
             let (mock, http) = (mock.clone(), http.clone());
             let answer = service_fn(move |request| {
                 let (mock, http) = (mock.clone(), http.clone());
-                async move { pass(&mock, &http, request, asked, on, change).await }
+                async move { pass(&mock, &http, request, requested, on, change).await }
             });
             tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), answer));
         }
@@ -90,7 +90,7 @@ async fn pass(
     mock: &str,
     http: &reqwest::Client,
     request: Request<Incoming>,
-    asked: &str,
+    requested: &str,
     on: On,
     change: Change,
 ) -> io::Result<Response<BoxBody<Bytes, io::Error>>> {
@@ -110,7 +110,7 @@ async fn pass(
         answer.become_page(query);
     }
     let is_here = match &found {
-        Ok(operation) => operation.id == asked,
+        Ok(operation) => operation.id == requested,
         Err(RouteError::MethodNotAllowed(_)) => true,
         Err(RouteError::NotFound) => false,
     };

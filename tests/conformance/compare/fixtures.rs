@@ -77,7 +77,7 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
     let stays: Vec<&String> = after.iter().filter(|uri| !before.contains(uri)).collect();
-    let untold: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|told| told.starts_with(uri.as_str()))).collect();
+    let untold: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|actual| actual.starts_with(uri.as_str()))).collect();
     assert!(untold.is_empty(), "{untold:?} in {left:#?}");
     // The event with sold tickets can't be deleted, nor can its venue, region and category.
     let kinds: Vec<&str> = stays.iter().filter_map(|uri| uri.split('/').nth(1)).collect();
@@ -110,18 +110,18 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let first = lines.next().unwrap();
         assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-        let told: Vec<String> = lines.collect();
-        (first, told.join("\n"), child.wait().unwrap().code())
+        let actual: Vec<String> = lines.collect();
+        (first, actual.join("\n"), child.wait().unwrap().code())
     });
-    let (first, told, status) = running.await.unwrap();
+    let (first, actual, status) = running.await.unwrap();
 
     assert!(first.contains("/129 "), "{first}");
-    assert_eq!(status, Some(2), "{told}");
-    assert!(told.contains("Stopping") && told.contains("compare could not run: it was stopped"), "{told}");
+    assert_eq!(status, Some(2), "{actual}");
+    assert!(actual.contains("Stopping") && actual.contains("compare could not run: it was stopped"), "{actual}");
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
-    let untold: Vec<_> = after.iter().filter(|uri| !before.contains(uri) && !told.contains(&format!("{uri} stays"))).collect();
-    assert!(untold.is_empty(), "{untold:?} in {told}");
+    let untold: Vec<_> = after.iter().filter(|uri| !before.contains(uri) && !actual.contains(&format!("{uri} stays"))).collect();
+    assert!(untold.is_empty(), "{untold:?} in {actual}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

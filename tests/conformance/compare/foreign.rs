@@ -122,8 +122,8 @@ async fn mock_of_other_document_conforms() {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
-        let asked = select_operations(&contract(), &[], &[]).unwrap();
-        let comparison = Comparison::new(contract(), side, None, 1, asked, &routes().openapi().unwrap());
+        let requested = select_operations(&contract(), &[], &[]).unwrap();
+        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
 
         let report = comparison.run(|_| ()).await;
 

@@ -183,15 +183,15 @@ async fn every_planted_fault_is_found() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
     let mut missed = Vec::new();
-    let sound: BTreeSet<_> = PLANTED.iter().map(|(asked, ..)| *asked).collect();
-    let sound = sound.into_iter().map(|asked| (asked, Never, Bare, None));
-    let faults = PLANTED.iter().map(|(asked, on, change, check, told)| (*asked, *on, *change, Some((*check, *told))));
-    for (asked, on, change, expected) in sound.chain(faults) {
-        comparison.target = side(&faulty(&mock.address, asked, on, change).await).await;
-        comparison.selected = BTreeSet::from([asked.to_owned()]);
+    let sound: BTreeSet<_> = PLANTED.iter().map(|(request, ..)| *request).collect();
+    let sound = sound.into_iter().map(|request| (request, Never, Bare, None));
+    let faults = PLANTED.iter().map(|(request, on, change, check, output)| (*request, *on, *change, Some((*check, *output))));
+    for (request, on, change, expected) in sound.chain(faults) {
+        comparison.target = side(&faulty(&mock.address, request, on, change).await).await;
+        comparison.selected = BTreeSet::from([request.to_owned()]);
         let findings = comparison.run(|_| ()).await.findings;
-        if !is_told(&findings, asked, expected) {
-            missed.push(format!("{asked} {on:?} {change:?}: {expected:?} is not {findings:#?}"));
+        if !is_told(&findings, request, expected) {
+            missed.push(format!("{request} {on:?} {change:?}: {expected:?} is not {findings:#?}"));
         }
     }
     assert!(PLANTED.len() >= 40);
@@ -202,43 +202,43 @@ async fn every_planted_fault_is_found() {
 async fn every_difference_from_reference_is_found() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, Some(&mock.address)).await;
-    for (asked, on, change, check, told) in DIFFERENT {
-        comparison.selected = BTreeSet::from([(*asked).to_owned()]);
+    for (request, on, change, check, output) in DIFFERENT {
+        comparison.selected = BTreeSet::from([(*request).to_owned()]);
         comparison.target = side(&mock.address).await;
         let same = comparison.run(|_| ()).await;
-        comparison.target = side(&faulty(&mock.address, asked, *on, *change).await).await;
+        comparison.target = side(&faulty(&mock.address, request, *on, *change).await).await;
 
         let findings = comparison.run(|_| ()).await.findings;
 
         assert_eq!(same.findings, []);
-        let tally = same.operation(asked).unwrap().checks[check];
-        assert!(tally.made > 0, "{asked}");
-        assert!(is_told(&findings, asked, Some((*check, told))), "{asked} {on:?} {change:?}: {findings:#?}");
+        let tally = same.operation(request).unwrap().checks[check];
+        assert!(tally.made > 0, "{request}");
+        assert!(is_told(&findings, request, Some((*check, output))), "{request} {on:?} {change:?}: {findings:#?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_persistence_is_found() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
-    for (asked, changed, on, change, told) in UNKEPT {
+    for (request, changed, on, change, output) in UNKEPT {
         let mut comparison = comparison(&mock.address, None).await;
         comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
-        comparison.selected = BTreeSet::from([asked.to_owned()]);
+        comparison.selected = BTreeSet::from([request.to_owned()]);
         let sound = comparison.run(|_| ()).await;
         comparison.target.client = HttpClient::new(&faulty(&mock.address, changed, on, change).await).unwrap();
 
         let findings = comparison.run(|_| ()).await.findings;
 
         assert_eq!(sound.findings, []);
-        assert!(is_told(&findings, asked, Some((Check::Persistence, told))), "{asked}: {findings:#?}");
+        assert!(is_told(&findings, request, Some((Check::Persistence, output))), "{request}: {findings:#?}");
     }
 }
 
 /// Returns whether the expected finding is there; without an expectation, whether there are none.
-fn is_told(findings: &[Finding], asked: &str, expected: Option<(Check, &str)>) -> bool {
-    let Some((check, told)) = expected else { return findings.is_empty() };
+fn is_told(findings: &[Finding], request: &str, expected: Option<(Check, &str)>) -> bool {
+    let Some((check, output)) = expected else { return findings.is_empty() };
     let is_it = |finding: &Finding| {
-        finding.check == check && finding.operation == asked && finding.summary.contains(told) && !finding.curl.is_empty()
+        finding.check == check && finding.operation == request && finding.summary.contains(output) && !finding.curl.is_empty()
     };
     findings.iter().any(is_it)
 }
@@ -267,7 +267,7 @@ async fn document_errors_are_found() {
 
     let place = "/paths/~1regions~1{region}/get/responses/200/content/application~1json/examples/region";
     assert_eq!((of_example[0].check, of_example[0].pointer.as_str()), (Check::Example, place), "{of_example:#?}");
-    let told: Vec<_> = of_operation.iter().map(|finding| (finding.check, finding.summary.as_str())).collect();
+    let output: Vec<_> = of_operation.iter().map(|finding| (finding.check, finding.summary.as_str())).collect();
     let expected = "GET /time: operation is absent in the document, present in the server";
-    assert_eq!(told, [(Check::Undocumented, expected)]);
+    assert_eq!(output, [(Check::Undocumented, expected)]);
 }

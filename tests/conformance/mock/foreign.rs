@@ -13,7 +13,7 @@ fn document() -> Value {
     let problem = json!({ "description": "", "content": { "application/problem+json": {
         "schema": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string", "minLength": 3 } } },
     } } });
-    let told = json!({ "description": "", "content": { "application/json": {
+    let actual = json!({ "description": "", "content": { "application/json": {
         "schema": { "type": "object", "properties": { "reason": { "type": "string" } } },
         "example": { "reason": "show a key" },
     } } });
@@ -27,7 +27,7 @@ fn document() -> Value {
                     { "name": "tree", "in": "path", "required": true, "schema": { "type": "string" } },
                     { "name": "depth", "in": "query", "schema": { "type": "integer" } },
                 ],
-                "responses": { "200": answer(json!({ "$ref": "#/components/schemas/Tree" })), "401": told, "4XX": problem },
+                "responses": { "200": answer(json!({ "$ref": "#/components/schemas/Tree" })), "401": actual, "4XX": problem },
             } },
             "/shapes": { "get": { "security": [], "responses": { "default": answer(json!({
                 "oneOf": [{ "$ref": "#/components/schemas/Circle" }, { "$ref": "#/components/schemas/Square" }],
@@ -118,7 +118,7 @@ async fn error_responses_have_shape_of_document() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn error_response_contains_reason_if_possible() {
     let reason = "Invalid: size (must be an integer).";
-    for (schema, example, told) in [
+    for (schema, example, actual) in [
         (json!({ "required": ["id"] }), json!({ "message": "Out of stock", "id": 7 }), json!({ "message": reason, "id": 7 })),
         (
             json!({ "properties": { "error": {} } }),
@@ -137,7 +137,7 @@ async fn error_response_contains_reason_if_possible() {
         } });
         let mock = small(json!({ "/sized": sized }), json!({}));
         let reply = mock.send(&Request::new("GET", "/sized?size=large")).await;
-        assert_eq!((reply.status, reply.json()), (400, told));
+        assert_eq!((reply.status, reply.json()), (400, actual));
         assert_eq!(header(&reply, "x-mock-refusal"), reason);
     }
 }

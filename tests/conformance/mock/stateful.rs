@@ -40,7 +40,7 @@ async fn examples_can_be_read() {
     for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.method == "GET") {
         let reply = mock.send(&request).await;
         assert_eq!(reply.status, 200, "{} {}", request.path_and_query(), reply.json());
-        let shown = operation.answer(200).unwrap().contents[0].examples.values().next().unwrap();
+        let shown = operation.response_for(200).unwrap().contents[0].examples.values().next().unwrap();
         if reply.json()["self"].is_string() {
             assert_eq!(reply.json()["self"], shown["self"], "{}", operation.id);
             read += 1;

@@ -1,6 +1,6 @@
 //! Checks that invalid arguments, sent one at a time, are rejected by name.
 
-use boxoffice_openapi::invalid_values::{InvalidKind, wrong_values};
+use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use boxoffice_openapi::{compile, to_plain_string};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl OperationRun<'_> {
 
     /// Returns the invalid values of an argument that can be sent in its location.
     fn invalid_values(&self, argument: &Argument) -> Vec<(InvalidKind, Value)> {
-        let mut values = wrong_values(&argument.schema, argument.required || argument.not_blank);
+        let mut values = invalid_values_for(&argument.schema, argument.required || argument.not_blank);
         if !self.comparison.is_builtin() {
             // Only the platform treats blank as missing and forbids some characters in every text.
             let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
@@ -153,7 +153,7 @@ impl OperationRun<'_> {
             actual: response.describe(),
         });
         self.record(check, request, failure);
-        if self.operation.spec.answer(response.status).is_some() {
+        if self.operation.spec.response_for(response.status).is_some() {
             self.check_response(request, response);
         }
     }

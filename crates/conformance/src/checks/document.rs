@@ -21,11 +21,11 @@ impl OperationRun<'_> {
                 self.record_example(format!("{}/examples/{}", body.pointer, escape(name)), schema_errors(&body.schema, example));
             }
         }
-        for response in &operation.spec.answers {
+        for response in &operation.spec.responses {
             for content in response.contents.iter().filter(|content| content.is_json()) {
                 let Some(schema) = &content.schema else { continue };
                 for (name, example) in &content.examples {
-                    let errors = schema.wrong(example).into_iter().map(|(_, text)| text).collect();
+                    let errors = schema.violations(example).into_iter().map(|(_, text)| text).collect();
                     let pointer = format!("{}/content/{}/examples", response.pointer, escape(&content.media_type));
                     self.record_example(format!("{pointer}/{}", escape(name)), errors);
                 }

@@ -113,7 +113,7 @@ impl OperationRun<'_> {
 
     fn record_list(&mut self, request: &Request, violation: Option<ListViolation>) {
         let failure = violation.map(|ListViolation { summary, expected, actual, .. }| {
-            let pointer = self.operation.spec.answer(200).map_or_else(String::new, |response| response.pointer.clone());
+            let pointer = self.operation.spec.response_for(200).map_or_else(String::new, |response| response.pointer.clone());
             CheckFailure { pointer, summary, expected, actual }
         });
         self.record(Check::ListTotals, request, failure);

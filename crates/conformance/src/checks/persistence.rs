@@ -70,6 +70,6 @@ impl OperationRun<'_> {
 
 /// Returns if a body equals an example of the operation's responses.
 pub fn is_example(operation: &Operation, body: &Value) -> bool {
-    let contents = operation.answers.iter().flat_map(|response| &response.contents);
+    let contents = operation.responses.iter().flat_map(|response| &response.contents);
     contents.flat_map(|content| content.examples.values()).any(|example| example == body)
 }

@@ -32,7 +32,7 @@ impl OperationRun<'_> {
         self.record(Check::ReferenceStatus, request, failure);
 
         let Some(reference) = reference else { return };
-        let response_spec = spec.answer(response.status);
+        let response_spec = spec.response_for(response.status);
         let content = response_spec.and_then(|response| response.contents.iter().find(|content| content.is_json()));
         let schema = content.and_then(|content| content.schema.as_ref()).map_or(&Value::Null, |schema| &schema.resolved);
         let mut differences = Vec::new();

@@ -29,7 +29,7 @@ impl OperationRun<'_> {
             404 if self.comparison.is_builtin() => {
                 response.json()["code"] == "endpoint.unknown" || !self.violations(response).is_empty()
             }
-            404 => self.operation.spec.answer(404).is_none(),
+            404 => self.operation.spec.response_for(404).is_none(),
             _ => false,
         };
         let failure = is_missing.then(|| {
@@ -101,7 +101,7 @@ impl OperationRun<'_> {
         };
         let Some(exchange) = self.send_mutated(&pair, is_example, mutate).await else { return };
         let (status, is_success) = (exchange.response.status, exchange.response.is_success());
-        let is_declared = self.operation.spec.answer(status).is_some();
+        let is_declared = self.operation.spec.response_for(status).is_some();
         let is_conflict = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);
         self.record_outcome(&exchange, is_success || (!is_example && is_conflict), name);
         self.check_response(&exchange.request, &exchange.response);
@@ -126,7 +126,7 @@ impl OperationRun<'_> {
     /// Checks status, media type, headers and body of a response.
     pub fn check_response(&mut self, request: &Request, response: &ReceivedResponse) {
         let mut violations = self.violations(response);
-        let spec = self.operation.spec.answer(response.status);
+        let spec = self.operation.spec.response_for(response.status);
         let has_headers = spec.is_some_and(|spec| !spec.headers.is_empty());
         let has_json = spec.is_some_and(|spec| spec.contents.iter().any(|content| content.is_json()));
         let checks = [

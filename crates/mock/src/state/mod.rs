@@ -115,7 +115,7 @@ impl MockStore {
         let resources = &mut *self.resources.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = |path: &str| path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]).collect::<Vec<_>>();
         // A missing parent is 404 only if the document declares that.
-        let checks_parents = request.operation.answer(404).is_some();
+        let checks_parents = request.operation.response_for(404).is_some();
         for (template_end, path_end) in ends(template).into_iter().zip(ends(&path)) {
             let is_checked = path_end == path.len() || checks_parents;
             let is_item = self.item_paths.contains(&template[..template_end]);
@@ -311,7 +311,7 @@ fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, p
 /// Returns the JSON content of an operation's lowest success.
 fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
     let operation = contract.operations().find(|operation| operation.method == method && operation.path == path)?;
-    let successes = operation.answers.iter().filter(|response| (200..300).contains(response.statuses.start()));
+    let successes = operation.responses.iter().filter(|response| (200..300).contains(response.statuses.start()));
     let response = successes.min_by_key(|response| *response.statuses.start())?;
     response.contents.iter().find(|content| content.is_json())
 }

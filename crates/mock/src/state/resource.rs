@@ -109,7 +109,7 @@ fn next_id(old: &str, number: u64) -> String {
 /// Returns the number of violations of a value. The document's examples may have some: undeclared properties, which a schema
 /// allows.
 pub fn violation_count(schema: Option<&Schema>, value: &Value) -> usize {
-    schema.map_or(0, |schema| schema.wrong(value).len())
+    schema.map_or(0, |schema| schema.violations(value).len())
 }
 
 /// Copies those properties of `changes` into `base` that the schema allows. If a property's value is a URI that the schema

@@ -61,12 +61,12 @@ impl MockStore {
     /// Adds resources that are nested in other examples, such as the sender of a transfer. Summaries, which lack required
     /// properties of the item, are skipped.
     pub(super) fn seed_nested(&mut self, contract: &Contract) {
-        let responses = contract.operations().flat_map(|operation| &operation.answers);
+        let responses = contract.operations().flat_map(|operation| &operation.responses);
         let successes = responses.filter(|response| (200..300).contains(response.statuses.start()));
         let examples = successes.flat_map(|response| &response.contents).flat_map(|content| content.examples.values());
         for value in examples.flat_map(nested_resources) {
             let Some((operation, path)) = self_path(contract, value) else { continue };
-            let content = operation.answer(200).and_then(|response| response.contents.first());
+            let content = operation.response_for(200).and_then(|response| response.contents.first());
             if !self.item_paths.contains(&operation.path)
                 || self.resources_mut().contains(&path)
                 || violation_count(content.and_then(|content| content.schema.as_ref()), value) > 0
@@ -99,7 +99,7 @@ impl MockStore {
                 None => segment.to_owned(),
                 Some(name) => {
                     let mut variables =
-                        parameters().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.name == name);
+                        parameters().filter(|parameter| parameter.location == ParameterLocation::Path && parameter.name == name);
                     let example = variables.find_map(|parameter| {
                         path_segment(parameter.examples.values().next().or_else(|| parameter.schema.resolved.get("example"))?)
                     });

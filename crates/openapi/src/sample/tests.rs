@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Direction, Sampler};
 use crate::charset_policy::AllowedCharacters;
-use crate::invalid_values::wrong_values;
+use crate::invalid_values::invalid_values_for;
 use crate::{Contract, METHODS, compile, resolve};
 
 /// Returns the named schemas of the document, and those of all bodies, responses and parameters.
@@ -70,7 +70,7 @@ fn finds_boundary_and_invalid_values_for_every_builtin_property() {
             for value in &boundaries {
                 assert!(validator.is_valid(value), "{name}.{property}: {value}");
             }
-            for value in wrong_values(schema, false).into_iter().map(|invalid| invalid.value) {
+            for value in invalid_values_for(schema, false).into_iter().map(|invalid| invalid.value) {
                 let is_forbidden = AllowedCharacters::of(schema).violation(&value).is_some();
                 assert!(is_forbidden || !validator.is_valid(&value), "{name}.{property}: {value}");
                 invalid_count += 1;

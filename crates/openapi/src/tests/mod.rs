@@ -141,7 +141,7 @@ fn inlines_all_references_of_builtin_document() {
     let contract = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap();
     assert_eq!(contract.warnings, [""; 0]);
     let all = contract.operations().flat_map(|operation| {
-        let responses = operation.answers.iter().flat_map(|response| &response.contents);
+        let responses = operation.responses.iter().flat_map(|response| &response.contents);
         responses.chain(operation.body.iter().flat_map(|body| &body.contents))
     });
     for content in all {

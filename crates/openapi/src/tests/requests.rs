@@ -31,7 +31,8 @@ fn parses_parameters_in_every_location() {
             "theme must be one of: dark, light",
         ]
     );
-    let places: Vec<_> = contract.find("POST", "/things/1").unwrap().parameters.iter().map(|parameter| parameter.place).collect();
+    let places: Vec<_> =
+        contract.find("POST", "/things/1").unwrap().parameters.iter().map(|parameter| parameter.location).collect();
     assert_eq!(places, [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]);
 }
 
@@ -178,7 +179,7 @@ fn finds_the_guessed_argument_in_path_and_body() {
         contract(json!({ path: { "post": operation } }), json!({}))
     };
     let guessed = |path: &str, argument: &str, target: &str, body: &str| {
-        operation(path, argument).find("POST", target).unwrap().guessed(target, body.as_bytes())
+        operation(path, argument).find("POST", target).unwrap().brute_force_target(target, body.as_bytes())
     };
 
     assert_eq!(guessed("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");

@@ -73,11 +73,11 @@ async fn page(
     app: &App,
     tx: &mut Tx,
     filter: &AdvertisementFilter,
-    shown: Visibility<'_>,
+    visibility: Visibility<'_>,
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
     let event = filter.event.as_ref().map(|event| event.id());
-    let list_filter = ListFilter { shown, host, event, zone: None, status: filter.status, active: filter.active };
+    let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
     let result = store::list(tx, filter.paging, list_filter, app.clock.now()).await?;
     Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
 }
@@ -88,8 +88,14 @@ pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Pa
     if !zones::exists(&mut tx, zone).await? {
         return Err(Error::NOT_FOUND);
     }
-    let list_filter =
-        ListFilter { shown: Visibility::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+    let list_filter = ListFilter {
+        visibility: Visibility::Promoting,
+        host: None,
+        event: None,
+        zone: Some(zone),
+        status: None,
+        active: Some(true),
+    };
     let page = store::list(&mut tx, paging, list_filter, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, views(&ctx.app, &mut tx, page.rows).await?))
 }
@@ -234,7 +240,7 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
         let (_, event) = load_managed(tx, caller, id, Locking::Yes).await?;
-        if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
+        if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
             return Err(Code::AdvertisementNotDraft.into());
         }
         hosts::require_active(tx, event.host_id).await?;
@@ -255,14 +261,14 @@ pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Resu
         let event = events::load(tx, event).await?;
         require_bookable(tx, &event, now).await?;
     }
-    let decided = store::step(tx, id, EventStatus::UnderReview, to).await?;
+    let decided = store::transition(tx, id, EventStatus::UnderReview, to).await?;
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
 }
 
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
     transaction!(ctx.unit, |tx| {
         let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
-        if !store::step(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
+        if !store::transition(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
             return Err(Code::AdvertisementNotListed.into());
         }
         view_one(&ctx.app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await

@@ -25,7 +25,7 @@ pub enum Visibility<'a> {
 /// Filters of a list.
 #[derive(Debug)]
 pub struct ListFilter<'a> {
-    pub shown: Visibility<'a>,
+    pub visibility: Visibility<'a>,
     pub host: Option<Id>,
     pub event: Option<Id>,
     pub zone: Option<Id>,
@@ -44,8 +44,8 @@ pub async fn list(
     const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
-    visibility_clause(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &filter.shown)
-        .and_where("e.ends > ?", matches!(filter.shown, Visibility::Promoting).then_some(now))
+    visibility_clause(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &filter.visibility)
+        .and_where("e.ends > ?", matches!(filter.visibility, Visibility::Promoting).then_some(now))
         .and_where("e.host_id = ?", filter.host)
         .and_where("a.event_id = ?", filter.event)
         .and_where(BOOKED, filter.zone)
@@ -175,7 +175,7 @@ pub async fn delete_slots(tx: &mut Tx, advertisement: Id) -> Result<()> {
 }
 
 /// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`.
-pub async fn step(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus) -> Result<bool> {
+pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus) -> Result<bool> {
     let update = "update advertisements set status = $3 where id = $1 and status = $2";
     Ok(tx.query(update).bind(id).bind(from).bind(to).execute().await? == 1)
 }

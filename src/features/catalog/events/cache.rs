@@ -210,7 +210,7 @@ async fn read_page(app: &App, key: PublishedListKey) -> Result<Page<Event>> {
     }
     let changes = store::change_counter(&mut tx).await?;
     let list_filter = ListFilter {
-        shown: store::Visibility::Published,
+        visibility: store::Visibility::Published,
         host: query.host.as_ref().map(|host| host.id),
         status: None,
         public: None,

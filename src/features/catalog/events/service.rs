@@ -87,8 +87,13 @@ pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
-    let list_filter =
-        ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public, preferred_region: None };
+    let list_filter = ListFilter {
+        visibility: Visibility::To(caller),
+        host,
+        status: query.status,
+        public: query.public,
+        preferred_region: None,
+    };
     page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, list_filter).await
 }
 
@@ -96,7 +101,7 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEvent
     let mut tx = ctx.unit.read().await?;
     hosts::require_exists(&mut tx, host).await?;
     let list_filter = ListFilter {
-        shown: Visibility::To(caller),
+        visibility: Visibility::To(caller),
         host: Some(host),
         status: query.status,
         public: query.public,
@@ -110,7 +115,7 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let list_filter =
-        ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None, preferred_region: None };
+        ListFilter { visibility: Visibility::HeldBy(account.id), host: None, status: None, public: None, preferred_region: None };
     page(&ctx.app, &mut tx, filter, list_filter).await
 }
 

@@ -26,7 +26,7 @@ pub enum Visibility<'a> {
 /// Filters of a list in addition to [`EventFilter`].
 #[derive(Debug)]
 pub struct ListFilter<'a> {
-    pub shown: Visibility<'a>,
+    pub visibility: Visibility<'a>,
     pub host: Option<Id>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
@@ -52,7 +52,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = visibility_clause(tx.list("e.*", "from events e where true"), &list_filter.shown)
+    let select = visibility_clause(tx.list("e.*", "from events e where true"), &list_filter.visibility)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),

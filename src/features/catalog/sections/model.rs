@@ -130,7 +130,7 @@ pub struct SectionRow {
     pub maximum_per_account: Option<i64>,
     /// Active price modifiers, the oldest first.
     #[sqlx(skip)]
-    pub adjustments: Vec<ActiveModifier>,
+    pub modifiers: Vec<ActiveModifier>,
 }
 
 impl SectionCreate {
@@ -149,7 +149,7 @@ impl SectionCreate {
             sales_end: self.sales_end.0,
             active: self.active.unwrap_or(true),
             maximum_per_account: self.maximum_per_account,
-            adjustments: Vec::new(),
+            modifiers: Vec::new(),
         }
     }
 }

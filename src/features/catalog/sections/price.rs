@@ -62,12 +62,12 @@ pub struct UnitPrice {
 
 /// Returns the price of each ticket in an order that is placed now with this quantity of the section.
 pub fn unit_price(section: &SectionRow, quantity: i64, now: Timestamp) -> UnitPrice {
-    let applies = |adjustment: &&ActiveModifier| adjustment.applies_to_quantity(quantity) && adjustment.is_available(now);
-    let applied = || section.adjustments.iter().filter(applies);
-    let delta: Money = applied().map(|adjustment| adjustment.delta).sum();
+    let applies = |active: &&ActiveModifier| active.applies_to_quantity(quantity) && active.is_available(now);
+    let applied = || section.modifiers.iter().filter(applies);
+    let delta: Money = applied().map(|active| active.delta).sum();
     UnitPrice {
         price: (section.base_price + delta).max(Money::ZERO),
-        modifiers: applied().map(|adjustment| adjustment.modifier).collect(),
+        modifiers: applied().map(|active| active.modifier).collect(),
     }
 }
 
@@ -82,8 +82,8 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
 
 /// Returns the next time at which a price modifier for a single ticket begins or ends; the end of sales at the latest.
 pub fn next_price_change(section: &SectionRow, now: Timestamp) -> Timestamp {
-    let for_one = section.adjustments.iter().filter(|adjustment| adjustment.applies_to_quantity(1));
-    let moments = for_one.flat_map(|adjustment| [adjustment.from, adjustment.to]).flatten();
+    let for_one = section.modifiers.iter().filter(|active| active.applies_to_quantity(1));
+    let moments = for_one.flat_map(|active| [active.from, active.to]).flatten();
     moments.filter(|moment| *moment > now).fold(section.sales_end, Timestamp::min)
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     const SALES_END: Timestamp = Timestamp(100);
 
-    fn section(base_price: i64, adjustments: Vec<ActiveModifier>) -> SectionRow {
+    fn section(base_price: i64, modifiers: Vec<ActiveModifier>) -> SectionRow {
         SectionRow {
             id: Id(1),
             event_id: Id(2),
@@ -111,29 +111,29 @@ mod tests {
             sales_end: SALES_END,
             active: true,
             maximum_per_account: None,
-            adjustments,
+            modifiers,
         }
     }
 
-    fn adjustment(delta: i64) -> ActiveModifier {
+    fn active(delta: i64) -> ActiveModifier {
         ActiveModifier { modifier: Id(3), delta: Money(delta), from: None, to: None, min_order: None, max_order: None }
     }
 
-    fn adjustments() -> impl Strategy<Value = Vec<ActiveModifier>> {
+    fn modifiers() -> impl Strategy<Value = Vec<ActiveModifier>> {
         let moment = || option::of((-10..110_i64).prop_map(Timestamp));
         let bound = || option::of(1..5_i64);
         let one = (-500..500_i64, moment(), moment(), bound(), bound()).prop_map(|(delta, from, to, min_order, max_order)| {
-            ActiveModifier { from, to, min_order, max_order, ..adjustment(delta) }
+            ActiveModifier { from, to, min_order, max_order, ..active(delta) }
         });
-        vec(one, 0..6).prop_map(|mut adjustments| {
-            adjustments.iter_mut().zip(3..).for_each(|(adjustment, id)| adjustment.modifier = Id(id));
-            adjustments
+        vec(one, 0..6).prop_map(|mut modifiers| {
+            modifiers.iter_mut().zip(3..).for_each(|(active, id)| active.modifier = Id(id));
+            modifiers
         })
     }
 
     #[test]
     fn modifier_applies_from_start_until_before_end() {
-        let window = ActiveModifier { from: Some(Timestamp(10)), to: Some(Timestamp(20)), ..adjustment(-30) };
+        let window = ActiveModifier { from: Some(Timestamp(10)), to: Some(Timestamp(20)), ..active(-30) };
         let section = section(100, vec![window]);
         for (now, price, expires) in [(9, 100, 10), (10, 70, 20), (19, 70, 20), (20, 100, 100), (100, 100, 100)] {
             assert_eq!(unit_price(&section, 1, Timestamp(now)).price, Money(price), "at {now}");
@@ -143,48 +143,48 @@ mod tests {
 
     #[test]
     fn quantity_bounds_are_inclusive() {
-        let section = section(100, vec![ActiveModifier { min_order: Some(2), max_order: Some(3), ..adjustment(-30) }]);
+        let section = section(100, vec![ActiveModifier { min_order: Some(2), max_order: Some(3), ..active(-30) }]);
         let prices = [1, 2, 3, 4].map(|quantity| unit_price(&section, quantity, Timestamp(0)).price.0);
         assert_eq!(prices, [100, 70, 70, 100]);
     }
 
     #[test]
     fn expiry_ignores_modifiers_for_several_tickets() {
-        let group = ActiveModifier { from: Some(Timestamp(10)), min_order: Some(2), ..adjustment(-30) };
-        let after_sales = ActiveModifier { from: Some(Timestamp(200)), ..adjustment(-30) };
+        let group = ActiveModifier { from: Some(Timestamp(10)), min_order: Some(2), ..active(-30) };
+        let after_sales = ActiveModifier { from: Some(Timestamp(200)), ..active(-30) };
         assert_eq!(next_price_change(&section(100, vec![group, after_sales]), Timestamp(0)), SALES_END);
     }
 
     proptest! {
         #[test]
         fn price_is_base_plus_applicable_deltas(
-            base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
+            base in 0..1000_i64, modifiers in modifiers(), quantity in 1..6_i64, now in 0..100_i64,
         ) {
-            let section = section(base, adjustments);
+            let section = section(base, modifiers);
             let unit = unit_price(&section, quantity, Timestamp(now));
-            let alone = |adjustment: &ActiveModifier| SectionRow { adjustments: vec![adjustment.clone()], ..section.clone() };
-            let applied: Vec<&ActiveModifier> = section.adjustments.iter()
-                .filter(|adjustment| !unit_price(&alone(adjustment), quantity, Timestamp(now)).modifiers.is_empty())
+            let alone = |active: &ActiveModifier| SectionRow { modifiers: vec![active.clone()], ..section.clone() };
+            let applied: Vec<&ActiveModifier> = section.modifiers.iter()
+                .filter(|active| !unit_price(&alone(active), quantity, Timestamp(now)).modifiers.is_empty())
                 .collect();
-            let sum: i64 = applied.iter().map(|adjustment| adjustment.delta.0).sum();
+            let sum: i64 = applied.iter().map(|active| active.delta.0).sum();
             prop_assert_eq!(unit.price, Money((base + sum).max(0)));
-            prop_assert_eq!(unit.modifiers, applied.iter().map(|adjustment| adjustment.modifier).collect::<Vec<_>>());
+            prop_assert_eq!(unit.modifiers, applied.iter().map(|active| active.modifier).collect::<Vec<_>>());
         }
 
         #[test]
         fn price_is_independent_of_modifier_order(
-            base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
+            base in 0..1000_i64, modifiers in modifiers(), quantity in 1..6_i64, now in 0..100_i64,
         ) {
-            let reversed = adjustments.iter().rev().cloned().collect();
+            let reversed = modifiers.iter().rev().cloned().collect();
             let now = Timestamp(now);
-            let (one, other) = (section(base, adjustments), section(base, reversed));
+            let (one, other) = (section(base, modifiers), section(base, reversed));
             prop_assert_eq!(unit_price(&one, quantity, now).price, unit_price(&other, quantity, now).price);
             prop_assert_eq!(price(&one, now), price(&other, now));
         }
 
         #[test]
-        fn price_is_constant_until_expiry(base in 0..1000_i64, adjustments in adjustments(), now in 0..100_i64) {
-            let section = section(base, adjustments);
+        fn price_is_constant_until_expiry(base in 0..1000_i64, modifiers in modifiers(), now in 0..100_i64) {
+            let section = section(base, modifiers);
             let price_at = |moment| unit_price(&section, 1, Timestamp(moment)).price;
             let expires = next_price_change(&section, Timestamp(now)).0;
             prop_assert!(now < expires && expires <= SALES_END.0);

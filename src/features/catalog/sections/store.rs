@@ -41,7 +41,7 @@ struct PricedRow {
 
 impl PricedRow {
     fn split(self) -> (SectionRow, Option<ActiveModifier>) {
-        let adjustment = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| ActiveModifier {
+        let active = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| ActiveModifier {
             modifier,
             delta,
             from: self.available_from,
@@ -49,7 +49,7 @@ impl PricedRow {
             min_order: self.min_order,
             max_order: self.max_order,
         });
-        (self.section, adjustment)
+        (self.section, active)
     }
 }
 
@@ -71,10 +71,10 @@ fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
 async fn fetch_with_modifiers(select: Statement<'_>) -> Result<Vec<SectionRow>> {
     let rows: Vec<PricedRow> = select.push(" order by s.id, m.id").all().await?;
     let mut sections: Vec<SectionRow> = Vec::new();
-    for (section, adjustment) in rows.into_iter().map(PricedRow::split) {
+    for (section, active) in rows.into_iter().map(PricedRow::split) {
         match sections.last_mut() {
-            Some(last) if last.id == section.id => last.adjustments.extend(adjustment),
-            _ => sections.push(SectionRow { adjustments: adjustment.into_iter().collect(), ..section }),
+            Some(last) if last.id == section.id => last.modifiers.extend(active),
+            _ => sections.push(SectionRow { modifiers: active.into_iter().collect(), ..section }),
         }
     }
     Ok(sections)

@@ -163,13 +163,13 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
 
 /// Returns whether `identification` can be a username or an e-mail address. Both are ASCII, for which all databases fold case
 /// alike. Other text is not looked up, because some databases fold `İ` or the Kelvin sign to an ASCII letter.
-pub fn is_allowed_region(identification: &str) -> bool {
+pub fn can_be_identification(identification: &str) -> bool {
     identification.is_ascii()
 }
 
 /// Returns whether an account has this username or e-mail address, and this role if one is set.
 pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
-    if !is_allowed_region(identification) {
+    if !can_be_identification(identification) {
         return Ok(false);
     }
     tx.query(
@@ -185,7 +185,7 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
 
 /// Locks and returns the account with this e-mail address, like [`lock`].
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
-    if !is_allowed_region(email) {
+    if !can_be_identification(email) {
         return Ok(None);
     }
     tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")

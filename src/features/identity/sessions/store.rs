@@ -13,7 +13,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 /// Returns the account with this username or e-mail address, and its password hash. At most one account matches, because no
 /// username contains an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
-    if !accounts::is_allowed_region(identification) {
+    if !accounts::can_be_identification(identification) {
         return Ok(None);
     }
     tx.query("select * from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")

@@ -154,7 +154,7 @@ pub struct VerificationCode {
     /// Identifier in the code's URI. The database stores only its hash.
     pub identifier: Identifier,
     pub row: CodeRow,
-    pub standing: CodeValidity,
+    pub validity: CodeValidity,
 }
 
 impl From<VerificationCode> for Verification {
@@ -162,7 +162,7 @@ impl From<VerificationCode> for Verification {
         Self {
             uri: Uri(format!("/verifications/{}", code.identifier.0)),
             email: code.row.email,
-            status: match code.standing {
+            status: match code.validity {
                 CodeValidity::Open => VerificationStatus::Pending,
                 CodeValidity::Used => VerificationStatus::Verified,
                 CodeValidity::Over => VerificationStatus::Expired,
@@ -176,7 +176,7 @@ impl From<VerificationCode> for Reset {
         Self {
             uri: Uri(format!("/resets/{}", code.identifier.0)),
             email: code.row.email,
-            status: match code.standing {
+            status: match code.validity {
                 CodeValidity::Open => ResetStatus::Pending,
                 CodeValidity::Used => ResetStatus::Used,
                 CodeValidity::Over => ResetStatus::Expired,

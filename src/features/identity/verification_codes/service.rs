@@ -40,7 +40,7 @@ pub async fn request(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<Verifi
 async fn create(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
     let (identifier, digits) = (secret::api_key(), secret::verification_code());
     let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, kind, email, &identifier, &digits).await)?;
-    Ok(VerificationCode { identifier: Identifier(identifier), row, standing: CodeValidity::Open })
+    Ok(VerificationCode { identifier: Identifier(identifier), row, validity: CodeValidity::Open })
 }
 
 async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier: &str, digits: &str) -> Result<CodeRow> {
@@ -74,7 +74,7 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
     let mut tx = ctx.unit.read().await?;
     let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
     let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    let standing = match row.status {
+    let validity = match row.status {
         CodeStatus::Used => CodeValidity::Used,
         CodeStatus::Pending if row.expires > now && row.tries < MAX_ATTEMPTS && email_unchanged(&account, &row) => {
             if within_attempt_limit(&mut tx, &row, now).await? {
@@ -85,7 +85,7 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
         }
         CodeStatus::Pending | CodeStatus::Closed => CodeValidity::Over,
     };
-    Ok((VerificationCode { identifier, row, standing }, account))
+    Ok((VerificationCode { identifier, row, validity }, account))
 }
 
 /// Redeems a code: verifies the account's e-mail address or, for a reset, sets `password`, which comes from a client at this
@@ -102,7 +102,7 @@ pub async fn redeem(
     password: Option<(String, IpAddr)>,
 ) -> Result<VerificationCode> {
     let (mut code, account) = look_up(ctx, kind, identifier).await?;
-    if code.standing != CodeValidity::Open {
+    if code.validity != CodeValidity::Open {
         return Err(kind.closed());
     }
     let is_correct = code_hash(&code.identifier.0, &digits.0) == code.row.code_hash;
@@ -122,7 +122,7 @@ pub async fn redeem(
     transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &outcome).await)?;
     // Return the error only after the attempt has been committed.
     outcome?;
-    code.standing = CodeValidity::Used;
+    code.validity = CodeValidity::Used;
     Ok(code)
 }
 
