@@ -333,10 +333,9 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     assert_eq!(statuses().await, [200, 200, 200, 200]);
     cancel(&app, &kofi.key, &uri).await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);
-    for nothing in ["/advertisements/17637000000001", "/advertisements/1", "/advertisements/-1"] {
+    for nothing in ["/advertisements/17637000000001", "/advertisements/1", "/advertisements/-1", "/advertisements/jazz"] {
         assert_eq!(rejection(&read(&app, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
     }
-    assert_eq!(read(&app, &ama.key, "/advertisements/jazz").await.invalid_arguments(), ["advertisement"]);
 }
 
 async fn advertisement_of_private_event_is_private(app: TestApp) {
