@@ -34,7 +34,7 @@ use crate::demo;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, ListenAddress, TlsOptions};
-use crate::kernel::private_files;
+use crate::kernel::{open_files, private_files};
 use crate::routes::routes;
 use crate::server::RunningApp;
 use crate::state::App;
@@ -295,6 +295,7 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     let (listener, settings, grace) = options.validate()?;
     handle_other_signals(listener.certificate.clone(), log)?;
     warn_of_unknown_variables(log);
+    open_files::raise_limit(log);
     let platform = tokio::select! {
         started = start(&options.platform, listener, settings, log) => started?,
         () = stop.recv() => return Err(anyhow!("stopped before the start was complete")),

@@ -21,7 +21,7 @@ use slog::Logger;
 
 use crate::kernel::auth::PasswordSettings;
 use crate::kernel::db::DatabaseLocation;
-use crate::kernel::http::{LimitOptions, LimitSettings, ListenAddress, TlsOptions};
+use crate::kernel::http::{BodyMemoryOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
 
@@ -94,6 +94,8 @@ pub struct PlatformOptions {
     listen: Setting<ListenAddress>,
     #[command(flatten)]
     tls: TlsOptions,
+    #[command(flatten)]
+    body_memory: BodyMemoryOptions,
 }
 
 /// Options for the platform's settings.
@@ -358,7 +360,8 @@ impl PlatformOptions {
     /// # Errors
     /// Returns an error if the address can't be resolved, or the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
-        self.tls.listener(self.listen.get()?)
+        let listener = self.tls.listener(self.listen.get()?)?;
+        Ok(Listener { body_memory: self.body_memory.limits()?, ..listener })
     }
 
     /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.
@@ -409,7 +412,7 @@ impl PlatformOptions {
 
     /// Returns what is wrong with each option, in the order of the options.
     pub fn problems(&self) -> Vec<Option<String>> {
-        let Self { storage, settings, listen, tls } = self;
+        let Self { storage, settings, listen, tls, body_memory } = self;
         let own = [
             listen.problem(),
             tls.problem(),
@@ -421,7 +424,8 @@ impl PlatformOptions {
             settings.minimum_client_version.problem(),
         ];
         let limits = settings.limits.problems();
-        storage.problems().into_iter().chain(own).chain(limits).chain(settings.mail.problems()).collect()
+        let (body_memory, mail) = (body_memory.problems(), settings.mail.problems());
+        storage.problems().into_iter().chain(own).chain(limits).chain(body_memory).chain(mail).collect()
     }
 }
 

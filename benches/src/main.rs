@@ -4,6 +4,7 @@ mod bare_endpoint;
 mod baseline;
 mod database;
 mod fixtures;
+mod hostile;
 mod load;
 #[path = "../../tests/support/pg_binaries.rs"]
 mod pg_binaries;
@@ -14,6 +15,7 @@ mod server;
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::baseline::Sections;
 use crate::database::{Database, DatabaseKind};
 use crate::fixtures::Fixtures;
+use crate::hostile::HostileOptions;
 use crate::load::{Load, Measurement, run_load};
 use crate::progress::Progress;
 use crate::report::{Baseline, HEADINGS, Row};
@@ -44,6 +47,8 @@ enum Command {
     /// Return the bytes of a file to every request, as a baseline
     #[command(hide = true)]
     Bare { file: PathBuf },
+    /// Measure another client's latency and the server's memory under hostile load; exit code 1 if a bound is exceeded
+    Hostile(HostileOptions),
 }
 
 #[derive(Debug, Args)]
@@ -77,13 +82,17 @@ struct Options {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> anyhow::Result<ExitCode> {
     let Cli { command, options } = Cli::parse();
     match command {
         // On a multi-threaded runtime like the platform's server.
-        Some(Command::Bare { file }) => tokio::task::spawn_blocking(move || serve_bare(&file)).await?,
-        None => measure_all(&options).await,
+        Some(Command::Bare { file }) => tokio::task::spawn_blocking(move || serve_bare(&file)).await??,
+        Some(Command::Hostile(options)) => {
+            return Ok(if hostile::run(&options).await? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        None => measure_all(&options).await?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn serve_bare(file: &Path) -> anyhow::Result<()> {

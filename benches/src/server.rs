@@ -26,11 +26,17 @@ impl Server {
     /// # Errors
     /// Returns an error if the server doesn't start.
     pub fn platform(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--login-rate-limit", "0"]);
-        // Mails are written to the folder.
-        command.arg("--data-dir").arg(folder).env("DATABASE_URL", database_url);
+        let mut command = serve(program, database_url, folder);
+        command.args(["--rate-limit", "0", "--login-rate-limit", "0"]);
         Self::start(command)
+    }
+
+    /// Starts the platform on a database, with all its default limits, and waits until it listens.
+    ///
+    /// # Errors
+    /// Returns an error if the server doesn't start.
+    pub fn with_default_limits(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
+        Self::start(serve(program, database_url, folder))
     }
 
     /// Starts an endpoint that returns a file's bytes to every request.
@@ -95,6 +101,13 @@ impl Server {
     fn proc_file(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.process.id()))
     }
+}
+
+/// Returns the command that serves the platform on a free port. Mails are written to the folder.
+fn serve(program: &Path, database_url: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).env("DATABASE_URL", database_url);
+    command
 }
 
 impl Drop for Server {

@@ -7,6 +7,7 @@ pub mod db;
 pub mod http;
 pub mod idempotency;
 pub mod jobs;
+pub mod open_files;
 pub mod outbox;
 pub mod private_files;
 pub mod types;

@@ -1,9 +1,11 @@
 //! Limits for untrusted clients: sizes, timeouts, rate limits, headers, TLS, and malformed HTTP.
 
 mod attempts;
+mod bodies;
 mod head;
 mod headers;
 mod limits;
+mod pages;
 pub mod raw;
 mod slow;
 mod strange;

@@ -61,6 +61,7 @@ mod sessions;
 mod settings;
 mod startup;
 mod states;
+mod storage_limits;
 mod sweep;
 mod tickets;
 mod tokens;

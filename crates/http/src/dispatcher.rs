@@ -20,8 +20,9 @@ use hyper::body::Body as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use slog::{Logger, debug, error};
 
+use super::body_memory::{BodyOwner, BodyReservation};
 use super::rate_limit::RateLimitStatus;
-use super::request_body::BodyTimeouts;
+use super::request_body::{BodyReader, ReadBody, may_be_large};
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
 use crate::client_version::ClientVersion;
@@ -62,6 +63,19 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// Counts a request against its rate limit, if it has one (step 4).
     fn count(&self, _: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         None
+    }
+
+    /// Returns the owner of a request's body, whose memory for bodies is limited.
+    fn body_owner(&self, _request: &BodyContext<'_, Self>) -> Option<BodyOwner> {
+        None
+    }
+
+    /// Checks the access to the resource in the path, before a large body is read.
+    ///
+    /// # Errors
+    /// 404 or 403.
+    fn check_access(&self, _request: AccessContext<'_, Self>) -> impl Future<Output = Result<(), ApiError>> + Send {
+        std::future::ready(Ok(()))
     }
 
     /// Handles a request that failed a check: returns the error, or a response in its place.
@@ -116,6 +130,32 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     pub brute_force_target: Option<String>,
 }
 
+/// A request whose body was not read yet.
+pub struct BodyContext<'a, B: RequestHandler + ?Sized> {
+    /// The application's state.
+    pub context: &'a B::Context,
+    /// The authenticated caller.
+    pub principal: &'a B::Principal,
+    /// The address of the connection's other end.
+    pub peer: IpAddr,
+    /// The headers of the request.
+    pub headers: &'a HeaderMap,
+}
+
+/// A request whose large body was not read yet.
+pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
+    /// The application's state.
+    pub context: &'a B::Context,
+    /// The requested operation.
+    pub operation: &'a Operation,
+    /// The operation's endpoint.
+    pub route: &'a B::Route,
+    /// The authenticated caller.
+    pub principal: &'a B::Principal,
+    /// Its path, without the base path of the contract's server.
+    pub path: &'a str,
+}
+
 /// A request that failed a check.
 pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
     /// The application's state.
@@ -145,7 +185,7 @@ pub struct Dispatcher<B> {
     contract: Arc<Contract>,
     handler: B,
     shutdown: Arc<GracefulShutdown>,
-    body_timeouts: BodyTimeouts,
+    bodies: BodyReader,
     is_tls: bool,
     log: Logger,
     outage: Throttle,
@@ -157,11 +197,11 @@ impl<B: RequestHandler> Dispatcher<B> {
         contract: Arc<Contract>,
         handler: B,
         shutdown: Arc<GracefulShutdown>,
-        body_timeouts: BodyTimeouts,
+        bodies: BodyReader,
         is_tls: bool,
         log: Logger,
     ) -> Self {
-        Self { contract, handler, shutdown, body_timeouts, is_tls, log, outage: Throttle::default() }
+        Self { contract, handler, shutdown, bodies, is_tls, log, outage: Throttle::default() }
     }
 
     /// Returns the response to any request; 503 once the server is closed.
@@ -193,6 +233,10 @@ impl<B: RequestHandler> Dispatcher<B> {
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
             if let Some(rate_limit) = rate_limit {
                 rate_limit.write_headers(response.headers_mut());
+            }
+            if response.status() == StatusCode::TOO_MANY_REQUESTS && !response.headers().contains_key(header::RETRY_AFTER) {
+                // Not the rate limit but the memory for bodies is exhausted.
+                self.bodies.write_limit_headers(response.headers_mut());
             }
             // HTTP/2 closes a connection with GOAWAY and forbids this header.
             if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
@@ -282,10 +326,12 @@ impl<B: RequestHandler> Dispatcher<B> {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
-        incoming.arguments = match self.check(operation, &principal, &incoming, body, rate_limit).await {
-            Ok(arguments) => arguments,
+        // The memory of the body is reserved until the response is complete, because its arguments are copies of it.
+        let (arguments, _reservation) = match self.check(operation, &route, &principal, &incoming, body, rate_limit).await {
+            Ok((arguments, reservation)) => (arguments, reservation),
             Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
         };
+        incoming.arguments = arguments;
         let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
@@ -294,22 +340,24 @@ impl<B: RequestHandler> Dispatcher<B> {
     async fn check(
         &self,
         operation: &Operation,
+        route: &B::Route,
         principal: &B::Principal,
         incoming: &IncomingRequest<B::Context>,
         mut body: Body,
         rate_limit: &mut Option<RateLimitStatus>,
-    ) -> Result<ParsedRequest, ApiError> {
+    ) -> Result<(ParsedRequest, Option<BodyReservation>), ApiError> {
         let IncomingRequest { rq, head, .. } = incoming;
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
         let authorized = self.handler.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
-        let mut bytes = None;
+        let owner = self.handler.body_owner(&BodyContext { context: rq.context(), principal, peer, headers: &head.headers });
+        let mut read = None;
         if operation.credential_param.is_some() && authorized.is_ok() {
             // The identity may be in the body.
-            bytes = Some(self.body_timeouts.read(operation, &mut body).await?);
+            read = Some(self.bodies.read(operation, owner, &mut body).await?);
         }
-        let target = bytes.as_deref().map(|bytes| operation.brute_force_target(path, bytes));
+        let target = read.as_ref().map(|read| operation.brute_force_target(path, &read.bytes));
         *rate_limit = self.handler.count(&RateLimitContext {
             context: rq.context(),
             principal,
@@ -319,11 +367,19 @@ impl<B: RequestHandler> Dispatcher<B> {
         });
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
-        let bytes = match bytes {
-            Some(bytes) => bytes,
-            None => self.body_timeouts.read(operation, &mut body).await?,
+        if may_be_large(operation, &body) {
+            let access = AccessContext { context: rq.context(), operation, route, principal, path };
+            if let Err(error) = self.handler.check_access(access).await {
+                self.bodies.discard(body);
+                return Err(error);
+            }
+        }
+        let ReadBody { bytes, reservation } = match read {
+            Some(read) => read,
+            None => self.bodies.read(operation, owner, &mut body).await?,
         };
-        Ok(operation.check(path, head.uri.query(), &head.headers, &bytes).map_err(Error::from)?)
+        let arguments = operation.check(path, head.uri.query(), &head.headers, &bytes).map_err(Error::from)?;
+        Ok((arguments, reservation))
     }
 
     fn reject(&self, error: &ApiError, operation: &str, request_id: &str) -> Response<Body> {

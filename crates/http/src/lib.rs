@@ -4,6 +4,7 @@
 //! [`RequestHandler`] to authenticate and authorize it and to produce the response.
 
 mod api_error;
+mod body_memory;
 pub mod client_ip;
 pub mod client_version;
 mod detach_on_drop;
@@ -21,9 +22,10 @@ mod string_newtype;
 mod tls;
 
 pub use api_error::ApiError;
+pub use body_memory::{BodyMemoryLimits, BodyOwner};
 pub use dispatcher::{
-    AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version,
-    error_response,
+    AccessContext, AuthorizedRequest, BodyContext, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest,
+    RequestHandler, check_version, error_response,
 };
 pub use request_body::BodyTimeouts;
 pub use server::{Listener, ServerHandle, serve};

@@ -1,26 +1,33 @@
-//! Body of a request: size limit and timeouts.
+//! Body of a request: size limit, timeouts and memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice_openapi::Operation;
 use dropshot::Body;
+use http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::ApiError;
+use crate::body_memory::{BodyMemory, BodyMemoryLimits, BodyOwner, BodyReservation};
 use crate::error::Code;
+use crate::rate_limit;
 
 /// Maximum number of bytes read and discarded of a body that is too large, so that the client can read the error response.
 const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
-/// Minimum upload rate: the total timeout grows by a second for each of these bytes of the operation's limit.
-const BYTES_PER_SECOND: usize = 32 * 1024;
+/// Minimum upload rate: the total timeout grows by a second for each of these bytes that have arrived.
+const BYTES_PER_SECOND: usize = 16 * 1024;
+
+/// Size above which a body is large: access to the resource in the path is checked before it is read.
+pub const LARGE_BODY_BYTES: usize = 64 * 1024;
 
 /// Timeouts of a body. They bound how long a slow client holds a connection and its memory.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyTimeouts {
-    /// For the whole body, plus a second per 32 KiB of the operation's size limit.
+    /// For the whole body, plus a second for each 16 KiB that have arrived.
     pub total: Duration,
     /// Between two parts of the body.
     pub idle: Duration,
@@ -28,32 +35,73 @@ pub struct BodyTimeouts {
 
 impl Default for BodyTimeouts {
     fn default() -> Self {
-        Self { total: Duration::from_secs(60), idle: Duration::from_secs(10) }
+        Self { total: Duration::from_secs(30), idle: Duration::from_secs(10) }
     }
 }
 
 impl BodyTimeouts {
-    /// The total timeout for an operation with this size limit.
-    fn total_for(self, limit: usize) -> Duration {
-        self.total + Duration::from_secs((limit / BYTES_PER_SECOND) as u64)
+    /// The total timeout of a body of which this many bytes have arrived.
+    fn total_for(self, received: usize) -> Duration {
+        self.total + Duration::from_secs((received / BYTES_PER_SECOND) as u64)
+    }
+}
+
+/// Reads the bodies of requests into memory.
+#[derive(Debug)]
+pub struct BodyReader {
+    timeouts: BodyTimeouts,
+    memory: Arc<BodyMemory>,
+}
+
+/// A body in memory.
+#[derive(Debug)]
+pub struct ReadBody {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Its memory, which counts until this is dropped.
+    pub reservation: Option<BodyReservation>,
+}
+
+/// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be.
+pub fn may_be_large(operation: &Operation, body: &Body) -> bool {
+    let size = body.size_hint();
+    let limit = operation.body_limit().unwrap_or(0);
+    limit > LARGE_BODY_BYTES && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
+}
+
+impl BodyReader {
+    /// Creates a reader with these timeouts and limits.
+    pub fn new(timeouts: BodyTimeouts, limits: BodyMemoryLimits) -> Self {
+        Self { timeouts, memory: BodyMemory::new(limits) }
     }
 
-    /// Reads the whole body. Returns an empty one without reading if the operation takes no body.
+    /// Reads the whole body of a request with this API key. Returns an empty one without reading if the operation takes no body.
     ///
     /// # Errors
-    /// 413 if it is too large, 408 if it is too slow, 400 if it ends early.
-    pub async fn read(self, operation: &Operation, body: &mut Body) -> Result<Vec<u8>, ApiError> {
-        let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
+    /// 413 if it is too large, 408 if it is too slow, 400 if it ends early, 429 or 503 if there is no memory for it. Then the
+    /// rest of the body is discarded in a task of its own, because a client may read the response only after it has sent the
+    /// body.
+    pub async fn read(&self, operation: &Operation, owner: Option<BodyOwner>, body: &mut Body) -> Result<ReadBody, ApiError> {
+        let Some(limit) = operation.body_limit() else { return Ok(ReadBody { bytes: Vec::new(), reservation: None }) };
         let too_large = || Code::BodyTooLarge.with_message(format!("The request's body is larger than {limit} bytes.")).into();
         // A client that sends `Expect: 100-continue` then doesn't send the body.
-        if body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
+        let announced = body.size_hint().lower();
+        if announced > MAX_DISCARDED_BYTES as u64 {
             return Err(too_large());
         }
+        let mut reservation = self.memory.reserve(owner);
+        let announced = usize::try_from(announced).unwrap_or(limit);
+        if announced <= limit
+            && let Err(error) = reservation.extend_to(announced)
+        {
+            self.discard(std::mem::take(body));
+            return Err(error);
+        }
         let (mut bytes, mut received) = (Vec::new(), 0);
-        let deadline = Instant::now() + self.total_for(limit);
+        let start = Instant::now();
         loop {
-            let frame = timeout_at(deadline.min(Instant::now() + self.idle), body.frame()).await;
-            let frame = match frame {
+            let deadline = (start + self.timeouts.total_for(received)).min(Instant::now() + self.timeouts.idle);
+            let frame = match timeout_at(deadline, body.frame()).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(_) if received > limit => break,
@@ -63,12 +111,42 @@ impl BodyTimeouts {
             let Ok(data) = frame.into_data() else { continue };
             received += data.len();
             if received <= limit {
+                if let Err(error) = reservation.extend_to(received) {
+                    self.discard(std::mem::take(body));
+                    return Err(error);
+                }
                 bytes.extend_from_slice(&data);
             } else if received > MAX_DISCARDED_BYTES {
                 break;
+            } else {
+                bytes = Vec::new();
             }
         }
-        if received > limit { Err(too_large()) } else { Ok(bytes) }
+        if received > limit { Err(too_large()) } else { Ok(ReadBody { bytes, reservation: Some(reservation) }) }
+    }
+
+    /// Writes the headers of a response to a request for whose body its key has no memory.
+    pub fn write_limit_headers(&self, headers: &mut HeaderMap) {
+        let policy = format!("\"bodies\";q={};qu=\"content-bytes\"", self.memory.limits().per_key);
+        let values = [HeaderValue::try_from(policy).ok(), Some(HeaderValue::from_static("\"bodies\";r=0;t=1")), Some(1.into())];
+        for (name, value) in rate_limit::HEADERS.into_iter().zip(values) {
+            if let Some(value) = value {
+                headers.insert(name, value);
+            }
+        }
+    }
+
+    /// Discards the rest of a body, within its timeouts.
+    pub fn discard(&self, mut body: Body) {
+        let timeouts = self.timeouts;
+        tokio::spawn(async move {
+            let (start, mut discarded) = (Instant::now(), 0);
+            while discarded <= MAX_DISCARDED_BYTES {
+                let deadline = (start + timeouts.total_for(discarded)).min(Instant::now() + timeouts.idle);
+                let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await else { return };
+                discarded += frame.data_ref().map_or(0, |data| data.len());
+            }
+        });
     }
 }
 
@@ -77,9 +155,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn total_timeout_grows_with_size_limit() {
-        let seconds = |limit| BodyTimeouts::default().total_for(limit).as_secs();
+    fn total_timeout_grows_with_received_bytes() {
+        let seconds = |received| BodyTimeouts::default().total_for(received).as_secs();
 
-        assert_eq!((seconds(64 * 1024), seconds(8 * 1024 * 1024)), (62, 316));
+        assert_eq!((seconds(0), seconds(64 * 1024), seconds(8 * 1024 * 1024)), (30, 34, 542));
     }
 }

@@ -15,15 +15,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use slog::Logger;
 
+use crate::body_memory::BodyMemoryLimits;
 use crate::detach_on_drop::DetachOnDrop;
 use crate::dispatcher::{Dispatcher, RequestHandler};
 use crate::log;
-use crate::request_body::BodyTimeouts;
+use crate::request_body::{BodyReader, BodyTimeouts};
 use crate::request_head::{self, UnroutableRequestFilter};
 use crate::shutdown::GracefulShutdown;
 use crate::tls::Certificate;
 
-/// Address, certificate and timeouts of a server.
+/// Address, certificate, limits and timeouts of a server.
 #[derive(Debug, Clone)]
 pub struct Listener {
     /// The address.
@@ -32,12 +33,14 @@ pub struct Listener {
     pub certificate: Option<Arc<Certificate>>,
     /// Timeouts of request bodies.
     pub body_timeouts: BodyTimeouts,
+    /// Limits of the memory for request bodies.
+    pub body_memory: BodyMemoryLimits,
 }
 
 impl From<SocketAddr> for Listener {
-    /// Plain HTTP with the default timeouts.
+    /// Plain HTTP with the default limits.
     fn from(address: SocketAddr) -> Self {
-        Self { address, certificate: None, body_timeouts: BodyTimeouts::default() }
+        Self { address, certificate: None, body_timeouts: BodyTimeouts::default(), body_memory: BodyMemoryLimits::default() }
     }
 }
 
@@ -81,9 +84,10 @@ pub fn serve<H: RequestHandler>(
     listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<ServerHandle<H::Context>> {
-    let Listener { address, certificate, body_timeouts } = listener.into();
+    let Listener { address, certificate, body_timeouts, body_memory } = listener.into();
     let shutdown = Arc::<GracefulShutdown>::default();
-    let dispatcher = Dispatcher::new(contract, handler, Arc::clone(&shutdown), body_timeouts, certificate.is_some(), log.clone());
+    let bodies = BodyReader::new(body_timeouts, body_memory);
+    let dispatcher = Dispatcher::new(contract, handler, Arc::clone(&shutdown), bodies, certificate.is_some(), log.clone());
     let dispatcher = Arc::new(dispatcher);
     let mut api = ApiDescription::new();
     for method in request_head::METHODS {

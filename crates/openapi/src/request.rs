@@ -34,24 +34,11 @@ impl Operation {
         let mut parsed = ParsedRequest::default();
         for location in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]
         {
-            let mut parameters = self.parameters.iter().filter(|parameter| parameter.location == location).peekable();
-            if parameters.peek().is_none() {
-                continue;
-            }
-            let raw = self.raw_values(location, path, query.unwrap_or_default(), headers);
-            for parameter in parameters {
-                let Some(value) = parameter.parse(&raw, &mut errors)? else { continue };
-                // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
-                let is_restricted = self.is_builtin && location != ParameterLocation::Header;
-                if let Some(detail) = is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
-                    errors.push(FieldError::invalid(&parameter.name, detail));
-                    continue;
-                }
-                match location {
-                    ParameterLocation::Path => parsed.path.insert(parameter.name.clone(), value),
-                    ParameterLocation::Query => parsed.query.insert(parameter.name.clone(), value),
-                    ParameterLocation::Header | ParameterLocation::Cookie => None,
-                };
+            let arguments = self.arguments(location, path, query.unwrap_or_default(), headers, &mut errors)?;
+            match location {
+                ParameterLocation::Path => parsed.path = arguments,
+                ParameterLocation::Query => parsed.query = arguments,
+                ParameterLocation::Header | ParameterLocation::Cookie => {}
             }
             if self.is_builtin && location == ParameterLocation::Path {
                 is_unknown_resource = !errors.is_empty();
@@ -76,6 +63,47 @@ impl Operation {
             let is_it = |parameter: &Parameter| parameter.location == ParameterLocation::Query && parameter.name == *name;
             self.is_builtin && !name.is_empty() && !self.parameters.iter().any(is_it)
         })
+    }
+
+    /// Parses the variables of a path.
+    ///
+    /// # Errors
+    /// [`RequestError::UnknownResource`] for an invalid variable of the built-in document, otherwise as for [`check`](Self::check).
+    pub fn path_arguments(&self, path: &str) -> Result<Map<String, Value>> {
+        let mut errors = Vec::new();
+        let arguments = self.arguments(ParameterLocation::Path, path, "", &HeaderMap::new(), &mut errors)?;
+        match errors.is_empty() {
+            true => Ok(arguments),
+            false if self.is_builtin => Err(RequestError::UnknownResource),
+            false => Err(RequestError::InvalidFields(errors)),
+        }
+    }
+
+    /// Parses the parameters in one location. Adds an error for each one that is missing or invalid.
+    fn arguments(
+        &self,
+        location: ParameterLocation,
+        path: &str,
+        query: &str,
+        headers: &HeaderMap,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<Map<String, Value>> {
+        let mut arguments = Map::new();
+        let mut parameters = self.parameters.iter().filter(|parameter| parameter.location == location).peekable();
+        if parameters.peek().is_none() {
+            return Ok(arguments);
+        }
+        let raw = self.raw_values(location, path, query, headers);
+        for parameter in parameters {
+            let Some(value) = parameter.parse(&raw, errors)? else { continue };
+            // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
+            let is_restricted = self.is_builtin && location != ParameterLocation::Header;
+            match is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
+                Some(detail) => errors.push(FieldError::invalid(&parameter.name, detail)),
+                None => _ = arguments.insert(parameter.name.clone(), value),
+            }
+        }
+        Ok(arguments)
     }
 
     /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the

@@ -7,14 +7,32 @@ use serde_json::Value;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::pool::PooledConnection;
 use super::query::{DbRow, Param, Query};
 use super::transaction::Tx;
 use crate::kernel::types::folding::fold;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::types::paging::{PageRequest, PagedRows, SizedPage};
+
+/// Size in bytes above which a page is large. Pages of ordinary texts are smaller, also with the maximum number of entries.
+const LARGE_PAGE: i64 = 1 << 20;
+/// Large pages that are loaded at the same time. Each takes up to about 10 MiB of memory.
+static LARGE_PAGES: Semaphore = Semaphore::const_new(8);
 
 const ENCODABLE: &str = "both databases can encode every bound value";
+
+/// Returns the permission to load a page of this size; none is needed for a page that isn't large.
+///
+/// # Errors
+/// [`Code::ServerUnavailable`] if many large pages are being loaded.
+pub fn permit_page(bytes: i64) -> Result<Option<SemaphorePermit<'static>>> {
+    if bytes <= LARGE_PAGE {
+        return Ok(None);
+    }
+    let text = "The server is loading too many large pages at the moment. Try again shortly, or ask for fewer records.";
+    Ok(Some(LARGE_PAGES.try_acquire().map_err(|_| Code::ServerUnavailable.with_message(text))?))
+}
 
 /// A statement that is being built, on the connection on which it will run. Values are bound and never become part of its text.
 #[must_use]
@@ -191,13 +209,30 @@ impl<'a> Statement<'a> {
     pub async fn page<R: DbRow>(mut self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         let (from, columns) = (std::mem::take(&mut self.text), self.columns);
         self.text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
-        let rows: Vec<RowWithTotal<R>> =
-            self.push_bind(" limit ?", paging.limit()).push_bind(" offset ?", paging.offset()).all().await?;
-        if rows.is_empty() && !paging.is_first() {
-            return Err(Code::PagePastEnd.into());
-        }
-        let total = rows.first().map_or(0, |first| first.total);
-        Ok(PagedRows { total, rows: rows.into_iter().map(|row| row.row).collect() })
+        let rows = self.push_bind(" limit ?", paging.limit()).push_bind(" offset ?", paging.offset()).all().await?;
+        PagedRows::of(rows, paging)
+    }
+
+    /// Ends a [`Tx::list`] like [`page`](Self::page), but a page ends before its entries are larger than
+    /// [`PAGE_BYTES`](crate::kernel::types::paging::PAGE_BYTES), and the next page begins there. `size` is the SQL expression of
+    /// the bytes that an entry takes, including its embedded resources.
+    ///
+    /// The sizes of all entries up to the page are read first, because they determine where it begins.
+    ///
+    /// # Errors
+    /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
+    pub async fn sized_page<R: DbRow>(self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
+        let Self { text: from, columns, mut driver } = self;
+        let sizes = format!("select cast({size} as bigint) {from} order by {order}");
+        let sizes = Statement { text: sizes, columns: "", driver: driver.reborrow() };
+        let sizes: Vec<(i64,)> = sizes.push_bind(" limit ?", paging.offset() + paging.limit()).all().await?;
+        let sizes: Vec<i64> = sizes.into_iter().map(|(size,)| size).collect();
+        let SizedPage { offset, count, bytes } = paging.divide(&sizes);
+        let permit = permit_page(bytes)?;
+        let text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
+        let rows = Statement { text, columns: "", driver };
+        let rows = rows.push_bind(" limit ?", count as i64).push_bind(" offset ?", offset as i64).all().await?;
+        Ok(PagedRows { bytes, permit, ..PagedRows::of(rows, paging)? })
     }
 
     /// Binds a value and returns its placeholder.
@@ -224,6 +259,16 @@ pub struct Columns<'s, 'a, R> {
     placeholders: Vec<usize>,
 }
 
+impl Driver<'_> {
+    /// Returns the same connection with a copy of the values, for another statement.
+    fn reborrow(&mut self) -> Driver<'_> {
+        match self {
+            Self::Sqlite(pooled, arguments) => Driver::Sqlite(pooled, arguments.clone()),
+            Self::Postgres(pooled, arguments) => Driver::Postgres(pooled, arguments.clone()),
+        }
+    }
+}
+
 impl<R> Columns<'_, '_, R> {
     /// Binds the next column: `value` of each row. PostgreSQL gets them as one array, so the statement has the same text for any
     /// number of rows, and the database plans it once.
@@ -244,6 +289,17 @@ impl<R> Columns<'_, '_, R> {
             }
         }
         self
+    }
+}
+
+impl<R> PagedRows<R> {
+    /// Returns the page of these rows.
+    fn of(rows: Vec<RowWithTotal<R>>, paging: PageRequest) -> Result<Self> {
+        if rows.is_empty() && !paging.is_first() {
+            return Err(Code::PagePastEnd.into());
+        }
+        let total = rows.first().map_or(0, |first| first.total);
+        Ok(Self { total, rows: rows.into_iter().map(|row| row.row).collect(), bytes: 0, permit: None })
     }
 }
 

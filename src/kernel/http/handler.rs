@@ -8,7 +8,8 @@ use anyhow::anyhow;
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version, etag,
+    AccessContext, ApiError, AuthorizedRequest, BodyContext, BodyOwner, IncomingRequest, RateLimitContext, RejectedRequest,
+    RequestHandler, check_version, etag,
 };
 use boxoffice_openapi::{Contract, Operation, Scope};
 use dropshot::{ApiEndpoint, Body, RequestContext};
@@ -16,6 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Request, Response, Uri, header};
+use serde_json::{Map, Value};
 
 use super::api_request::{Handover, RequestParts, take_error};
 use super::endpoint_metadata::EndpointMetadata;
@@ -73,9 +75,14 @@ pub struct AppHandler<A: AppState> {
     pub endpoints: HashMap<String, Arc<Endpoint<A>>>,
     /// The readers of the resources that have preconditions.
     pub preconditions: PreconditionRegistry<A>,
+    /// The checks before a large body is read, by operationId.
+    pub access_checks: HashMap<String, AccessCheck<A>>,
     /// The rate limits.
     pub limits: Limits,
 }
+
+/// Checks that a caller may change the resource with these path variables.
+pub type AccessCheck<A> = Box<dyn Fn(Context<A>, Caller, Map<String, Value>) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
 impl<A: AppState> RequestHandler for AppHandler<A> {
     type Context = Arc<A>;
@@ -105,6 +112,24 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     fn authorize(&self, operation: &Operation, caller: &Option<Caller>) -> Result<(), ApiError> {
         let has_scope = caller.as_ref().is_none_or(|caller| operation.scopes.contains(&caller.scope));
         if has_scope { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    }
+
+    fn body_owner(&self, request: &BodyContext<'_, Self>) -> Option<BodyOwner> {
+        let caller = request.principal.as_ref()?;
+        // All users of an application share its key.
+        if caller.scope != Scope::Public {
+            return Some(BodyOwner::key(caller.key.0));
+        }
+        let proxies = &request.context.kernel().settings.limits.trusted_proxies;
+        Some(BodyOwner::shared_key(caller.key.0, proxies.client(request.peer, request.headers)))
+    }
+
+    async fn check_access(&self, request: AccessContext<'_, Self>) -> Result<(), ApiError> {
+        let AccessContext { context: app, operation, principal, path, .. } = request;
+        let Some((check, caller)) = self.access_checks.get(&operation.id).zip(principal.as_ref()) else { return Ok(()) };
+        let variables = operation.path_arguments(path).map_err(Error::from)?;
+        let ctx = Context { app: Arc::clone(app), unit: UnitOfWork::read_only(app.kernel().db.clone()) };
+        Ok(check(ctx, caller.clone(), variables).await?)
     }
 
     /// Writes the audit record of a rejected request, if its API key is known.

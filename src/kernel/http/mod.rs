@@ -13,7 +13,7 @@ mod routes;
 
 pub use api_request::{ApiRequest, ApiResponse, ApiResult, Json, Path, Query};
 pub use handler::{AppState, api_key, client_address};
-pub use options::{LimitOptions, LimitSettings, ListenAddress, TlsOptions};
+pub use options::{BodyMemoryOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub use precondition::PreconditionContext;
 pub use response::{Created, HasLocation, SerializedJson};
 pub use routes::{Routes, start};

@@ -1,4 +1,4 @@
-//! Command-line options for TLS, rate limits and trusted proxies.
+//! Command-line options for TLS, rate limits, trusted proxies, and the memory for request bodies.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::client_ip::TrustedProxies;
-use boxoffice_http::{Certificate, Listener};
+use boxoffice_http::{BodyMemoryLimits, Certificate, Listener};
 use clap::Args;
 
 use crate::config::{InvalidSettings, Setting, setting, whole_number};
@@ -156,5 +156,32 @@ impl LimitOptions {
             [&self.login_rate_limit, &self.rate_limit, &self.failed_login_limit, &self.credential_change_limit, &self.code_limit];
         let [logins, keys, failed_logins, changes, codes] = numbers.map(Setting::problem);
         [logins, keys, failed_logins, changes, codes, self.trusted_proxies.problem()]
+    }
+}
+
+/// Options for the memory for request bodies.
+#[derive(Debug, Clone, Args)]
+pub struct BodyMemoryOptions {
+    /// MiB of request bodies in memory at the same time
+    #[arg(long, env = "BOXOFFICE_BODY_MEMORY_MIB", default_value = "64", value_name = "MIB", value_parser = setting(whole_number::<8, 65_536>))]
+    body_memory_mib: Setting<u32>,
+    /// MiB of request bodies with one key, or with one public key from one address, in memory at the same time
+    #[arg(long, env = "BOXOFFICE_BODY_MEMORY_PER_KEY_MIB", default_value = "16", value_name = "MIB", value_parser = setting(whole_number::<8, 65_536>))]
+    body_memory_per_key_mib: Setting<u32>,
+}
+
+impl BodyMemoryOptions {
+    /// Returns the limits with the values of these options.
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn limits(&self) -> anyhow::Result<BodyMemoryLimits> {
+        let bytes = |mib: &Setting<u32>| anyhow::Ok((*mib.get()? as usize) << 20);
+        Ok(BodyMemoryLimits { total: bytes(&self.body_memory_mib)?, per_key: bytes(&self.body_memory_per_key_mib)? })
+    }
+
+    /// Returns what is wrong with each option.
+    pub fn problems(&self) -> [Option<String>; 2] {
+        [&self.body_memory_mib, &self.body_memory_per_key_mib].map(Setting::problem)
     }
 }

@@ -9,14 +9,17 @@ use boxoffice_http::rate_limit::Limits;
 use boxoffice_http::{Listener, ServerHandle, serve};
 use boxoffice_openapi::{Contract, METHODS};
 use dropshot::{ApiDescription, ApiEndpoint};
+use futures::FutureExt;
 use semver::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::endpoint_metadata::EndpointMetadata;
-use super::handler::{AppHandler, AppState, Endpoint};
+use super::handler::{AccessCheck, AppHandler, AppState, Endpoint};
 use super::precondition::{PreconditionContext, PreconditionRegistry};
+use crate::kernel::auth::Caller;
+use crate::kernel::context::Context;
 
 /// The endpoints, each with the error codes of its own rules. Codes that follow from authentication, arguments or a body are
 /// added by `EndpointMetadata`.
@@ -25,6 +28,7 @@ pub struct Routes<A: AppState> {
     errors: HashMap<String, &'static [Code]>,
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
     preconditions: PreconditionRegistry<A>,
+    access_checks: HashMap<String, AccessCheck<A>>,
 }
 
 impl<A: AppState> Routes<A> {
@@ -35,6 +39,7 @@ impl<A: AppState> Routes<A> {
             errors: HashMap::new(),
             endpoints: HashMap::new(),
             preconditions: PreconditionRegistry::default(),
+            access_checks: HashMap::new(),
         }
     }
 
@@ -59,6 +64,26 @@ impl<A: AppState> Routes<A> {
     {
         let endpoint = endpoint.into();
         self.preconditions.add(&endpoint.path, read);
+        self.add(endpoint, errors);
+    }
+
+    /// Adds an endpoint that changes a resource and accepts images. Before a large body is read, `check` decides if the caller may
+    /// change the resource.
+    pub fn add_upload<P, F>(
+        &mut self,
+        endpoint: impl Into<ApiEndpoint<Arc<A>>>,
+        errors: &'static [Code],
+        check: impl Fn(Context<A>, Caller, P) -> F + Send + Sync + 'static,
+    ) where
+        P: DeserializeOwned,
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let endpoint = endpoint.into();
+        let check = move |ctx, caller, variables| {
+            let checked = serde_json::from_value(Value::Object(variables)).map(|path| check(ctx, caller, path));
+            async move { checked.map_err(anyhow::Error::from)?.await }.boxed()
+        };
+        self.access_checks.insert(endpoint.operation_id.clone(), Box::new(check));
         self.add(endpoint, errors);
     }
 
@@ -124,6 +149,7 @@ pub fn start<A: AppState>(
 ) -> anyhow::Result<ServerHandle<Arc<A>>> {
     let (log, limits) = (app.kernel().log.clone(), &app.kernel().settings.limits);
     let limits = Limits::new(limits.keys, limits.guesses);
-    let handler = AppHandler { endpoints: routes.endpoints, preconditions: routes.preconditions, limits };
+    let Routes { endpoints, preconditions, access_checks, .. } = routes;
+    let handler = AppHandler { endpoints, preconditions, access_checks, limits };
     serve(app, contract, handler, listener, &log)
 }

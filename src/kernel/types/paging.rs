@@ -5,11 +5,16 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::SemaphorePermit;
 
 /// Default number of entries on a page.
 pub const RECORDS_DEFAULT: i64 = 25;
 /// Largest number of entries on a page.
 pub const RECORDS_MAXIMUM: i64 = 100;
+
+/// Maximum size of a page in the database, in bytes, with the constants that estimate the JSON around the texts. In JSON, a byte of
+/// text takes at most two bytes, so that a page has at most 4 MiB.
+pub const PAGE_BYTES: i64 = 2 << 20;
 
 /// The requested page of a list, and the number of entries on a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
@@ -84,6 +89,43 @@ impl PageRequest {
     }
 }
 
+/// The entries of a page whose size is limited: their number, and the number of entries before them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SizedPage {
+    /// The number of entries before the page.
+    pub offset: usize,
+    /// The number of entries on the page.
+    pub count: usize,
+    /// Their size in bytes.
+    pub bytes: i64,
+}
+
+impl PageRequest {
+    /// Divides a list into pages of at most [`PAGE_BYTES`] and at most `records` entries, at least one. Returns the requested
+    /// page. `sizes` are those of all entries up to the last one that it may contain.
+    pub fn divide(self, sizes: &[i64]) -> SizedPage {
+        let first = (0, self.fit(sizes));
+        let (offset, count) = (1..self.page.0)
+            .try_fold(first, |(offset, count), _| {
+                let offset = offset + count;
+                // The list ends before the page.
+                if offset >= sizes.len() { Err((sizes.len(), 0)) } else { Ok((offset, self.fit(&sizes[offset..]))) }
+            })
+            .unwrap_or_else(|end| end);
+        SizedPage { offset, count, bytes: sizes[offset..offset + count].iter().sum() }
+    }
+
+    /// Returns the number of entries that fit on a page that begins with these.
+    fn fit(self, sizes: &[i64]) -> usize {
+        let mut bytes = 0;
+        let fitting = sizes.iter().zip(0..self.records.0).take_while(|(size, number)| {
+            bytes += **size;
+            bytes <= PAGE_BYTES || *number == 0
+        });
+        fitting.count()
+    }
+}
+
 /// The direction of a sort. It is ignored in a request without a sort key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -139,11 +181,57 @@ pub struct PagedRows<R> {
     pub total: i64,
     /// The rows on this page.
     pub rows: Vec<R>,
+    /// The size of the page in bytes, if it is limited; otherwise 0.
+    pub bytes: i64,
+    /// Permission to load the rest of a large page.
+    pub permit: Option<SemaphorePermit<'static>>,
 }
 
 impl PageRequest {
     /// Returns the page with these entries.
     pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
         Page { total, page: self.page.0, records: self.records.0, entries }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(records: i64, page: i64) -> PageRequest {
+        PageRequest { records: Records(records), page: PageNumber(page) }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_divide_the_list(sizes in vec(1..PAGE_BYTES * 3 / 2, 0..60), records in 1_i64..30) {
+            let mut walked = 0;
+            for page in 1.. {
+                // The database returns only the sizes that may be needed.
+                let known = sizes.len().min((page * records) as usize);
+                let page = request(records, page).divide(&sizes[..known]);
+                prop_assert!(page.bytes <= PAGE_BYTES || page.count == 1);
+                prop_assert!(page.count <= records as usize);
+                if page.count == 0 {
+                    break;
+                }
+                prop_assert_eq!(page.offset, walked);
+                walked += page.count;
+            }
+            prop_assert_eq!(walked, sizes.len());
+        }
+
+        #[test]
+        fn small_entries_are_on_the_usual_pages(count in 0_usize..300, records in 1_i64..30, page in 1_i64..20) {
+            let request = request(records, page);
+            let known = count.min((page * records) as usize);
+            let divided = request.divide(&vec![1; known]);
+
+            let offset = (request.offset() as usize).min(known);
+            prop_assert_eq!(divided, SizedPage { offset, count: known - offset, bytes: (known - offset) as i64 });
+        }
     }
 }

@@ -15,20 +15,29 @@ use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
 use crate::kernel::types::paging::Page;
 use crate::state::{ApiRequest, App, Rq};
 
-const BOOKING: &[Code] = &[Code::AdvertisementTaken, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
-const CHANGING: &[Code] =
-    &[Code::AdvertisementTaken, Code::AdvertisementCancelled, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
+const CREATING: &[Code] =
+    &[Code::AdvertisementTaken, Code::AdvertisementTooMany, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
+const CHANGING: &[Code] = &[
+    Code::AdvertisementTaken,
+    Code::AdvertisementTooMany,
+    Code::AdvertisementCancelled,
+    Code::HostRemoved,
+    Code::EventCancelled,
+    Code::EventOver,
+];
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(zone_advertisement_list, &[]);
     routes.add(host_advertisement_list, &[]);
     routes.add(advertisement_list, &[]);
-    routes.add(advertisement_create, BOOKING);
+    routes.add(advertisement_create, CREATING);
     routes.add_resource(advertisement_get, &[], |by, path: AdvertisementPath| async move {
         service::get(&by.ctx, &by.caller, path.id()).await
     });
-    routes.add(advertisement_update, CHANGING);
+    routes.add_upload(advertisement_update, CHANGING, |ctx, caller, path: AdvertisementPath| async move {
+        service::check_managed(&ctx, &caller, path.id()).await
+    });
     routes.add(advertisement_delete, &[]);
     routes.add(advertisement_submission_create, &[Code::AdvertisementNotDraft, Code::HostRemoved]);
     routes.add(advertisement_cancellation_create, &[Code::AdvertisementNotListed]);

@@ -58,6 +58,11 @@ pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<Advertiseme
     if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
 }
 
+/// Requires an advertisement that the caller may change; see [`load_managed`].
+pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    load_managed(&mut ctx.unit.read().await?, caller, id, Locking::No).await.map(drop)
+}
+
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
     let host = query.host.as_ref().map(|host| host.id());
     page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, Visibility::To(caller), host).await
@@ -140,6 +145,7 @@ async fn book(
     artwork: Id,
 ) -> Result<Advertisement> {
     check_new(app, tx, caller, new, booking, Locking::Yes).await?;
+    require_space(tx, new.event.id()).await?;
     let (width, height) = booking.dimensions(None);
     let row = AdvertisementRow {
         id: app.clock.next_id(),
@@ -188,6 +194,13 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
     }
 }
 
+/// Requires a [locked](events::lock) event with fewer advertisements than the maximum. Without the lock, concurrent requests could
+/// exceed it.
+async fn require_space(tx: &mut Tx, event: Id) -> Result<()> {
+    let is_full = store::count_of_event(tx, event).await? >= MAX_ADVERTISEMENTS;
+    if is_full { Err(Code::AdvertisementTooMany.into()) } else { Ok(()) }
+}
+
 /// Changes an advertisement. Returns it and the identifier of its previous artwork.
 async fn modify(
     app: &App,
@@ -209,6 +222,9 @@ async fn modify(
         height,
         ..before
     };
+    if row.event_id != before.event_id {
+        require_space(tx, row.event_id).await?;
+    }
     store::update(tx, &row).await.on_taken("advertisements", "name", Code::AdvertisementTaken)?;
     booking.write(tx, &row).await?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
@@ -274,6 +290,9 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
         view_one(&ctx.app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
     })
 }
+
+/// Maximum number of advertisements of an event.
+const MAX_ADVERTISEMENTS: i64 = 1000;
 
 /// Validates a new advertisement. A caller who may not act for the event's host gets a 403 before any other error.
 async fn check_new(

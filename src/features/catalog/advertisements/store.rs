@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{AdvertisementRow, SlotRow};
-use crate::features::catalog::events::EventStatus;
+use crate::features::catalog::events::{self, EventStatus};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
@@ -52,8 +52,20 @@ pub async fn list(
         .and_where("a.status = ?", filter.status)
         .and_where(ACTIVE, (filter.active == Some(true)).then_some(now))
         .and_where(&format!("not {ACTIVE}"), (filter.active == Some(false)).then_some(now))
-        .page("a.id", paging)
+        .sized_page("a.id", &bytes_sql(), paging)
         .await
+}
+
+/// Returns the SQL expression for the size of an advertisement `a` of an event `e` in a page, in bytes: with the event and its
+/// sections, its zones and its schedule. Parsed markup has up to 16 times the size of its text.
+fn bytes_sql() -> String {
+    format!(
+        "(2000 + octet_length(a.name) + 17 * octet_length(a.description) + {}
+          + (select 60 * count(*) from advertisement_slots t where t.advertisement_id = a.id)
+          + coalesce((select sum(400 + octet_length(n.name) + octet_length(n.description))
+                      from advertisement_zones z join zones n on n.id = z.zone_id where z.advertisement_id = a.id), 0))",
+        events::bytes_sql()
+    )
 }
 
 /// Adds the condition for `shown`. An advertisement includes its event, so every caller may see it only if both are public. All
@@ -92,6 +104,11 @@ pub async fn zones(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) ->
 pub async fn slots(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<SlotRow>> {
     let select = tx.select("advertisement_id, starts, ends from advertisement_slots where true");
     select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
+}
+
+/// Returns the number of advertisements of an event.
+pub async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
+    tx.query("select count(*) from advertisements where event_id = $1").bind(event).scalar().await
 }
 
 /// Returns whether another advertisement has this name.

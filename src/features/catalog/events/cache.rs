@@ -17,14 +17,16 @@ use super::view::{self, EventWithRelations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache};
+use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache, permit_page};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-/// Maximum number of requests in a batch.
+/// Maximum number of events in a batch. An event with its sections may have 2 MiB.
+const MAX_EVENTS: usize = 16;
+/// Maximum number of requests for a page in a batch.
 const MAX_BATCH: usize = 100;
 /// Capacity of each of the two caches in bytes.
 const CACHE_CAPACITY: usize = 16 << 20;
@@ -73,13 +75,15 @@ struct PublishedListKey {
 struct CachedPage {
     changes: i64,
     total: i64,
+    /// Its size in bytes.
+    bytes: i64,
     events: Vec<Id>,
 }
 
 impl Default for EventCache {
     fn default() -> Self {
         Self {
-            events: Batcher::of(MAX_BATCH),
+            events: Batcher::of(MAX_EVENTS),
             published: Batcher::of(MAX_BATCH),
             versions: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
             snapshots: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
@@ -202,6 +206,7 @@ async fn read_page(app: &App, key: PublishedListKey) -> Result<Page<Event>> {
     let mut tx = app.db.read().await?;
     let cached = app.event_cache.version_cache().entries().pages.get(&key).cloned();
     if let Some(page) = cached {
+        let _permit = permit_page(page.bytes)?;
         let mut loaded = load(app, &mut tx, &page.events, now).await?;
         if loaded.changes == Some(page.changes) {
             let events = page.events.iter().filter_map(|id| loaded.events.remove(id));
@@ -218,18 +223,19 @@ async fn read_page(app: &App, key: PublishedListKey) -> Result<Page<Event>> {
     };
     let result = store::list(&mut tx, &query.filter, list_filter, now).await?;
     if is_cacheable(query) && !result.rows.is_empty() {
-        let page = CachedPage { changes, total: result.total, events: result.rows.iter().map(|row| row.id).collect() };
+        let events = result.rows.iter().map(|row| row.id).collect();
+        let page = CachedPage { changes, total: result.total, bytes: result.bytes, events };
         let weight = size_of_val(&key) + size_of_val(&page) + size_of_val(page.events.as_slice());
         app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key, Arc::new(page));
     }
     Ok(paging.page(result.total, view::views(app, &mut tx, result.rows).await?))
 }
 
-/// Returns whether only hosts and platform administrators change the list. Time changes a list of active events, sales change a
-/// list by popularity, and a new section, which the counter doesn't count, changes a list by section.
+/// Returns whether only hosts and platform administrators change the list. Time changes a list of active events, and sales change
+/// a list by popularity.
 fn is_cacheable(query: &PublishedEventQuery) -> bool {
     let filter = &query.filter;
-    filter.active.is_none() && filter.section.is_none() && filter.sort != Some(EventSort::Popularity)
+    filter.active.is_none() && filter.sort != Some(EventSort::Popularity)
 }
 
 /// Current state of the requested events.

@@ -21,7 +21,11 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(event_list, &[]);
     routes.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
     routes.add_resource(event_get, &[], |by, path: EventPath| async move { service::get(&by.ctx, &by.caller, path.event).await });
-    routes.add(event_update, &[Code::EventTaken, Code::EventCancelled, Code::EventOver]);
+    routes.add_upload(
+        event_update,
+        &[Code::EventTaken, Code::EventCancelled, Code::EventOver],
+        |ctx, caller, path: EventPath| async move { service::check_managed(&ctx, &caller, path.event).await },
+    );
     routes.add(event_delete, &[Code::EventSold]);
     routes.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);
     routes.add(event_withdrawal_create, &[Code::EventNotListed]);

@@ -22,5 +22,5 @@ pub use cache::EventCache;
 pub use endpoints::register;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
 pub use service::{apply_decision, load, load_managed, load_visible, lock_managed};
-pub use store::{find, lock, lock_all, of_ids};
+pub use store::{bytes_sql, find, lock, lock_all, of_ids};
 pub use view::views;

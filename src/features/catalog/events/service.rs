@@ -44,6 +44,11 @@ pub async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
     Ok(row)
 }
 
+/// Requires an event that the caller may change; see [`load_managed`].
+pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    load_managed(&mut ctx.unit.read().await?, caller, id).await.map(drop)
+}
+
 /// Returns an event, if the caller may see it: every caller once it is listed or cancelled, before that only the callers who may
 /// change it. A redeemer's key sees the event of its token, and no other.
 ///

@@ -63,7 +63,18 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
         .and_where("e.ends > ?", (filter.active == Some(true)).then_some(now))
         .and_where("e.ends <= ?", (filter.active == Some(false)).then_some(now))
         .and_where("e.public = ?", list_filter.public);
-    filter_by_section(select, filter.section.as_deref()).page(&order, filter.paging).await
+    filter_by_section(select, filter.section.as_deref()).sized_page(&order, &bytes_sql(), filter.paging).await
+}
+
+/// Returns the SQL expression for the size of an event `e` in a page, in bytes: with its sections, and its category's
+/// subcategories.
+pub fn bytes_sql() -> String {
+    format!(
+        "(4000 + octet_length(e.title) + octet_length(e.description) + octet_length(e.disclaimer) + octet_length(e.tags)
+          + coalesce((select sum({}) from sections s where s.event_id = e.id), 0)
+          + coalesce((select sum(4 + octet_length(c.name)) from subcategories c where c.category_id = e.category_id), 0))",
+        sections::store::BYTES
+    )
 }
 
 /// Adds the condition for `shown`. Listed and cancelled events are visible to every caller, all others to their host's

@@ -14,7 +14,7 @@ use crate::state::{ApiRequest, App, Rq};
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(host_list, &[]);
-    routes.add(host_create, &[Code::HostTaken]);
+    routes.add(host_create, &[Code::HostTaken, Code::HostTooMany]);
     routes.add_resource(host_get, &[], |by, path: HostPath| async move { service::get(&by.ctx, path.host).await });
     routes.add(host_update, &[Code::HostTaken]);
     routes.add(account_host_list, &[]);

@@ -12,6 +12,9 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
+/// Maximum number of hosts that an account administers when it creates another one.
+const MAX_HOSTS: i64 = 100;
+
 /// Requires an administrator of the host or a platform administrator.
 ///
 /// # Errors
@@ -85,6 +88,9 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host
     let row = transaction!(ctx.unit, |tx| {
         // The account may have been removed since its key was checked, and must not administer anything then.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
+        if store::count_administered(tx, account).await? >= MAX_HOSTS {
+            return Err(Code::HostTooMany.into());
+        }
         let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_taken("hosts", "name", Code::HostTaken)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;

@@ -12,8 +12,12 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
+    const BYTES: &str = "(8000 + octet_length(h.name) + octet_length(h.description))";
     let account = filter.account.as_ref().map(|number| number.0.clone());
-    tx.list("h.*", "from hosts h where h.removed = false").and_where(ADMINISTERED, account).page("h.id", filter.paging).await
+    tx.list("h.*", "from hosts h where h.removed = false")
+        .and_where(ADMINISTERED, account)
+        .sized_page("h.id", BYTES, filter.paging)
+        .await
 }
 
 /// Returns a host, unless it has been removed.
@@ -53,6 +57,13 @@ pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Resul
         .and_where("m.host_id = ?", Some(host))
         .page("m.account_id", paging)
         .await
+}
+
+/// Returns the number of hosts that an account administers and that have not been removed.
+pub async fn count_administered(tx: &mut Tx, account: Id) -> Result<i64> {
+    let count = "select count(*) from host_administrators m join hosts h on h.id = m.host_id
+        where m.account_id = $1 and h.removed = false";
+    tx.query(count).bind(account).scalar().await
 }
 
 pub async fn count_administrators(tx: &mut Tx, host: Id) -> Result<i64> {

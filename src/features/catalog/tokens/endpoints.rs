@@ -13,7 +13,7 @@ use crate::state::{ApiRequest, App, Rq};
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(event_token_list, &[]);
-    routes.add(event_token_create, &[]);
+    routes.add(event_token_create, &[Code::TokenTooMany]);
     routes.add_resource(event_token_get, &[], |by, path: TokenPath| async move {
         service::get(&by.ctx, &by.caller, path.event, path.token).await
     });

@@ -20,6 +20,8 @@ use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
+/// Maximum number of admission tokens of an event.
+const MAX_TOKENS: i64 = 1000;
 const NO_SECTION: &str = "names no section of this event";
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
@@ -32,8 +34,12 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
     transaction!(ctx.unit, |tx| {
+        // Locked, so that concurrent requests can't exceed the limit.
         events::lock_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
+        if store::count_of_event(tx, event).await? >= MAX_TOKENS {
+            return Err(Code::TokenTooMany.into());
+        }
         let row = insert(&ctx.app, tx, event, false).await?;
         store::insert_sections(tx, row.id, &sections).await?;
         view(tx, row).await

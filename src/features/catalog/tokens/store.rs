@@ -46,6 +46,11 @@ pub async fn insert(tx: &mut Tx, row: &TokenRow) -> Result<bool> {
     Ok(inserted == 1)
 }
 
+/// Returns the number of tokens of an event.
+pub async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
+    tx.query("select count(*) from tokens where event_id = $1").bind(event).scalar().await
+}
+
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from tokens where id = $1").bind(id).execute().await?;
     Ok(())

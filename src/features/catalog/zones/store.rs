@@ -9,7 +9,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// Returns a page of zones, the oldest first.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
-    tx.list("*", "from zones").page("id", paging).await
+    tx.list("*", "from zones").sized_page("id", "(400 + octet_length(name) + octet_length(description))", paging).await
 }
 
 /// Returns these zones, which can be neither removed nor resized before the transaction ends.

@@ -21,6 +21,6 @@ pub use lifecycle::{erase, lock_unless_last_admin};
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub use service::{PreparedAccount, create, insert, load, prepare, reset_password, view, view_for, view_for_others, views_for};
 pub use store::{
-    can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers, id_of, lock, lock_all,
+    bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers, id_of, lock, lock_all,
     lock_by_email, set_verified,
 };

@@ -9,6 +9,15 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// Returns the SQL expression for the size of an account in a page, in bytes, by the column with its identifier.
+pub fn bytes_sql(id: &str) -> String {
+    format!(
+        "coalesce((select 600 + octet_length(p.first_name) + octet_length(p.last_name) + octet_length(p.country)
+          + octet_length(p.first_address_line) + octet_length(p.second_address_line) + octet_length(p.city)
+          + octet_length(p.state) from accounts p where p.id = {id}), 600)"
+    )
+}
+
 /// Returns whether any account exists.
 pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
     tx.query("select exists (select 1 from accounts)").scalar().await

@@ -58,7 +58,7 @@ pub async fn page(
     if ids.is_empty() && !paging.is_first() {
         return Err(Code::PagePastEnd.into());
     }
-    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await? })
+    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await?, bytes: 0, permit: None })
 }
 
 #[cfg(test)]

@@ -18,6 +18,6 @@ pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 pub use service::{NewTickets, issue, replace};
 pub use store::{
-    find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem, release,
-    touch_of_account, void,
+    bytes_sql, find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem,
+    release, touch_of_account, void,
 };

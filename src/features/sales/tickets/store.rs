@@ -3,7 +3,9 @@
 use boxoffice_http::error::Result;
 
 use super::model::{TicketRow, TicketStatus};
+use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::features::identity::accounts;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -13,6 +15,12 @@ const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, sta
 /// Sets the time of the last change to `?`, which is the current time. The time of a ticket always increases, even if the clock of
 /// the server that made the change before is ahead.
 const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
+
+/// Returns the SQL expression for the size of a ticket in a page, in bytes, by the columns of its section and its owner.
+pub fn bytes_sql(section: &str, owner: &str) -> String {
+    let (of_section, of_owner) = (sections::store::BYTES, accounts::bytes_sql(owner));
+    format!("(500 + coalesce((select {of_section} from sections s where s.id = {section}), 0) + {of_owner})")
+}
 
 /// Returns a page of the tickets of an event within the caller's admission scope, the oldest first: the valid ones, or all those
 /// that have changed at `modified_since` or later, whatever their status is now.
@@ -28,13 +36,16 @@ pub async fn list_of_event(
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("modified >= ?", modified_since)
-        .page("id", paging)
+        .sized_page("id", &bytes_sql("section_id", "owner_id"), paging)
         .await
 }
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account)).page("id", paging).await
+    tx.list(COLUMNS, "from tickets where replaced_by is null")
+        .and_where("owner_id = ?", Some(account))
+        .sized_page("id", &bytes_sql("section_id", "owner_id"), paging)
+        .await
 }
 
 /// Returns a ticket, unless it was replaced.

@@ -3,9 +3,21 @@
 use boxoffice_http::error::Result;
 
 use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
+use crate::features::identity::accounts;
+use crate::features::sales::tickets;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
+
+/// Returns the SQL expression for the size of a transfer in a page, in bytes: with its tickets, sender and recipient.
+fn bytes_sql() -> String {
+    let (sender, recipient) = (accounts::bytes_sql("sender_id"), accounts::bytes_sql("recipient_id"));
+    let ticket = tickets::bytes_sql("t.section_id", "sender_id");
+    format!(
+        "(500 + {sender} + {recipient} + coalesce((select sum({ticket}) from transfer_tickets o
+          join tickets t on t.id = o.ticket_id where o.transfer_id = transfers.id), 0))"
+    )
+}
 
 /// Returns a page of the transfers that an account has sent or received, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
@@ -17,7 +29,7 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) 
     tx.list("*", "from transfers where true")
         .and_where(side, Some(account))
         .and_where("status = ?", filter.status)
-        .page("id", filter.paging)
+        .sized_page("id", &bytes_sql(), filter.paging)
         .await
 }
 

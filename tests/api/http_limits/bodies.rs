@@ -1,0 +1,98 @@
+//! Memory for request bodies, and access checks before large ones.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use boxoffice_http::{BodyMemoryLimits, BodyTimeouts, Listener, log};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, TestApp};
+
+on_both_databases![limits_memory_of_bodies, checks_access_before_large_body];
+
+/// Size of an announced body: more than half of the memory of a key.
+const LARGE: usize = 7_000_000;
+
+/// Sends the head of a request with a large body and a part of the body.
+async fn begin_upload(server: SocketAddr, target: &str, key: &str) -> TcpStream {
+    let mut connection = TcpStream::connect(server).await.unwrap();
+    let head = format!("{target} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nX-Client-Version: 3.0.0\r\n");
+    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {LARGE}\r\n\r\n{{");
+    connection.write_all(head.as_bytes()).await.unwrap();
+    connection
+}
+
+/// Returns the head of a response and the beginning of its body; `None` if there is no response for some time.
+async fn read(connection: &mut TcpStream, wait: Duration) -> Option<String> {
+    let mut response = vec![0; 4096];
+    let length = timeout(wait, connection.read(&mut response)).await.ok()?.unwrap();
+    Some(String::from_utf8_lossy(&response[..length]).into_owned())
+}
+
+/// Sends uploads until one is rejected. The server may not have read the heads of earlier ones yet.
+async fn rejection(server: SocketAddr, key: &str) -> String {
+    let mut uploads = Vec::new();
+    for _ in 0..20 {
+        let mut upload = begin_upload(server, "POST /events", key).await;
+        if let Some(response) = read(&mut upload, Duration::from_millis(500)).await {
+            return response;
+        }
+        uploads.push(upload);
+    }
+    panic!("no upload was rejected");
+}
+
+async fn limits_memory_of_bodies(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let body_memory = BodyMemoryLimits { total: 3 * LARGE / 2, per_key: LARGE };
+    const LONG: Duration = Duration::from_secs(600);
+    let body_timeouts = BodyTimeouts { total: LONG, idle: LONG };
+    let listener = Listener { body_memory, body_timeouts, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let first = begin_upload(server.server, "POST /events", &kofi.key).await;
+    sleep(Duration::from_millis(300)).await;
+
+    let of_key = rejection(server.server, &kofi.key).await;
+    let of_all = rejection(server.server, &ama.key).await;
+
+    assert!(of_key.starts_with("HTTP/1.1 429 ") && of_key.contains("requests.too-many"), "{of_key}");
+    assert!(of_all.starts_with("HTTP/1.1 503 ") && of_all.contains("server.unavailable"), "{of_all}");
+    for response in [&of_key, &of_all] {
+        assert!(response.to_lowercase().contains("\r\nretry-after: 1\r\n"), "{response}");
+    }
+    let small = app.request("POST", "/events").at(server.address).key(&ama.key).send().await;
+    assert_eq!(small.status, 400, "a small body still has room");
+    drop(first);
+    for _ in 0..100 {
+        let mut upload = begin_upload(server.server, "POST /events", &ama.key).await;
+        if read(&mut upload, Duration::from_millis(300)).await.is_none() {
+            return;
+        }
+    }
+    panic!("the memory of a closed connection is still reserved");
+}
+
+async fn checks_access_before_large_body(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let draft = app.create_draft(&host).await;
+    let respond = async |target: &str, key: &str| {
+        let mut upload = begin_upload(app.server, target, key).await;
+        read(&mut upload, Duration::from_secs(20)).await.unwrap_or_default()
+    };
+
+    let foreign = respond(&format!("PUT {}", draft.uri), &ama.key).await;
+    let unknown = respond("PUT /events/17000000000000", &ama.key).await;
+    let malformed = respond("PUT /events/first", &ama.key).await;
+    let unknown_advertisement = respond("PUT /advertisements/17000000000000", &ama.key).await;
+
+    assert!(foreign.starts_with("HTTP/1.1 403 ") && foreign.contains("resource.not-yours"), "{foreign}");
+    assert!(unknown.starts_with("HTTP/1.1 404 ") && unknown.contains("resource.not-found"), "{unknown}");
+    assert!(malformed.starts_with("HTTP/1.1 404 ") && malformed.contains("resource.not-found"), "{malformed}");
+    assert!(unknown_advertisement.starts_with("HTTP/1.1 404 "), "{unknown_advertisement}");
+    let mut own = begin_upload(app.server, &format!("PUT {}", draft.uri), &kofi.key).await;
+    assert_eq!(read(&mut own, Duration::from_millis(500)).await, None, "the body is awaited");
+}
