@@ -62,11 +62,13 @@ pub struct ReadBody {
     pub reservation: Option<BodyReservation>,
 }
 
-/// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be.
+/// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is not:
+/// it is rejected in any case.
 pub fn may_be_large(operation: &Operation, body: &Body) -> bool {
     let size = body.size_hint();
     let limit = operation.body_limit().unwrap_or(0);
-    limit > LARGE_BODY_BYTES && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
+    let is_within_limit = limit > LARGE_BODY_BYTES && size.lower() <= limit as u64;
+    is_within_limit && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
 }
 
 impl BodyReader {

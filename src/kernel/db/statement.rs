@@ -217,7 +217,8 @@ impl<'a> Statement<'a> {
     /// [`PAGE_BYTES`](crate::kernel::types::paging::PAGE_BYTES), and the next page begins there. `size` is the SQL expression of
     /// the bytes that an entry takes, including its embedded resources.
     ///
-    /// The sizes of all entries up to the page are read first, because they determine where it begins.
+    /// The sizes of all entries up to the page are read first, because they determine where it begins. So it is for lists whose
+    /// entries can be large; 100 tickets or admissions always fit on a page.
     ///
     /// # Errors
     /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
@@ -231,7 +232,9 @@ impl<'a> Statement<'a> {
         let permit = permit_page(bytes)?;
         let text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
         let rows = Statement { text, columns: "", driver };
-        let rows = rows.push_bind(" limit ?", count as i64).push_bind(" offset ?", offset as i64).all().await?;
+        // A page that isn't cut by its size has room for entries that were added since the sizes were read.
+        let limit = if offset + count < sizes.len() { count as i64 } else { paging.limit() };
+        let rows = rows.push_bind(" limit ?", limit).push_bind(" offset ?", offset as i64).all().await?;
         Ok(PagedRows { bytes, permit, ..PagedRows::of(rows, paging)? })
     }
 

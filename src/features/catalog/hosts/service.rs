@@ -13,7 +13,7 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 /// Maximum number of hosts that an account administers when it creates another one.
-const MAX_HOSTS: i64 = 100;
+const MAX_HOSTS: i64 = 1000;
 
 /// Requires an administrator of the host or a platform administrator.
 ///

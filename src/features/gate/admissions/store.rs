@@ -4,7 +4,6 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdmissionFilter, AdmissionRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::features::sales::tickets;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -22,7 +21,7 @@ pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &Admiss
             filter.patron.as_ref().map(|patron| patron.number()),
         )
         .and_where("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
-        .sized_page("a.id", &tickets::bytes_sql("a.section_id", "a.patron_id"), filter.paging)
+        .page("a.id", filter.paging)
         .await
 }
 

@@ -36,16 +36,13 @@ pub async fn list_of_event(
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("modified >= ?", modified_since)
-        .sized_page("id", &bytes_sql("section_id", "owner_id"), paging)
+        .page("id", paging)
         .await
 }
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list(COLUMNS, "from tickets where replaced_by is null")
-        .and_where("owner_id = ?", Some(account))
-        .sized_page("id", &bytes_sql("section_id", "owner_id"), paging)
-        .await
+    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account)).page("id", paging).await
 }
 
 /// Returns a ticket, unless it was replaced.
