@@ -130,6 +130,7 @@ impl Drop for BodyReservation {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
