@@ -291,7 +291,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
     }
 
-    /// Returns the error and its headers for a request that dropshot's router can't pass to [`answer`](Self::answer).
+    /// Returns the error and its headers for a request that dropshot's router can't pass to [`respond`](Self::respond).
     pub fn reject_unroutable(&self, request: &Request<Body>) -> (ApiError, HeaderMap) {
         let path = request.uri().path();
         let (error, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
