@@ -1,9 +1,8 @@
 //! Accounts and API keys that are created without a request: those of the first start, and those of the command line.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +18,7 @@ use crate::contract;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::private_files;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
@@ -108,12 +108,12 @@ struct SecretFile(Option<PathBuf>);
 impl SecretFile {
     /// Creates `first-start.txt`, or `first-start-2.txt` and so on if that exists. Creates the folder if necessary.
     fn create(folder: &Path, text: &str) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        private_files::create_folder(folder)?;
         let mut number = 1;
         let (path, mut file) = loop {
             let name = if number == 1 { "first-start.txt".to_owned() } else { format!("first-start-{number}.txt") };
             let path = folder.join(name);
-            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            match private_files::create_file(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 file => break (path, file?),
             }

@@ -14,7 +14,7 @@ use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
 use crate::features::catalog::events::EventCache;
 use crate::features::catalog::folded_names;
-use crate::features::catalog::media::{GeneratedImages, ImageWorkers, MediaStore};
+use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::sales::orders::OrderRequest;
 use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
@@ -23,6 +23,7 @@ use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
 use crate::kernel::db::GroupCommit;
 use crate::kernel::http::{self, AppState};
+use crate::kernel::worker_pool::WorkerPool;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
@@ -46,7 +47,7 @@ pub struct App {
     /// Icons and placeholders.
     pub generated_images: GeneratedImages,
     /// Decodes uploaded images.
-    pub image_workers: ImageWorkers,
+    pub image_workers: WorkerPool,
     /// The payment gateway.
     pub gateway: Box<dyn Gateway>,
     /// The last refund that the job has sent to the gateway; 0 at first.
@@ -80,7 +81,7 @@ impl App {
             event_cache: EventCache::default(),
             media,
             generated_images: GeneratedImages::default(),
-            image_workers: ImageWorkers::default(),
+            image_workers: image_workers(),
             gateway: Box::new(Sandbox),
             refund_cursor: AtomicI64::new(0),
             clock_watch: ClockWatch::default(),

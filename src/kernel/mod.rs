@@ -11,6 +11,7 @@ pub mod open_files;
 pub mod outbox;
 pub mod private_files;
 pub mod types;
+pub mod worker_pool;
 
 use anyhow::{Context as _, anyhow, ensure};
 use audit::AuditWriter;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use boxoffice_openapi::counted;
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::HashMapStateStore;
@@ -22,7 +23,6 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::{Error, Result};
-use boxoffice_openapi::counted;
 
 /// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory
 /// must be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at

@@ -2,19 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use argon2::{Algorithm, Argon2, Params, Version};
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
+use crate::kernel::worker_pool::WorkerPool;
 
 /// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few
 /// seconds; further requests are rejected with 503.
@@ -84,9 +85,7 @@ enum PoolUser {
 #[derive(Debug)]
 pub struct Passwords {
     settings: PasswordSettings,
-    running: Arc<Semaphore>,
-    /// One permit for each running and each waiting hash.
-    capacity: Semaphore,
+    workers: WorkerPool,
     max_per_address: usize,
     /// Number of waiting and running hashes. Contains only users with at least one.
     in_progress: Mutex<HashMap<PoolUser, usize>>,
@@ -114,12 +113,11 @@ impl Drop for Shares<'_> {
 impl Passwords {
     /// Creates a pool that runs `concurrency` hashes at the same time.
     pub fn new(concurrency: usize, settings: PasswordSettings) -> Self {
-        let capacity = concurrency * (1 + WAITING_PER_RUNNING);
+        let waiting = concurrency * WAITING_PER_RUNNING;
         Self {
             settings,
-            running: Arc::new(Semaphore::new(concurrency)),
-            capacity: Semaphore::new(capacity),
-            max_per_address: (capacity / PARTS_PER_ADDRESS).max(MAX_PER_ACCOUNT),
+            workers: WorkerPool::new(concurrency, waiting, "Too many passwords wait to be checked. Try again shortly."),
+            max_per_address: ((concurrency + waiting) / PARTS_PER_ADDRESS).max(MAX_PER_ACCOUNT),
             in_progress: Mutex::default(),
             unusable_hash: OnceCell::new(),
         }
@@ -193,17 +191,9 @@ impl Passwords {
         requester: HashRequester,
         work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
     ) -> Result<T> {
-        let Ok(_slot) = self.capacity.try_acquire() else {
-            return Err(Code::ServerUnavailable.with_message("Too many passwords wait to be checked. Try again shortly."));
-        };
+        let slot = self.workers.enter()?;
         let _shares = self.occupy(requester)?;
-        let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
-        let work = move || {
-            // Released by the thread, which continues after the request was cancelled.
-            let _permit = permit;
-            work()
-        };
-        Ok(tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))??)
+        Ok(slot.run(work).await??)
     }
 
     /// Occupies a share of the pool for the account and one for the address.

@@ -151,33 +151,36 @@ impl<'a> Statement<'a> {
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
+    /// Ends a `select` with ascending order by `id`, and keeps its rows from being changed until the transaction ends. Other
+    /// transactions may hold the same lock. SQLite needs no row locks.
+    pub fn for_share(self) -> Self {
+        let lock = matches!(self.driver, Driver::Postgres(..)).then_some(" for share");
+        self.push(" order by id").push(lock.unwrap_or_default())
+    }
+
     /// Adds a table of at least one row. `add_columns` adds the values of each column. The table follows the columns of an
     /// `insert`. Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
     pub fn values<R>(mut self, rows: &[R], add_columns: impl FnOnce(&mut Columns<'_, 'a, R>)) -> Self {
         let mut columns = Columns { rows, driver: &mut self.driver, placeholders: Vec::new() };
         add_columns(&mut columns);
         let first_placeholders = columns.placeholders;
-        let is_sqlite = matches!(self.driver, Driver::Sqlite(..));
-        let rows = if is_sqlite { rows.len() } else { 1 };
-        for row in 0..rows {
-            let (start, end) = if !is_sqlite {
-                (" select ", "")
-            } else if row == 0 {
-                (" values (", ")")
-            } else {
-                (", (", ")")
-            };
-            self.text.push_str(start);
-            for (first, number) in first_placeholders.iter().zip(1..) {
-                let separator = if number == 1 { "" } else { "," };
-                let placeholder = first + row;
-                let _infallible = if is_sqlite {
-                    write!(self.text, "{separator}${placeholder}")
-                } else {
-                    write!(self.text, "{separator}unnest(${placeholder}) as column{number}")
-                };
+        match self.driver {
+            Driver::Sqlite(..) => {
+                for row in 0..rows.len() {
+                    self.text.push_str(if row == 0 { " values " } else { ", " });
+                    for (column, first) in first_placeholders.iter().enumerate() {
+                        let separator = if column == 0 { '(' } else { ',' };
+                        let _infallible = write!(self.text, "{separator}${}", first + row);
+                    }
+                    self.text.push(')');
+                }
             }
-            self.text.push_str(end);
+            Driver::Postgres(..) => {
+                for (placeholder, column) in first_placeholders.iter().zip(1..) {
+                    let start = if column == 1 { " select" } else { "," };
+                    let _infallible = write!(self.text, "{start} unnest(${placeholder}) as column{column}");
+                }
+            }
         }
         self
     }

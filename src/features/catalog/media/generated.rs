@@ -8,10 +8,11 @@ use boxoffice_http::error::{Error, Result};
 
 use super::object_store::StoredImage;
 use super::service::ImageKind;
-use super::workers::ImageWorkers;
+use super::workers::image_workers;
 use super::{drawing, icon};
 use crate::kernel::db::{Batcher, VersionedCache};
 use crate::kernel::types::id::Id;
+use crate::kernel::worker_pool::WorkerPool;
 
 /// Capacity of the cache in bytes. An image has some thousand bytes.
 const CACHE_CAPACITY: usize = 16 << 20;
@@ -46,7 +47,7 @@ impl Drawing {
 pub struct GeneratedImages {
     drawn: Arc<AtomicUsize>,
     /// Not those of uploads, which may take longer.
-    workers: ImageWorkers,
+    workers: WorkerPool,
     batches: Arc<Batcher<Drawing, (), StoredImage>>,
     cache: Arc<Mutex<ImageCache>>,
 }
@@ -58,7 +59,7 @@ impl Default for GeneratedImages {
     fn default() -> Self {
         Self {
             drawn: Arc::default(),
-            workers: ImageWorkers::default(),
+            workers: image_workers(),
             batches: Batcher::of(MAX_BATCH),
             cache: Arc::new(Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY))),
         }
@@ -89,7 +90,7 @@ impl GeneratedImages {
                 }
                 drawn.fetch_add(1, Ordering::Relaxed);
                 let content = drawing.clone();
-                let file = workers.run(move || content.draw()).await?.map_err(Error::Internal)?;
+                let file = workers.enter()?.run(move || content.draw()).await?.map_err(Error::Internal)?;
                 let image = StoredImage::new(file.into());
                 let weight = drawing.weight() + image.bytes.len();
                 lock(&cache).reserve(&(), weight).insert(drawing, image.clone());

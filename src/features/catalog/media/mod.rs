@@ -22,4 +22,4 @@ pub use icon::name as icon_name;
 pub use image::Image;
 pub use object_store::MediaStore;
 pub use service::{ImageKind, ImageText, discard, image_uri, is_uri_of, parse, parse_upload, put_image};
-pub use workers::ImageWorkers;
+pub use workers::image_workers;

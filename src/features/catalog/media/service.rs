@@ -72,7 +72,7 @@ pub fn is_uri_of(app: &App, kind: ImageKind, content: Id, text: &ImageText) -> b
 /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) if too many images are waiting.
 pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
     let base64 = text.0.clone();
-    app.image_workers.run(move || parse(name, &base64)).await
+    app.image_workers.enter()?.run(move || parse(name, &base64)).await
 }
 
 /// Stores an image under a new identifier. It is not served until a row references it.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
+use boxoffice_openapi::counted;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -309,7 +310,7 @@ impl Inventory {
         let exceeded = line.section.maximum_per_account.filter(|maximum| held + line.quantity > *maximum);
         let Some(maximum) = exceeded else { return Ok(()) };
         let (name, title) = (&line.section.name, &self.event(line)?.title);
-        let tickets = if maximum == 1 { "1 ticket".to_owned() } else { format!("{maximum} tickets") };
+        let tickets = counted(maximum.unsigned_abs(), "ticket", "tickets");
         let text = format!("An account may buy at most {tickets} of the section {name} of {title}, and this one has {held}.");
         Err(Code::SectionAccountMaximum.with_message(text))
     }

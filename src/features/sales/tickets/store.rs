@@ -119,7 +119,7 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
     if tx.is_postgres() {
         let orders = tx.select("id from orders where id in (select order_id from tickets where true");
         let orders = orders.and_where("owner_id = ?", Some(owner)).and_in("serial", serials.clone());
-        let _locked: Vec<(Id,)> = orders.push(") order by id for share").all().await?;
+        let _locked: Vec<(Id,)> = orders.push(")").for_share().all().await?;
     }
     let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
     let tickets = tickets.and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
@@ -165,9 +165,8 @@ pub async fn lock_pending(tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<Vec<
 /// shared: several tickets of an order can be replaced at the same time. SQLite needs no lock, because it runs one writing
 /// transaction at a time.
 pub async fn lock_orders(tx: &mut Tx, tickets: &[Id]) -> Result<()> {
-    let for_share = if tx.is_postgres() { " for share" } else { "" };
     let locked = tx.select("id from orders where id in (select order_id from tickets where true").and_in("id", tickets.to_vec());
-    let _locked: Vec<(Id,)> = locked.push(") order by id").push(for_share).all().await?;
+    let _locked: Vec<(Id,)> = locked.push(")").for_share().all().await?;
     Ok(())
 }
 

@@ -1,0 +1,56 @@
+//! Threads for work that would block other requests, such as hashing passwords and decoding images.
+
+use std::sync::Arc;
+
+use boxoffice_http::error::{Code, Error, Result};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Runs work on a bounded number of threads, for a bounded number of requests.
+#[derive(Debug, Clone)]
+pub struct WorkerPool {
+    running: Arc<Semaphore>,
+    /// One permit for each running and each waiting request.
+    capacity: Arc<Semaphore>,
+    rejection: &'static str,
+}
+
+/// The place of one request in a [`WorkerPool`] until dropped.
+#[derive(Debug)]
+pub struct WorkerSlot<'a> {
+    pool: &'a WorkerPool,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl WorkerPool {
+    /// Creates a pool for this many requests that run at the same time, and this many that wait. `rejection` is the error text
+    /// for further ones.
+    pub fn new(running: usize, waiting: usize, rejection: &'static str) -> Self {
+        let capacity = Arc::new(Semaphore::new(running + waiting));
+        Self { running: Arc::new(Semaphore::new(running)), capacity, rejection }
+    }
+
+    /// Takes a place.
+    ///
+    /// # Errors
+    /// [`Code::ServerUnavailable`] if too many requests are waiting.
+    pub fn enter(&self) -> Result<WorkerSlot<'_>> {
+        let permit = self.capacity.try_acquire().map_err(|_| Code::ServerUnavailable.with_message(self.rejection))?;
+        Ok(WorkerSlot { pool: self, _permit: permit })
+    }
+}
+
+impl WorkerSlot<'_> {
+    /// Runs `work` on a thread of its own and returns its result.
+    ///
+    /// # Errors
+    /// Returns an error if it panics.
+    pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let permit = Arc::clone(&self.pool.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
+        let work = move || {
+            // Released by the thread, which continues after the request was cancelled.
+            let _permit = permit;
+            work()
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
+    }
+}
