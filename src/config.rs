@@ -21,7 +21,7 @@ use slog::Logger;
 
 use crate::kernel::auth::PasswordSettings;
 use crate::kernel::db::DatabaseLocation;
-use crate::kernel::http::{BodyMemoryOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
+use crate::kernel::http::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
 
@@ -96,6 +96,8 @@ pub struct PlatformOptions {
     tls: TlsOptions,
     #[command(flatten)]
     body_memory: BodyMemoryOptions,
+    #[command(flatten)]
+    connections: ConnectionOptions,
 }
 
 /// Options for the platform's settings.
@@ -361,7 +363,12 @@ impl PlatformOptions {
     /// Returns an error if the address can't be resolved, or the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
         let listener = self.tls.listener(self.listen.get()?)?;
-        Ok(Listener { body_memory: self.body_memory.limits()?, ..listener })
+        let trusted_proxies = self.settings.limits.settings()?.trusted_proxies;
+        Ok(Listener {
+            body_memory: self.body_memory.limits()?,
+            connections: self.connections.limits(trusted_proxies)?,
+            ..listener
+        })
     }
 
     /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.
@@ -412,7 +419,7 @@ impl PlatformOptions {
 
     /// Returns what is wrong with each option, in the order of the options.
     pub fn problems(&self) -> Vec<Option<String>> {
-        let Self { storage, settings, listen, tls, body_memory } = self;
+        let Self { storage, settings, listen, tls, body_memory, connections } = self;
         let own = [
             listen.problem(),
             tls.problem(),
@@ -424,8 +431,9 @@ impl PlatformOptions {
             settings.minimum_client_version.problem(),
         ];
         let limits = settings.limits.problems();
-        let (body_memory, mail) = (body_memory.problems(), settings.mail.problems());
-        storage.problems().into_iter().chain(own).chain(limits).chain(body_memory).chain(mail).collect()
+        let (body_memory, connections, mail) = (body_memory.problems(), connections.problems(), settings.mail.problems());
+        let http = limits.into_iter().chain(body_memory).chain(connections);
+        storage.problems().into_iter().chain(own).chain(http).chain(mail).collect()
     }
 }
 

@@ -62,7 +62,7 @@ const JOBS: [Job<App>; 5] = [
 /// A running server.
 pub struct RunningApp {
     app: Arc<App>,
-    server: ServerHandle<Arc<App>>,
+    server: ServerHandle,
     jobs: Jobs,
 }
 

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicI64;
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
-use dropshot::RequestContext;
 use slog::Logger;
 
 use crate::bootstrap;
@@ -22,15 +21,11 @@ use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
 use crate::kernel::db::GroupCommit;
-use crate::kernel::http::{self, AppState};
+use crate::kernel::http::AppState;
 use crate::kernel::worker_pool::WorkerPool;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
-/// The request that an endpoint takes.
-pub type ApiRequest<T> = http::ApiRequest<App, T>;
-/// The first argument that dropshot requires of every endpoint. [`ApiRequest`] has everything that an endpoint needs.
-pub type Rq = RequestContext<Arc<App>>;
 
 /// The state that all operations share.
 pub struct App {

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod bodies;
+mod connections;
 mod head;
 mod headers;
 mod limits;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use boxoffice::kernel::http::{self, Routes};
-use boxoffice::state::Rq;
-use boxoffice_http::ApiError;
+use boxoffice::kernel::http::{self, Routes, get};
+use boxoffice::state::Ctx;
+use boxoffice_http::error::Result;
 use boxoffice_openapi::Contract;
-use dropshot::{HttpResponseOk, endpoint};
+use dropshot::HttpResponseOk;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -234,15 +234,14 @@ async fn checks_run_in_documented_order(app: TestApp) {
     assert_eq!(statuses, [404, 412, 401, 403, 400, 404]);
 }
 
-#[endpoint { method = GET, path = "/panics" }]
-async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, ApiError> {
+async fn panic_get(_: Ctx) -> Result<HttpResponseOk<()>> {
     panic!("a mistake in an endpoint")
 }
 
 async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut routes = Routes::new();
-    routes.add_public(panic_get, &[]);
+    routes.add("Panics", [get("panic_get", "/panics", panic_get).public()]);
     let server = http::start(Arc::clone(&app.state), routes, Arc::new(Contract::new(contract).unwrap()), ANY_PORT).unwrap();
 
     let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();

@@ -27,7 +27,7 @@ on_both_databases![platform_conforms_to_contract];
 /// A running mock of the contract.
 struct Mock {
     address: String,
-    _running: ServerHandle<()>,
+    _running: ServerHandle,
 }
 
 fn mock() -> Mock {

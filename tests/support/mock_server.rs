@@ -16,7 +16,7 @@ use super::ANY_PORT;
 pub struct MockServer {
     pub server: HttpClient,
     pub contract: Arc<Contract>,
-    running: ServerHandle<()>,
+    running: ServerHandle,
 }
 
 impl MockServer {

@@ -1,8 +1,7 @@
 //! Dispatcher: the pipeline around every endpoint.
 //!
-//! dropshot's own errors for unknown paths, wrong methods and invalid arguments don't match the contract. So one catch-all
-//! endpoint passes every request to the dispatcher, which finds the operation in the contract and calls the handler (the
-//! platform or the mock).
+//! It finds the operation of every request in the contract, checks the request against it, and calls the handler (the platform or
+//! the mock).
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -12,13 +11,14 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
-use dropshot::{Body, RequestContext, ServerContext};
+use dropshot::Body;
 use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Body as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use slog::{Logger, debug, error};
+use uuid::Uuid;
 
 use super::body_memory::{BodyOwner, BodyReservation};
 use super::rate_limit::RateLimitStatus;
@@ -31,8 +31,6 @@ use crate::log::Throttle;
 
 /// Application behind the dispatcher: the platform or the mock.
 pub trait RequestHandler: Send + Sync + 'static {
-    /// The application's state, which dropshot passes along with each request.
-    type Context: ServerContext;
     /// The endpoint of an operation.
     type Route: Send + Sync;
     /// The authenticated caller.
@@ -46,7 +44,6 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// Checks the client's version and its key (steps 2 and 3 of the order of checks).
     fn authenticate(
         &self,
-        context: &Self::Context,
         operation: &Operation,
         route: &Self::Route,
         head: &Parts,
@@ -93,9 +90,12 @@ pub trait RequestHandler: Send + Sync + 'static {
 }
 
 /// A request without its body. Boxed because it is large and moved through several layers.
-pub struct IncomingRequest<C: ServerContext> {
-    /// dropshot's context of the request.
-    pub rq: RequestContext<C>,
+#[derive(Debug)]
+pub struct IncomingRequest {
+    /// Its identifier, which the response has in `X-Request-ID`.
+    pub id: String,
+    /// The address of the connection's other end.
+    pub peer: IpAddr,
     /// Its method, URI and headers.
     pub head: Parts,
     /// Its parsed arguments; empty until the request has been validated.
@@ -105,7 +105,7 @@ pub struct IncomingRequest<C: ServerContext> {
 /// A request that passed all checks.
 pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
     /// The request.
-    pub incoming: Box<IncomingRequest<B::Context>>,
+    pub incoming: Box<IncomingRequest>,
     /// The contract that it was validated against.
     pub contract: &'a Contract,
     /// The requested operation.
@@ -118,8 +118,6 @@ pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
 
 /// Input of the rate limiter.
 pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
-    /// The application's state.
-    pub context: &'a B::Context,
     /// The authenticated caller.
     pub principal: &'a B::Principal,
     /// The address of the connection's other end.
@@ -132,8 +130,6 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
 
 /// A request whose body was not read yet.
 pub struct BodyContext<'a, B: RequestHandler + ?Sized> {
-    /// The application's state.
-    pub context: &'a B::Context,
     /// The authenticated caller.
     pub principal: &'a B::Principal,
     /// The address of the connection's other end.
@@ -144,8 +140,6 @@ pub struct BodyContext<'a, B: RequestHandler + ?Sized> {
 
 /// A request whose large body was not read yet.
 pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
-    /// The application's state.
-    pub context: &'a B::Context,
     /// The requested operation.
     pub operation: &'a Operation,
     /// The operation's endpoint.
@@ -158,8 +152,6 @@ pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
 
 /// A request that failed a check.
 pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
-    /// The application's state.
-    pub context: &'a B::Context,
     /// The contract that it was validated against.
     pub contract: &'a Contract,
     /// The requested operation.
@@ -205,22 +197,20 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 
     /// Returns the response to any request; 503 once the server is closed.
-    pub fn respond(
-        self: Arc<Self>,
-        rq: RequestContext<B::Context>,
-        request: Request<Body>,
-    ) -> impl Future<Output = Response<Body>> + Send {
+    pub fn respond(self: Arc<Self>, peer: IpAddr, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send {
         let (mut head, body) = request.into_parts();
+        head.method = request_head::in_upper_case(head.method);
         let is_head = head.method == Method::HEAD;
         if is_head {
             // The same response without its body (RFC 9110, section 9.3.2).
             head.method = Method::GET;
         }
         // Outside the future, which would otherwise be larger by the whole request.
-        let incoming = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
+        let incoming =
+            Box::new(IncomingRequest { id: Uuid::new_v4().to_string(), peer, head, arguments: ParsedRequest::default() });
         async move {
             let is_http_1 = incoming.head.version <= Version::HTTP_11;
-            let request_id = incoming.rq.request_id.clone();
+            let request_id = incoming.id.clone();
             let guard = self.shutdown.enter();
             let mut rate_limit = None;
             let (mut response, operation) = match &guard {
@@ -242,6 +232,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
+            response.headers_mut().extend(HeaderValue::try_from(&request_id).ok().map(|id| (REQUEST_ID, id)));
             // The operation instead of the path, which may contain an admission token's code.
             let operation = operation.map_or("none", |operation| &operation.id);
             debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
@@ -252,7 +243,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     /// Routes and handles a request; a panic becomes a 500. Returns the operation too, if there is one.
     async fn dispatch(
         &self,
-        incoming: Box<IncomingRequest<B::Context>>,
+        incoming: Box<IncomingRequest>,
         body: Body,
         request_id: &str,
         rate_limit: &mut Option<RateLimitStatus>,
@@ -277,32 +268,21 @@ impl<B: RequestHandler> Dispatcher<B> {
         if let Err(error) = checked.and_then(|()| request_head::check_host(head.version, &head.headers)) {
             return Destination::Response(error_response(&error));
         }
-        if head.method == Method::OPTIONS {
+        let path = head.uri.path();
+        let is_readable = request_head::is_readable(path);
+        if is_readable && head.method == Method::OPTIONS {
             return Destination::Response(preflight());
         }
-        match self.find(&head.method, head.uri.path()) {
+        let found = if is_readable { self.find(&head.method, path) } else { Err(RouteError::NotFound) };
+        match found {
             Ok((operation, route)) => Destination::Operation(operation, route),
             Err(error) => {
-                let (error, allowed) = routing_error(error, head.uri.path());
+                let (error, allowed) = routing_error(error, path);
                 let mut response = error_response(&error);
                 response.headers_mut().extend(allowed);
                 Destination::Response(response)
             }
         }
-    }
-
-    /// Returns the error and its headers for a request that dropshot's router can't pass to [`respond`](Self::respond).
-    pub fn reject_unroutable(&self, request: &Request<Body>) -> (ApiError, HeaderMap) {
-        let path = request.uri().path();
-        let (error, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
-            || {
-                let error = self.find(request.method(), path).err().filter(|_| request_head::is_readable(path));
-                routing_error(error.unwrap_or(RouteError::NotFound), path)
-            },
-            |too_large| (too_large, HeaderMap::new()),
-        );
-        response_headers::add(&mut headers, false, self.is_tls);
-        (error, headers)
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
@@ -315,14 +295,14 @@ impl<B: RequestHandler> Dispatcher<B> {
         &self,
         operation: &Operation,
         route: B::Route,
-        mut incoming: Box<IncomingRequest<B::Context>>,
+        mut incoming: Box<IncomingRequest>,
         body: Body,
         rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
-        let (context, uri, id) = (incoming.rq.context(), &incoming.head.uri, incoming.rq.request_id.as_str());
-        let rejected = |principal| RejectedRequest { context, contract, operation, principal, uri, id };
-        let principal = match self.handler.authenticate(context, operation, &route, &incoming.head).await {
+        let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
+        let rejected = |principal| RejectedRequest { contract, operation, principal, uri, id };
+        let principal = match self.handler.authenticate(operation, &route, &incoming.head).await {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
@@ -342,33 +322,27 @@ impl<B: RequestHandler> Dispatcher<B> {
         operation: &Operation,
         route: &B::Route,
         principal: &B::Principal,
-        incoming: &IncomingRequest<B::Context>,
+        incoming: &IncomingRequest,
         mut body: Body,
         rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<(ParsedRequest, Option<BodyReservation>), ApiError> {
-        let IncomingRequest { rq, head, .. } = incoming;
+        let IncomingRequest { peer, head, .. } = incoming;
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
         let authorized = self.handler.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
-        let peer = rq.request.remote_addr().ip();
-        let owner = self.handler.body_owner(&BodyContext { context: rq.context(), principal, peer, headers: &head.headers });
+        let owner = self.handler.body_owner(&BodyContext { principal, peer: *peer, headers: &head.headers });
         let mut read = None;
         if operation.credential_param.is_some() && authorized.is_ok() {
             // The identity may be in the body.
             read = Some(self.bodies.read(operation, owner, &mut body).await?);
         }
         let target = read.as_ref().map(|read| operation.brute_force_target(path, &read.bytes));
-        *rate_limit = self.handler.count(&RateLimitContext {
-            context: rq.context(),
-            principal,
-            peer,
-            headers: &head.headers,
-            brute_force_target: target,
-        });
+        *rate_limit =
+            self.handler.count(&RateLimitContext { principal, peer: *peer, headers: &head.headers, brute_force_target: target });
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
         if may_be_large(operation, &body) {
-            let access = AccessContext { context: rq.context(), operation, route, principal, path };
+            let access = AccessContext { operation, route, principal, path };
             if let Err(error) = self.handler.check_access(access).await {
                 self.bodies.discard(body);
                 return Err(error);
@@ -399,6 +373,8 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 }
 
+/// Response header with the identifier of the request, which the log has too.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 
 /// Checks the client's version (step 2 of the order of checks).

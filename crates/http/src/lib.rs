@@ -1,12 +1,14 @@
 //! The HTTP server of the platform and of the mock: routing, limits, validation against an OpenAPI document, errors, TLS.
 //!
-//! dropshot accepts connections and parses HTTP. One catch-all endpoint passes every request to the [`Dispatcher`], which calls a
-//! [`RequestHandler`] to authenticate and authorize it and to produce the response.
+//! [`serve`] accepts connections and bounds them. It passes every request to the [`Dispatcher`], which calls a [`RequestHandler`] to
+//! authenticate and authorize it and to produce the response.
 
 mod api_error;
 mod body_memory;
 pub mod client_ip;
 pub mod client_version;
+mod connection_io;
+mod connections;
 mod detach_on_drop;
 mod dispatcher;
 pub mod error;
@@ -23,6 +25,7 @@ mod tls;
 
 pub use api_error::ApiError;
 pub use body_memory::{BodyMemoryLimits, BodyOwner};
+pub use connections::ConnectionLimits;
 pub use dispatcher::{
     AccessContext, AuthorizedRequest, BodyContext, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest,
     RequestHandler, check_version, error_response,

@@ -1,18 +1,11 @@
-//! Head of a request: size limits, and rejection of requests that dropshot's router can't route.
+//! Head of a request: size limits, and checks of the host and the path.
 
-use std::fmt;
-use std::sync::Arc;
-
-use dropshot::{Body, DynamicVersionPolicy, ErrorStatusCode, HttpError};
 use http::header::{self, HeaderName, HeaderValue};
 use http::uri::Authority;
-use http::{HeaderMap, Request, Uri};
+use http::{HeaderMap, Method, Uri};
 use percent_encoding::percent_decode_str;
-use semver::Version;
-use slog::Logger;
 
 use super::ApiError;
-use super::dispatcher::{Dispatcher, RequestHandler};
 use crate::error::Code;
 
 /// Maximum size of path and query in bytes. The longest text in a query has 2,000 characters of up to twelve percent-encoded
@@ -21,14 +14,14 @@ const MAX_URI_BYTES: usize = 32 * 1024;
 /// Maximum size of all headers together in bytes, with the separators of HTTP/1.1.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// Methods registered with IANA. dropshot passes all of them to the dispatcher, which returns 405 for most.
-#[rustfmt::skip]
-pub const METHODS: [&str; 40] = [
-    "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LABEL", "LINK",
-    "LOCK", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL", "MKREDIRECTREF", "MKWORKSPACE", "MOVE", "OPTIONS", "ORDERPATCH",
-    "PATCH", "POST", "PRI", "PROPFIND", "PROPPATCH", "PUT", "QUERY", "REBIND", "REPORT", "SEARCH", "TRACE", "UNBIND",
-    "UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
-];
+/// Returns the method in upper case. Methods are case-sensitive (RFC 9110, section 9.1), but some clients send them in lower case.
+pub fn in_upper_case(method: Method) -> Method {
+    if method.as_str().bytes().any(|byte| byte.is_ascii_lowercase()) {
+        Method::from_bytes(method.as_str().to_ascii_uppercase().as_bytes()).unwrap_or(method)
+    } else {
+        method
+    }
+}
 
 /// Rejects a head that is too large.
 ///
@@ -66,40 +59,9 @@ pub fn check_host(version: http::Version, headers: &HeaderMap) -> Result<(), Api
     if is_valid { Ok(()) } else { Err(Code::HostInvalid.into()) }
 }
 
-/// Returns whether dropshot's router can parse a path. It percent-decodes every segment and rejects `.` and `..`.
+/// Returns whether every segment of a path is percent-encoded UTF-8, and none is `.` or `..`. A proxy in front of the server may
+/// resolve these two.
 pub fn is_readable(path: &str) -> bool {
     let is_valid = |segment: &str| !matches!(segment, "." | "..") && percent_decode_str(segment).decode_utf8().is_ok();
     path.split('/').all(is_valid)
-}
-
-/// Rejects requests that dropshot's router would reject, with the dispatcher's status, text, code and headers. The body's format
-/// is dropshot's: the text is in `message` and the code in `error_code`.
-///
-/// dropshot's only hook before routing is the choice of an API version, which this filter implements.
-pub struct UnroutableRequestFilter<B>(pub Arc<Dispatcher<B>>);
-
-impl<B> fmt::Debug for UnroutableRequestFilter<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("UnroutableRequestFilter")
-    }
-}
-
-impl<B: RequestHandler> DynamicVersionPolicy for UnroutableRequestFilter<B> {
-    fn request_extract_version(&self, request: &Request<Body>, _: &Logger) -> Result<Version, HttpError> {
-        // The router ignores case too.
-        let is_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(request.method().as_str()));
-        if is_method && is_readable(request.uri().path()) {
-            // Any version: the endpoint is registered for all of them.
-            return Ok(Version::new(3, 0, 0));
-        }
-        let (error, headers) = self.0.reject_unroutable(request);
-        let status_code = ErrorStatusCode::from_status(error.status()).unwrap_or(ErrorStatusCode::NOT_FOUND);
-        Err(HttpError {
-            status_code,
-            error_code: Some(error.code().as_str().to_owned()),
-            external_message: error.to_string(),
-            internal_message: error.code().as_str().to_owned(),
-            headers: Some(Box::new(headers)),
-        })
-    }
 }

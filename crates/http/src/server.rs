@@ -1,28 +1,43 @@
-//! The HTTP server: dropshot with one endpoint that passes every request to the dispatcher.
+//! The HTTP server: accepts connections, bounds them, and passes their requests to the dispatcher.
+//!
+//! hyper serves the connections instead of dropshot, whose server has no limits of connections and no way to change its error
+//! bodies.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use boxoffice_openapi::Contract;
-use dropshot::{
-    ApiDescription, ApiEndpoint, ApiEndpointVersions, ConfigDropshot, ConfigTls, HandlerTaskMode, HttpError, HttpServer, Path,
-    RawRequest, RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
-};
-use futures::FutureExt;
-use http::Method;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use slog::Logger;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful;
+use slog::{Logger, warn};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
 use crate::body_memory::BodyMemoryLimits;
-use crate::detach_on_drop::DetachOnDrop;
+use crate::connection_io::{ConnectionService, CountingIo};
+use crate::connections::{ConnectionGuard, ConnectionLimits, Connections};
 use crate::dispatcher::{Dispatcher, RequestHandler};
-use crate::log;
+use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
-use crate::request_head::{self, UnroutableRequestFilter};
 use crate::shutdown::GracefulShutdown;
 use crate::tls::Certificate;
+
+/// Pause after a connection could not be accepted, for example because there are too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum number of requests in progress on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 100;
+/// Bytes of request bodies that an HTTP/2 client may send on a stream before the server reads them.
+const STREAM_WINDOW: u32 = 64 * 1024;
+/// The same on a connection.
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+/// Bytes of a response that HTTP/2 buffers for one stream.
+const STREAM_BUFFER: usize = 64 * 1024;
 
 /// Address, certificate, limits and timeouts of a server.
 #[derive(Debug, Clone)]
@@ -35,25 +50,37 @@ pub struct Listener {
     pub body_timeouts: BodyTimeouts,
     /// Limits of the memory for request bodies.
     pub body_memory: BodyMemoryLimits,
+    /// Limits of connections.
+    pub connections: ConnectionLimits,
 }
 
 impl From<SocketAddr> for Listener {
     /// Plain HTTP with the default limits.
     fn from(address: SocketAddr) -> Self {
-        Self { address, certificate: None, body_timeouts: BodyTimeouts::default(), body_memory: BodyMemoryLimits::default() }
+        Self {
+            address,
+            certificate: None,
+            body_timeouts: BodyTimeouts::default(),
+            body_memory: BodyMemoryLimits::default(),
+            connections: ConnectionLimits::default(),
+        }
     }
 }
 
-/// A running server.
-pub struct ServerHandle<C: ServerContext> {
-    server: HttpServer<C>,
+/// A running server. It stops accepting connections when this is dropped.
+#[derive(Debug)]
+pub struct ServerHandle {
+    address: SocketAddr,
     shutdown: Arc<GracefulShutdown>,
+    /// Dropped to stop the server.
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
 }
 
-impl<C: ServerContext> ServerHandle<C> {
+impl ServerHandle {
     /// The address that it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
-        self.server.local_addr()
+        self.address
     }
 
     /// The counter of requests in flight.
@@ -63,57 +90,145 @@ impl<C: ServerContext> ServerHandle<C> {
 
     /// Rejects new requests, finishes those in flight and stops the server.
     ///
-    /// dropshot is closed last: while it closes, its socket stays open but accepts no connection, so that clients would hang.
+    /// The socket is closed last, so that clients receive a response as long as they can connect.
     ///
     /// # Errors
-    /// The error with which the server failed before.
+    /// Returns an error if the server panicked.
     pub async fn stop(self) -> anyhow::Result<()> {
         self.shutdown.drain().await;
-        self.server.close().await.map_err(|error| anyhow!(error))
+        drop(self.stop);
+        self.task.await.context("the server failed")
     }
 }
 
-/// Starts a server that dispatches requests to a handler.
+/// Starts a server that dispatches requests to a handler. Must be called in a tokio runtime.
 ///
 /// # Errors
 /// Returns an error if the server cannot listen on the address.
 pub fn serve<H: RequestHandler>(
-    context: H::Context,
     contract: Arc<Contract>,
     handler: H,
     listener: impl Into<Listener>,
     log: &Logger,
-) -> anyhow::Result<ServerHandle<H::Context>> {
-    let Listener { address, certificate, body_timeouts, body_memory } = listener.into();
+) -> anyhow::Result<ServerHandle> {
+    let Listener { address, certificate, body_timeouts, body_memory, connections } = listener.into();
+    let socket = bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    let address = socket.local_addr()?;
     let shutdown = Arc::<GracefulShutdown>::default();
     let bodies = BodyReader::new(body_timeouts, body_memory);
     let dispatcher = Dispatcher::new(contract, handler, Arc::clone(&shutdown), bodies, certificate.is_some(), log.clone());
-    let dispatcher = Arc::new(dispatcher);
-    let mut api = ApiDescription::new();
-    for method in request_head::METHODS {
-        let dispatcher = Arc::clone(&dispatcher);
-        let dispatch = move |context: RequestContext<H::Context>, request: RawRequest| {
-            DetachOnDrop::new(Arc::clone(&dispatcher).respond(context, request.into_inner()).map(Ok::<_, HttpError>))
-        };
-        let method = method.parse::<Method>()?;
-        let name = format!("dispatch_{method}");
-        let mut endpoint = ApiEndpoint::new(name, dispatch, method, "application/json", "/{path:.*}", ApiEndpointVersions::All);
-        // Declared but not extracted: the dispatcher parses the path itself.
-        endpoint.parameters = <Path<AnyPath> as SharedExtractor>::metadata(Default::default()).parameters;
-        api.register(endpoint).map_err(|error| anyhow!(error))?;
-    }
-    // A disconnect cancels nothing, because of `DetachOnDrop`. That costs less than dropshot's other mode, a task per request.
-    let default_handler_task_mode = HandlerTaskMode::CancelOnDisconnect;
-    let config = ConfigDropshot { bind_address: address, default_handler_task_mode, ..ConfigDropshot::default() };
-    let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
-    let server = ServerBuilder::new(api, context, log::for_dropshot(log)).config(config).tls(tls);
-    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(UnroutableRequestFilter(dispatcher)))).start();
-    let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {address}"))?;
-    Ok(ServerHandle { server, shutdown })
+    let acceptor = Acceptor {
+        http: http_builder(&connections),
+        dispatcher: Arc::new(dispatcher),
+        tls: certificate.map(Certificate::server_config).transpose()?.map(|config| TlsAcceptor::from(Arc::new(config))),
+        connections: Connections::new(connections),
+        log: log.clone(),
+    };
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(acceptor.run(socket, stopped));
+    Ok(ServerHandle { address, shutdown, stop, task })
 }
 
-#[derive(Deserialize, JsonSchema)]
-struct AnyPath {
-    #[expect(dead_code, reason = "its schema declares the path variable")]
-    path: Vec<String>,
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = StdTcpListener::bind(address)?;
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket)
+}
+
+/// Returns the settings of HTTP/1.1 and HTTP/2.
+fn http_builder(limits: &ConnectionLimits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // `Connection::wait_for_end` has the timeout of the first head. This one includes the time between two requests.
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
+    // Always in parts, so that hyper doesn't copy responses that wait to be sent.
+    builder.http1().writev(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.idle_timeout)
+        .keep_alive_timeout(limits.head_timeout)
+        .max_concurrent_streams(MAX_STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(STREAM_BUFFER);
+    builder
+}
+
+/// Accepts connections and serves them.
+struct Acceptor<H> {
+    http: auto::Builder<TokioExecutor>,
+    dispatcher: Arc<Dispatcher<H>>,
+    tls: Option<TlsAcceptor>,
+    connections: Arc<Connections>,
+    log: Logger,
+}
+
+impl<H: RequestHandler> Acceptor<H> {
+    /// Accepts connections until the sender of `stopped` is dropped, then waits for those with requests in progress.
+    async fn run(self, socket: TcpListener, mut stopped: oneshot::Receiver<()>) {
+        let graceful = graceful::GracefulShutdown::new();
+        let (acceptor, errors) = (Arc::new(self), Throttle::default());
+        loop {
+            let accepted = tokio::select! {
+                accepted = socket.accept() => accepted,
+                _ = &mut stopped => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    // Beyond the limits, dropping the stream closes it.
+                    if let Some(guard) = acceptor.connections.open(peer.ip()) {
+                        tokio::spawn(Arc::clone(&acceptor).serve(stream, peer, guard, graceful.watcher()));
+                    }
+                }
+                Err(error) => {
+                    if let Some(suppressed) = errors.line() {
+                        warn!(acceptor.log, "cannot accept a connection"; "error" => %error, "suppressed" => suppressed);
+                    }
+                    acceptor.connections.evict_idle();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        drop(socket);
+        acceptor.connections.evict_all_idle();
+        graceful.shutdown().await;
+    }
+
+    /// Serves a connection until it ends, is idle for too long or makes no progress.
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard, watcher: graceful::Watcher) {
+        let end = guard.connection.wait_for_end(self.connections.limits());
+        let requests = async {
+            // Without it, the last part of a response may wait for the client's acknowledgment of the part before.
+            let _best_effort = stream.set_nodelay(true);
+            match &self.tls {
+                None => self.serve_requests(stream, peer, &guard, watcher).await,
+                Some(tls) => {
+                    // A failed handshake concerns only the client.
+                    let Ok(stream) = tls.accept(stream).await else { return };
+                    self.serve_requests(stream, peer, &guard, watcher).await;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = requests => {}
+            () = end => {}
+        }
+    }
+
+    async fn serve_requests<T>(&self, io: T, peer: SocketAddr, guard: &ConnectionGuard, watcher: graceful::Watcher)
+    where
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = ConnectionService {
+            dispatcher: Arc::clone(&self.dispatcher),
+            peer: peer.ip(),
+            connection: Arc::clone(&guard.connection),
+            connections: Arc::clone(&self.connections),
+            is_tls: self.tls.is_some(),
+        };
+        let io = TokioIo::new(CountingIo { io, connection: Arc::clone(&guard.connection) });
+        // An error concerns only the client.
+        let _closed = watcher.watch(self.http.serve_connection(io, service).into_owned()).await;
+    }
 }

@@ -60,7 +60,7 @@ pub fn start(
     settings: Settings,
     listener: impl Into<Listener>,
     log: &Logger,
-) -> anyhow::Result<ServerHandle<()>> {
+) -> anyhow::Result<ServerHandle> {
     let contract = contract.into();
     let responses =
         contract.operations().map(|operation| (operation.pointer.clone(), OperationResponses::new(operation))).collect();
@@ -68,11 +68,10 @@ pub fn start(
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
     let mock = Mock { settings, minimum_client_version, responses, store, log: log.clone() };
-    serve((), contract, mock, listener, log)
+    serve(contract, mock, listener, log)
 }
 
 impl RequestHandler for Mock {
-    type Context = ();
     type Route = ();
     type Principal = Option<Box<PreferHeader>>;
     /// Off, because an invalid preference is 400 for every operation.
@@ -82,13 +81,7 @@ impl RequestHandler for Mock {
         Some(())
     }
 
-    async fn authenticate(
-        &self,
-        (): &(),
-        operation: &Operation,
-        (): &(),
-        head: &Parts,
-    ) -> Result<Option<Box<PreferHeader>>, ApiError> {
+    async fn authenticate(&self, operation: &Operation, (): &(), head: &Parts) -> Result<Option<Box<PreferHeader>>, ApiError> {
         if operation.needs_version {
             check_version(&head.headers, self.minimum_client_version)?;
         }

@@ -225,6 +225,7 @@ impl Passwords {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use boxoffice_http::error::Code;
     use futures::FutureExt;
     use futures::future::join_all;
 

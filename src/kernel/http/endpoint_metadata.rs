@@ -58,6 +58,11 @@ impl EndpointMetadata {
         Self { is_mutating: true, ..self }
     }
 
+    /// Returns the method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
     /// Returns the path, with variables in braces.
     pub fn path(&self) -> &str {
         &self.path

@@ -2,18 +2,18 @@
 //!
 //! The crate `boxoffice_http` has everything in front of it: the dispatcher, limits, validation against the contract, errors.
 
-mod api_request;
+mod endpoint;
 mod endpoint_metadata;
 mod execute;
+mod extract;
 mod handler;
 mod options;
-mod precondition;
 mod response;
 mod routes;
 
-pub use api_request::{ApiRequest, ApiResponse, ApiResult, Json, Path, Query};
-pub use handler::{AppState, api_key, client_address};
-pub use options::{BodyMemoryOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
-pub use precondition::PreconditionContext;
+pub use endpoint::{delete, get, patch, post, put};
+pub use extract::{ApiKey, ClientAddress, Json, Path, Query};
+pub use handler::AppState;
+pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub use response::{Created, HasLocation, SerializedJson};
 pub use routes::{Routes, start};

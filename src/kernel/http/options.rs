@@ -1,13 +1,14 @@
-//! Command-line options for TLS, rate limits, trusted proxies, and the memory for request bodies.
+//! Command-line options for TLS, rate limits, trusted proxies, connections, and the memory for request bodies.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::client_ip::TrustedProxies;
-use boxoffice_http::{BodyMemoryLimits, Certificate, Listener};
+use boxoffice_http::{BodyMemoryLimits, Certificate, ConnectionLimits, Listener};
 use clap::Args;
 
 use crate::config::{InvalidSettings, Setting, setting, whole_number};
@@ -183,5 +184,62 @@ impl BodyMemoryOptions {
     /// Returns what is wrong with each option.
     pub fn problems(&self) -> [Option<String>; 2] {
         [&self.body_memory_mib, &self.body_memory_per_key_mib].map(Setting::problem)
+    }
+}
+
+/// Options for connections.
+#[derive(Debug, Clone, Args)]
+pub struct ConnectionOptions {
+    /// Open connections [default: as many as the limit of open files allows, at most 4096]
+    #[arg(long, env = "BOXOFFICE_MAX_CONNECTIONS", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1_000_000>))]
+    max_connections: Option<Setting<u32>>,
+    /// Open connections of one address, except those of trusted proxies; 0: no limit
+    #[arg(long, env = "BOXOFFICE_MAX_CONNECTIONS_PER_ADDRESS", default_value = "256", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>))]
+    max_connections_per_address: Setting<u32>,
+    /// Seconds from the start of a connection until the head of its first request is complete
+    #[arg(long, env = "BOXOFFICE_HEAD_TIMEOUT_SECONDS", default_value = "10", value_name = "SECONDS", value_parser = setting(whole_number::<1, 3600>))]
+    head_timeout_seconds: Setting<u32>,
+    /// Seconds from the end of a response until the head of the connection's next request is complete
+    #[arg(long, env = "BOXOFFICE_IDLE_TIMEOUT_SECONDS", default_value = "60", value_name = "SECONDS", value_parser = setting(whole_number::<1, 3600>))]
+    idle_timeout_seconds: Setting<u32>,
+    /// Seconds in which a client must read 8 KiB of a response, or the rest of it
+    #[arg(long, env = "BOXOFFICE_SEND_TIMEOUT_SECONDS", default_value = "20", value_name = "SECONDS", value_parser = setting(whole_number::<1, 3600>))]
+    send_timeout_seconds: Setting<u32>,
+    /// MiB of responses that wait to be sent at the same time
+    #[arg(long, env = "BOXOFFICE_RESPONSE_MEMORY_MIB", default_value = "64", value_name = "MIB", value_parser = setting(whole_number::<8, 65_536>))]
+    response_memory_mib: Setting<u32>,
+}
+
+impl ConnectionOptions {
+    /// Returns the limits with the values of these options.
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn limits(&self, trusted_proxies: TrustedProxies) -> anyhow::Result<ConnectionLimits> {
+        let seconds = |seconds: &Setting<u32>| anyhow::Ok(Duration::from_secs(u64::from(*seconds.get()?)));
+        let maximum = self.max_connections.as_ref().map(Setting::get).transpose()?;
+        Ok(ConnectionLimits {
+            maximum: maximum.map(|number| *number as usize),
+            per_address: *self.max_connections_per_address.get()? as usize,
+            trusted_proxies,
+            head_timeout: seconds(&self.head_timeout_seconds)?,
+            idle_timeout: seconds(&self.idle_timeout_seconds)?,
+            send_timeout: seconds(&self.send_timeout_seconds)?,
+            unsent: (*self.response_memory_mib.get()? as usize) << 20,
+            ..ConnectionLimits::default()
+        })
+    }
+
+    /// Returns what is wrong with each option.
+    pub fn problems(&self) -> [Option<String>; 6] {
+        let numbers = [
+            &self.max_connections_per_address,
+            &self.head_timeout_seconds,
+            &self.idle_timeout_seconds,
+            &self.send_timeout_seconds,
+            &self.response_memory_mib,
+        ];
+        let [per_address, head, idle, send, memory] = numbers.map(Setting::problem);
+        [self.max_connections.as_ref().and_then(Setting::problem), per_address, head, idle, send, memory]
     }
 }

@@ -3,7 +3,7 @@
 use boxoffice_mock::Settings;
 use serde_json::json;
 
-use super::raw::{Raw, request, send_raw};
+use super::raw::{request, send_raw};
 use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::MockServer;
@@ -115,7 +115,6 @@ async fn mock_has_same_limits() {
     assert_eq!((large.status, large.code()), (431, "headers.too-large"));
 }
 
-/// dropshot's router decodes the path before the lookup, and its own error has another format.
 async fn unreadable_path_is_not_found(app: TestApp) {
     for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
         for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
@@ -123,15 +122,15 @@ async fn unreadable_path_is_not_found(app: TestApp) {
 
             let message = format!("The requested endpoint {path} does not exist on this server.");
             assert_eq!((response.status, &response.body["message"]), (404, &json!(message)), "{method}");
-            assert_eq!(response.body["error_code"], "endpoint.unknown");
+            assert_eq!(response.code(), "endpoint.unknown");
             assert!(!response.header("x-request-id").is_empty());
         }
     }
 }
 
 async fn unknown_method_is_not_allowed(app: TestApp) {
-    for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE"] {
-        let known = send_raw(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
+    for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE", "FOO", "Delete"] {
+        let known = send_raw(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
         let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
         assert_eq!(
@@ -141,18 +140,9 @@ async fn unknown_method_is_not_allowed(app: TestApp) {
         );
         assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
     }
-    for method in ["FOO", "Delete"] {
-        let known = send_raw(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
-        let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
-
-        assert_eq!((known.status, known.header("allow")), (405, "get, head, post"), "{method}");
-        let code = |response: &Raw| response.body["code"].as_str().or(response.body["error_code"].as_str()).map(str::to_owned);
-        assert_eq!(code(&known).as_deref(), Some("method.not-allowed"), "{method}");
-        assert_eq!((nowhere.status, code(&nowhere).as_deref()), (404, Some("endpoint.unknown")), "{method}");
-    }
 }
 
-/// Some clients send lowercase methods, and dropshot's router accepts them.
+/// Some clients send lowercase methods.
 async fn accepts_lowercase_method(app: TestApp) {
     let key = format!("X-API-Key: {}", app.staff.key);
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;

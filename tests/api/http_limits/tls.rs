@@ -27,20 +27,20 @@ use crate::support::{ANY_PORT, TestApp};
 on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http];
 
 /// PEM files of a certificate for localhost and its key.
-struct Pair {
+pub(super) struct Pair {
     folder: PathBuf,
     der: CertificateDer<'static>,
 }
 
 impl Pair {
-    fn write(folder: &Path) -> Self {
+    pub(super) fn write(folder: &Path) -> Self {
         let created = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         std::fs::write(folder.join("certificate.pem"), created.cert.pem()).unwrap();
         std::fs::write(folder.join("key.pem"), created.signing_key.serialize_pem()).unwrap();
         Self { folder: folder.to_owned(), der: created.cert.der().clone() }
     }
 
-    fn open(&self) -> Arc<Certificate> {
+    pub(super) fn open(&self) -> Arc<Certificate> {
         Certificate::open(&self.folder.join("certificate.pem"), &self.folder.join("key.pem")).unwrap()
     }
 

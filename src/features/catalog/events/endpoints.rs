@@ -1,7 +1,7 @@
 //! HTTP endpoints of events.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
@@ -9,109 +9,103 @@ use super::{cache, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, SerializedJson};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Query, Routes, SerializedJson, delete, get, post, put};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(host_event_list, &[]);
-    routes.add(account_event_list, &[]);
-    routes.add(published_event_list, &[]);
-    routes.add(event_list, &[]);
-    routes.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
-    routes.add_resource(event_get, &[], |by, path: EventPath| async move { service::get(&by.ctx, &by.caller, path.event).await });
-    routes.add_upload(
-        event_update,
-        &[Code::EventTaken, Code::EventCancelled, Code::EventOver],
-        |ctx, caller, path: EventPath| async move { service::check_managed(&ctx, &caller, path.event).await },
+    routes.add(
+        "Events",
+        [
+            get("host_event_list", "/hosts/{host}/events", host_event_list),
+            get("account_event_list", "/accounts/{number}/events", account_event_list),
+            get("published_event_list", "/published-events", published_event_list),
+            get("event_list", "/events", event_list),
+            post("event_create", "/events", event_create).errors(&[Code::EventTaken, Code::HostRemoved]),
+            get("event_get", "/events/{event}", event_get).read_for_if_match(event_get_uncached),
+            put("event_update", "/events/{event}", event_update)
+                .errors(&[Code::EventTaken, Code::EventCancelled, Code::EventOver])
+                .check_access(
+                    |ctx, caller, path: EventPath| async move { service::check_managed(&ctx, &caller, path.event).await },
+                ),
+            delete("event_delete", "/events/{event}", event_delete).errors(&[Code::EventSold]),
+            post("event_submission_create", "/events/{event}/submissions", event_submission_create)
+                .errors(&[Code::EventNotDraft, Code::HostRemoved]),
+            post("event_withdrawal_create", "/events/{event}/withdrawals", event_withdrawal_create)
+                .errors(&[Code::EventNotListed]),
+            post("event_cancellation_create", "/events/{event}/cancellations", event_cancellation_create)
+                .errors(&[Code::EventNotListed]),
+        ],
     );
-    routes.add(event_delete, &[Code::EventSold]);
-    routes.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);
-    routes.add(event_withdrawal_create, &[Code::EventNotListed]);
-    routes.add(event_cancellation_create, &[Code::EventNotListed]);
 }
 
-#[endpoint { method = GET, path = "/hosts/{host}/events", tags = ["Events"] }]
 async fn host_event_list(
-    _: Rq,
-    request: ApiRequest<(Path<HostPath>, Query<HostEventQuery>)>,
-) -> ApiResult<HttpResponseOk<Page<Event>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<HostPath>,
+    Query(query): Query<HostEventQuery>,
+) -> Result<HttpResponseOk<Page<Event>>> {
+    Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, query).await?))
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}/events", tags = ["Events"] }]
 async fn account_event_list(
-    _: Rq,
-    request: ApiRequest<(Path<AccountPath>, Query<EventFilter>)>,
-) -> ApiResult<HttpResponseOk<Page<Event>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<AccountPath>,
+    Query(query): Query<EventFilter>,
+) -> Result<HttpResponseOk<Page<Event>>> {
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
 }
 
-#[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
-async fn published_event_list(_: Rq, request: ApiRequest<Query<PublishedEventQuery>>) -> ApiResult<SerializedJson<Page<Event>>> {
-    request.respond(|ctx, caller, Query(query)| async move { cache::list_published(&ctx, &caller, query).await }).await
+async fn published_event_list(
+    ctx: Ctx,
+    caller: Caller,
+    Query(query): Query<PublishedEventQuery>,
+) -> Result<SerializedJson<Page<Event>>> {
+    cache::list_published(&ctx, &caller, query).await
 }
 
-#[endpoint { method = GET, path = "/events", tags = ["Events"] }]
-async fn event_list(_: Rq, request: ApiRequest<Query<EventQuery>>) -> ApiResult<HttpResponseOk<Page<Event>>> {
-    request
-        .respond(|ctx, caller, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &caller, query).await?)) })
-        .await
+async fn event_list(ctx: Ctx, caller: Caller, Query(query): Query<EventQuery>) -> Result<HttpResponseOk<Page<Event>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, query).await?))
 }
 
-#[endpoint { method = POST, path = "/events", tags = ["Events"] }]
-async fn event_create(_: Rq, request: ApiRequest<Json<EventCreate>>) -> ApiResult<Created<Event>> {
-    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(service::create(&ctx, &caller, &body).await?)) }).await
+async fn event_create(ctx: Ctx, caller: Caller, Json(body): Json<EventCreate>) -> Result<Created<Event>> {
+    Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
-async fn event_get(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<SerializedJson<Event>> {
-    request.respond(|ctx, caller, Path(path)| async move { cache::get(&ctx, &caller, path.event).await }).await
+async fn event_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<SerializedJson<Event>> {
+    cache::get(&ctx, &caller, path.event).await
 }
 
-#[endpoint { method = PUT, path = "/events/{event}", tags = ["Events"] }]
-async fn event_update(_: Rq, request: ApiRequest<(Path<EventPath>, Json<EventUpdate>)>) -> ApiResult<HttpResponseOk<Event>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, path.event, &body).await?))
-        })
-        .await
+/// The same for `If-Match`, which must not read from the cache: the event's row may be locked and changed by now.
+async fn event_get_uncached(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event).await?))
 }
 
-#[endpoint { method = DELETE, path = "/events/{event}", tags = ["Events"] }]
-async fn event_delete(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::delete(&ctx, &caller, path.event).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn event_update(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<EventUpdate>,
+) -> Result<HttpResponseOk<Event>> {
+    Ok(HttpResponseOk(service::update(&ctx, &caller, path.event, &body).await?))
 }
 
-#[endpoint { method = POST, path = "/events/{event}/submissions", tags = ["Events"] }]
-async fn event_submission_create(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<Created<Submission>> {
-    request.respond(|ctx, caller, Path(path)| async move { Ok(Created(service::submit(&ctx, &caller, path.event).await?)) }).await
+async fn event_delete(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.event).await?;
+    Ok(HttpResponseDeleted())
 }
 
-#[endpoint { method = POST, path = "/events/{event}/withdrawals", tags = ["Events"] }]
-async fn event_withdrawal_create(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<HttpResponseOk<Event>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::withdraw(&ctx, &caller, path.event).await?)) })
-        .await
+async fn event_submission_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Created<Submission>> {
+    Ok(Created(service::submit(&ctx, &caller, path.event).await?))
 }
 
-#[endpoint { method = POST, path = "/events/{event}/cancellations", tags = ["Events"] }]
-async fn event_cancellation_create(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<HttpResponseOk<Event>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.event).await?)) })
-        .await
+async fn event_withdrawal_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
+    Ok(HttpResponseOk(service::withdraw(&ctx, &caller, path.event).await?))
+}
+
+async fn event_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
+    Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.event).await?))
 }

@@ -1,17 +1,17 @@
 //! HTTP endpoints of media.
 
-use boxoffice_http::error::Error;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::string_newtype;
-use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk, endpoint};
+use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk};
 use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::object_store::StoredImage;
 use super::service::{self, ImageKind};
-use crate::kernel::http::{ApiResult, Path, Query, Routes};
+use crate::kernel::http::{Path, Query, Routes, get};
 use crate::kernel::types::id::Id;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// `Cache-Control` of a country's icon, which rarely changes.
 const ICON_CACHE_CONTROL: &str = "public, max-age=86400";
@@ -22,8 +22,13 @@ const SECRET_IMAGE_CACHE_CONTROL: &str = "private, max-age=300";
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add_public(media_icon_get, &[]);
-    routes.add_public(media_image_get, &[]);
+    routes.add(
+        "Media",
+        [
+            get("media_icon_get", "/media/{image}", media_icon_get).public(),
+            get("media_image_get", "/media/{image}/{content}", media_image_get).public(),
+        ],
+    );
 }
 
 string_newtype!(
@@ -56,28 +61,18 @@ struct ImagePath {
     content: ContentNumber,
 }
 
-#[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
-async fn media_icon_get(_: Rq, request: ApiRequest<Path<IconPath>>) -> ApiResult<ImageResponse> {
-    request
-        .respond_public(|ctx, Path(path)| async move {
-            let icon = service::icon(&ctx, &path.image.0).await?;
-            Ok(ImageResponse { image: icon, cache_control: ICON_CACHE_CONTROL })
-        })
-        .await
+async fn media_icon_get(ctx: Ctx, Path(path): Path<IconPath>) -> Result<ImageResponse> {
+    let icon = service::icon(&ctx, &path.image.0).await?;
+    Ok(ImageResponse { image: icon, cache_control: ICON_CACHE_CONTROL })
 }
 
-#[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
-async fn media_image_get(_: Rq, request: ApiRequest<(Path<ImagePath>, Query<ImageQuery>)>) -> ApiResult<ImageResponse> {
-    request
-        .respond_public(|ctx, (Path(path), Query(query))| async move {
-            let ImagePath { image, content } = path;
-            let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
-            let secret = query.secret.as_ref().map(|secret| secret.0.as_str());
-            let image = service::image(&ctx, image, content, secret).await?;
-            let cache_control = if secret.is_some() { SECRET_IMAGE_CACHE_CONTROL } else { PUBLIC_IMAGE_CACHE_CONTROL };
-            Ok(ImageResponse { image, cache_control })
-        })
-        .await
+async fn media_image_get(ctx: Ctx, Path(path): Path<ImagePath>, Query(query): Query<ImageQuery>) -> Result<ImageResponse> {
+    let ImagePath { image, content } = path;
+    let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
+    let secret = query.secret.as_ref().map(|secret| secret.0.as_str());
+    let image = service::image(&ctx, image, content, secret).await?;
+    let cache_control = if secret.is_some() { SECRET_IMAGE_CACHE_CONTROL } else { PUBLIC_IMAGE_CACHE_CONTROL };
+    Ok(ImageResponse { image, cache_control })
 }
 
 /// An image in a response. The dispatcher replaces it by 304 if the client's cached copy has the same entity tag.

@@ -1,59 +1,57 @@
 //! HTTP endpoints of price modifiers.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Routes, delete, get, post, put};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(section_modifier_create, &[Code::ModifierTaken, Code::ModifierTooMany, Code::HostRemoved, Code::EventCancelled]);
-    routes.add_resource(section_modifier_get, &[], |by, path: ModifierPath| async move {
-        service::get(&by.ctx, &by.caller, path).await
-    });
-    routes.add(section_modifier_update, &[Code::ModifierTaken, Code::EventCancelled]);
-    routes.add(section_modifier_delete, &[]);
+    routes.add(
+        "Modifiers",
+        [
+            post("section_modifier_create", "/events/{event}/sections/{section}/modifiers", section_modifier_create).errors(&[
+                Code::ModifierTaken,
+                Code::ModifierTooMany,
+                Code::HostRemoved,
+                Code::EventCancelled,
+            ]),
+            get("section_modifier_get", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_get),
+            put("section_modifier_update", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_update)
+                .errors(&[Code::ModifierTaken, Code::EventCancelled]),
+            delete("section_modifier_delete", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_delete),
+        ],
+    );
 }
 
-#[endpoint { method = POST, path = "/events/{event}/sections/{section}/modifiers", tags = ["Modifiers"] }]
 async fn section_modifier_create(
-    _: Rq,
-    request: ApiRequest<(Path<SectionPath>, Json<ModifierCreate>)>,
-) -> ApiResult<Created<Modifier>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(Created(service::create(&ctx, &caller, &path, &body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionPath>,
+    Json(body): Json<ModifierCreate>,
+) -> Result<Created<Modifier>> {
+    Ok(Created(service::create(&ctx, &caller, &path, &body).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
-async fn section_modifier_get(_: Rq, request: ApiRequest<Path<ModifierPath>>) -> ApiResult<HttpResponseOk<Modifier>> {
-    request.respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path).await?)) }).await
+async fn section_modifier_get(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path).await?))
 }
 
-#[endpoint { method = PUT, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
 async fn section_modifier_update(
-    _: Rq,
-    request: ApiRequest<(Path<ModifierPath>, Json<ModifierUpdate>)>,
-) -> ApiResult<HttpResponseOk<Modifier>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, path, &body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<ModifierPath>,
+    Json(body): Json<ModifierUpdate>,
+) -> Result<HttpResponseOk<Modifier>> {
+    Ok(HttpResponseOk(service::update(&ctx, &caller, path, &body).await?))
 }
 
-#[endpoint { method = DELETE, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
-async fn section_modifier_delete(_: Rq, request: ApiRequest<Path<ModifierPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::delete(&ctx, &caller, path).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn section_modifier_delete(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,53 +1,45 @@
 //! HTTP endpoints of regions.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
 use super::service;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(region_list, &[]);
-    routes.add(region_create, &[Code::RegionTaken]);
-    routes.add_resource(region_get, &[], |by, path: RegionPath| async move { service::get(&by.ctx, path.region).await });
-    routes.add(region_update, &[Code::RegionTaken]);
-    routes.add(region_delete, &[Code::RegionInUse]);
+    routes.add(
+        "Regions",
+        [
+            get("region_list", "/regions", region_list),
+            post("region_create", "/regions", region_create).errors(&[Code::RegionTaken]),
+            get("region_get", "/regions/{region}", region_get),
+            put("region_update", "/regions/{region}", region_update).errors(&[Code::RegionTaken]),
+            delete("region_delete", "/regions/{region}", region_delete).errors(&[Code::RegionInUse]),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/regions", tags = ["Regions"] }]
-async fn region_list(_: Rq, request: ApiRequest<Query<RegionFilter>>) -> ApiResult<HttpResponseOk<Page<Region>>> {
-    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
+async fn region_list(ctx: Ctx, Query(query): Query<RegionFilter>) -> Result<HttpResponseOk<Page<Region>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
 }
 
-#[endpoint { method = POST, path = "/regions", tags = ["Regions"] }]
-async fn region_create(_: Rq, request: ApiRequest<Json<RegionCreate>>) -> ApiResult<Created<Region>> {
-    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::create(&ctx, body).await?)) }).await
+async fn region_create(ctx: Ctx, Json(body): Json<RegionCreate>) -> Result<Created<Region>> {
+    Ok(Created(service::create(&ctx, body).await?))
 }
 
-#[endpoint { method = GET, path = "/regions/{region}", tags = ["Regions"] }]
-async fn region_get(_: Rq, request: ApiRequest<Path<RegionPath>>) -> ApiResult<HttpResponseOk<Region>> {
-    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, path.region).await?)) }).await
+async fn region_get(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseOk<Region>> {
+    Ok(HttpResponseOk(service::get(&ctx, path.region).await?))
 }
 
-#[endpoint { method = PUT, path = "/regions/{region}", tags = ["Regions"] }]
-async fn region_update(_: Rq, request: ApiRequest<(Path<RegionPath>, Json<RegionUpdate>)>) -> ApiResult<HttpResponseOk<Region>> {
-    request
-        .respond(
-            |ctx, _, (Path(path), Json(body))| async move { Ok(HttpResponseOk(service::update(&ctx, path.region, body).await?)) },
-        )
-        .await
+async fn region_update(ctx: Ctx, Path(path): Path<RegionPath>, Json(body): Json<RegionUpdate>) -> Result<HttpResponseOk<Region>> {
+    Ok(HttpResponseOk(service::update(&ctx, path.region, body).await?))
 }
 
-#[endpoint { method = DELETE, path = "/regions/{region}", tags = ["Regions"] }]
-async fn region_delete(_: Rq, request: ApiRequest<Path<RegionPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, _, Path(path)| async move {
-            service::delete(&ctx, path.region).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn region_delete(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, path.region).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,43 +1,43 @@
 //! HTTP endpoints of submissions and their review.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::HttpResponseOk;
 
 use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
-use crate::kernel::http::{ApiResult, Path, Query, Routes};
+use crate::kernel::http::{Path, Query, Routes, delete, get};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(submission_list, &[]);
-    routes.add_resource(
-        submission_get,
-        &[],
-        |by, path: SubmissionPath| async move { service::get(&by.ctx, &path.submission).await },
+    routes.add(
+        "Review",
+        [
+            get("submission_list", "/submissions", submission_list),
+            get("submission_get", "/submissions/{submission}", submission_get),
+            delete("submission_delete", "/submissions/{submission}", submission_delete).errors(&[
+                Code::SubmissionDecided,
+                Code::HostRemoved,
+                Code::EventCancelled,
+                Code::EventOver,
+            ]),
+        ],
     );
-    routes.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved, Code::EventCancelled, Code::EventOver]);
 }
 
-#[endpoint { method = GET, path = "/submissions", tags = ["Review"] }]
-async fn submission_list(_: Rq, request: ApiRequest<Query<SubmissionFilter>>) -> ApiResult<HttpResponseOk<Page<Submission>>> {
-    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
+async fn submission_list(ctx: Ctx, Query(query): Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
 }
 
-#[endpoint { method = GET, path = "/submissions/{submission}", tags = ["Review"] }]
-async fn submission_get(_: Rq, request: ApiRequest<Path<SubmissionPath>>) -> ApiResult<HttpResponseOk<Submission>> {
-    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &path.submission).await?)) }).await
+async fn submission_get(ctx: Ctx, Path(path): Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>> {
+    Ok(HttpResponseOk(service::get(&ctx, &path.submission).await?))
 }
 
-#[endpoint { method = DELETE, path = "/submissions/{submission}", tags = ["Review"] }]
 async fn submission_delete(
-    _: Rq,
-    request: ApiRequest<(Path<SubmissionPath>, Query<Decision>)>,
-) -> ApiResult<HttpResponseOk<Submission>> {
-    request
-        .respond(|ctx, _, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::decide(&ctx, &path.submission, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    Path(path): Path<SubmissionPath>,
+    Query(query): Query<Decision>,
+) -> Result<HttpResponseOk<Submission>> {
+    Ok(HttpResponseOk(service::decide(&ctx, &path.submission, &query).await?))
 }

@@ -1,13 +1,14 @@
 //! HTTP endpoints of sections, at their long and their short URIs.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
 use super::service;
 use crate::features::catalog::events::EventPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Routes, delete, get, post, put};
+use crate::state::{App, Ctx};
 
 const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
 const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
@@ -15,19 +16,18 @@ const REMOVING: &[Code] = &[Code::SectionInUse];
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(section_create, CREATING);
-    routes.add_resource(
-        section_get,
-        &[],
-        |by, path: SectionPath| async move { service::get(&by.ctx, &by.caller, path.into()).await },
+    routes.add(
+        "Sections",
+        [
+            post("section_create", "/events/{event}/sections", section_create).errors(CREATING),
+            get("section_get", "/events/{event}/sections/{section}", section_get),
+            put("section_update", "/events/{event}/sections/{section}", section_update).errors(CHANGING),
+            delete("section_delete", "/events/{event}/sections/{section}", section_delete).errors(REMOVING),
+            get("section_shorthand_get", "/sections/{section}", section_shorthand_get),
+            put("section_shorthand_update", "/sections/{section}", section_shorthand_update).errors(CHANGING),
+            delete("section_shorthand_delete", "/sections/{section}", section_shorthand_delete).errors(REMOVING),
+        ],
     );
-    routes.add(section_update, CHANGING);
-    routes.add(section_delete, REMOVING);
-    routes.add_resource(section_shorthand_get, &[], |by, path: SectionShorthandPath| async move {
-        service::get(&by.ctx, &by.caller, path.into()).await
-    });
-    routes.add(section_shorthand_update, CHANGING);
-    routes.add(section_shorthand_delete, REMOVING);
 }
 
 impl From<SectionPath> for SectionUri {
@@ -42,69 +42,55 @@ impl From<SectionShorthandPath> for SectionUri {
     }
 }
 
-#[endpoint { method = POST, path = "/events/{event}/sections", tags = ["Sections"] }]
-async fn section_create(_: Rq, request: ApiRequest<(Path<EventPath>, Json<SectionCreate>)>) -> ApiResult<Created<Section>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
-        })
-        .await
+async fn section_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<SectionCreate>,
+) -> Result<Created<Section>> {
+    Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
-async fn section_get(_: Rq, request: ApiRequest<Path<SectionPath>>) -> ApiResult<HttpResponseOk<Section>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?)) })
-        .await
+async fn section_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseOk<Section>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?))
 }
 
-#[endpoint { method = PUT, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
 async fn section_update(
-    _: Rq,
-    request: ApiRequest<(Path<SectionPath>, Json<SectionUpdate>)>,
-) -> ApiResult<HttpResponseOk<Section>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionPath>,
+    Json(body): Json<SectionUpdate>,
+) -> Result<HttpResponseOk<Section>> {
+    Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
 }
 
-#[endpoint { method = DELETE, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
-async fn section_delete(_: Rq, request: ApiRequest<Path<SectionPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::delete(&ctx, &caller, path.into()).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn section_delete(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.into()).await?;
+    Ok(HttpResponseDeleted())
 }
 
-#[endpoint { method = GET, path = "/sections/{section}", tags = ["Sections"] }]
-async fn section_shorthand_get(_: Rq, request: ApiRequest<Path<SectionShorthandPath>>) -> ApiResult<HttpResponseOk<Section>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?)) })
-        .await
+async fn section_shorthand_get(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionShorthandPath>,
+) -> Result<HttpResponseOk<Section>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?))
 }
 
-#[endpoint { method = PUT, path = "/sections/{section}", tags = ["Sections"] }]
 async fn section_shorthand_update(
-    _: Rq,
-    request: ApiRequest<(Path<SectionShorthandPath>, Json<SectionUpdate>)>,
-) -> ApiResult<HttpResponseOk<Section>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionShorthandPath>,
+    Json(body): Json<SectionUpdate>,
+) -> Result<HttpResponseOk<Section>> {
+    Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
 }
 
-#[endpoint { method = DELETE, path = "/sections/{section}", tags = ["Sections"] }]
-async fn section_shorthand_delete(_: Rq, request: ApiRequest<Path<SectionShorthandPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::delete(&ctx, &caller, path.into()).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn section_shorthand_delete(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionShorthandPath>,
+) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.into()).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,53 +1,45 @@
 //! HTTP endpoints of zones.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Zone, ZoneCreate, ZonePath, ZoneQuery, ZoneUpdate};
 use super::service;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(zone_list, &[]);
-    routes.add(zone_create, &[]);
-    routes.add_resource(zone_get, &[], |by, path: ZonePath| async move { service::get(&by.ctx, path.zone).await });
-    routes.add(zone_update, &[Code::ZoneInUse]);
-    routes.add(zone_delete, &[Code::ZoneInUse]);
+    routes.add(
+        "Zones",
+        [
+            get("zone_list", "/zones", zone_list),
+            post("zone_create", "/zones", zone_create),
+            get("zone_get", "/zones/{zone}", zone_get),
+            put("zone_update", "/zones/{zone}", zone_update).errors(&[Code::ZoneInUse]),
+            delete("zone_delete", "/zones/{zone}", zone_delete).errors(&[Code::ZoneInUse]),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/zones", tags = ["Zones"] }]
-async fn zone_list(_: Rq, request: ApiRequest<Query<ZoneQuery>>) -> ApiResult<HttpResponseOk<Page<Zone>>> {
-    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, query.paging).await?)) }).await
+async fn zone_list(ctx: Ctx, Query(query): Query<ZoneQuery>) -> Result<HttpResponseOk<Page<Zone>>> {
+    Ok(HttpResponseOk(service::list(&ctx, query.paging).await?))
 }
 
-#[endpoint { method = POST, path = "/zones", tags = ["Zones"] }]
-async fn zone_create(_: Rq, request: ApiRequest<Json<ZoneCreate>>) -> ApiResult<Created<Zone>> {
-    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::create(&ctx, body).await?)) }).await
+async fn zone_create(ctx: Ctx, Json(body): Json<ZoneCreate>) -> Result<Created<Zone>> {
+    Ok(Created(service::create(&ctx, body).await?))
 }
 
-#[endpoint { method = GET, path = "/zones/{zone}", tags = ["Zones"] }]
-async fn zone_get(_: Rq, request: ApiRequest<Path<ZonePath>>) -> ApiResult<HttpResponseOk<Zone>> {
-    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, path.zone).await?)) }).await
+async fn zone_get(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseOk<Zone>> {
+    Ok(HttpResponseOk(service::get(&ctx, path.zone).await?))
 }
 
-#[endpoint { method = PUT, path = "/zones/{zone}", tags = ["Zones"] }]
-async fn zone_update(_: Rq, request: ApiRequest<(Path<ZonePath>, Json<ZoneUpdate>)>) -> ApiResult<HttpResponseOk<Zone>> {
-    request
-        .respond(
-            |ctx, _, (Path(path), Json(body))| async move { Ok(HttpResponseOk(service::update(&ctx, path.zone, &body).await?)) },
-        )
-        .await
+async fn zone_update(ctx: Ctx, Path(path): Path<ZonePath>, Json(body): Json<ZoneUpdate>) -> Result<HttpResponseOk<Zone>> {
+    Ok(HttpResponseOk(service::update(&ctx, path.zone, &body).await?))
 }
 
-#[endpoint { method = DELETE, path = "/zones/{zone}", tags = ["Zones"] }]
-async fn zone_delete(_: Rq, request: ApiRequest<Path<ZonePath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, _, Path(path)| async move {
-            service::delete(&ctx, path.zone).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn zone_delete(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, path.zone).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,53 +1,48 @@
 //! HTTP endpoints of admissions.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseCreated, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseCreated, HttpResponseOk};
 
 use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath};
 use super::{redeem, service};
 use crate::features::catalog::events::EventPath;
-use crate::kernel::http::{ApiResult, Json, Path, Query, Routes};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Registers the admission endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(event_admission_list, &[]);
-    routes.add(event_admission_create, &[Code::AdmissionNone]);
-    routes.add(event_admission_get, &[]);
+    routes.add(
+        "Admissions",
+        [
+            get("event_admission_list", "/events/{event}/admissions", event_admission_list),
+            post("event_admission_create", "/events/{event}/admissions", event_admission_create).errors(&[Code::AdmissionNone]),
+            get("event_admission_get", "/events/{event}/admissions/{admission}", event_admission_get),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/events/{event}/admissions", tags = ["Admissions"] }]
 async fn event_admission_list(
-    _: Rq,
-    request: ApiRequest<(Path<EventPath>, Query<AdmissionFilter>)>,
-) -> ApiResult<HttpResponseOk<Page<Admission>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<AdmissionFilter>,
+) -> Result<HttpResponseOk<Page<Admission>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, &query).await?))
 }
 
 /// Returns an array and no `Location`, because a request may create several admissions.
-#[endpoint { method = POST, path = "/events/{event}/admissions", tags = ["Admissions"] }]
 async fn event_admission_create(
-    _: Rq,
-    request: ApiRequest<(Path<EventPath>, Json<AdmissionCreate>)>,
-) -> ApiResult<HttpResponseCreated<Vec<Admission>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseCreated(redeem::admit(&ctx, caller, path.event, body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<AdmissionCreate>,
+) -> Result<HttpResponseCreated<Vec<Admission>>> {
+    Ok(HttpResponseCreated(redeem::admit(&ctx, caller, path.event, body).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}/admissions/{admission}", tags = ["Admissions"] }]
-async fn event_admission_get(_: Rq, request: ApiRequest<Path<AdmissionPath>>) -> ApiResult<HttpResponseOk<Admission>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            let AdmissionPath { event, admission } = path;
-            Ok(HttpResponseOk(service::get(&ctx, &caller, event, admission).await?))
-        })
-        .await
+async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>> {
+    let AdmissionPath { event, admission } = path;
+    Ok(HttpResponseOk(service::get(&ctx, &caller, event, admission).await?))
 }

@@ -1,18 +1,18 @@
 //! HTTP endpoint of account lookups.
 
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
 
 use super::model::{Lookup, LookupCreate};
 use super::service;
-use crate::kernel::http::{ApiResult, Json, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::http::{Json, Routes, post};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoint to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(lookup_create, &[]);
+    routes.add("Accounts", [post("lookup_create", "/lookups", lookup_create)]);
 }
 
-#[endpoint { method = POST, path = "/lookups", tags = ["Accounts"] }]
-async fn lookup_create(_: Rq, request: ApiRequest<Json<LookupCreate>>) -> ApiResult<HttpResponseOk<Lookup>> {
-    request.respond(|ctx, _, Json(body)| async move { Ok(HttpResponseOk(service::look_up(&ctx, body).await?)) }).await
+async fn lookup_create(ctx: Ctx, Json(body): Json<LookupCreate>) -> Result<HttpResponseOk<Lookup>> {
+    Ok(HttpResponseOk(service::look_up(&ctx, body).await?))
 }

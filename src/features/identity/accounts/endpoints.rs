@@ -1,69 +1,63 @@
 //! HTTP endpoints of accounts.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::HttpResponseOk;
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, client_address};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, get, post, put};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(account_list, &[]);
-    routes.add(account_create, &[Code::ResourceNotYours, Code::AccountTaken]);
-    routes.add_resource(account_get, &[], |by, path: AccountPath| async move {
-        service::get(&by.ctx, &by.caller, &path.number).await
-    });
-    routes.add(account_update, &[Code::AccountTaken]);
-    routes.add(account_toggle_create, &[Code::AccountLastAdministrator]);
-    routes.add(account_deletion_create, &[Code::AccountInactive, Code::AccountLastAdministrator]);
+    routes.add(
+        "Accounts",
+        [
+            get("account_list", "/accounts", account_list),
+            post("account_create", "/accounts", account_create).errors(&[Code::ResourceNotYours, Code::AccountTaken]),
+            get("account_get", "/accounts/{number}", account_get),
+            put("account_update", "/accounts/{number}", account_update).errors(&[Code::AccountTaken]),
+            post("account_toggle_create", "/accounts/{number}/toggles", account_toggle_create)
+                .errors(&[Code::AccountLastAdministrator]),
+            post("account_deletion_create", "/accounts/{number}/deletions", account_deletion_create)
+                .errors(&[Code::AccountInactive, Code::AccountLastAdministrator]),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/accounts", tags = ["Accounts"] }]
-async fn account_list(_: Rq, request: ApiRequest<Query<AccountFilter>>) -> ApiResult<HttpResponseOk<Page<Account>>> {
-    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
+async fn account_list(ctx: Ctx, Query(query): Query<AccountFilter>) -> Result<HttpResponseOk<Page<Account>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
 }
 
-#[endpoint { method = POST, path = "/accounts", tags = ["Accounts"] }]
-async fn account_create(rq: Rq, request: ApiRequest<Json<AccountCreate>>) -> ApiResult<Created<Account>> {
-    let address = client_address(&rq);
-    request
-        .respond(|ctx, caller, Json(body)| async move { Ok(Created(service::sign_up(&ctx, &caller, address, body).await?)) })
-        .await
+async fn account_create(
+    ctx: Ctx,
+    caller: Caller,
+    ClientAddress(address): ClientAddress,
+    Json(body): Json<AccountCreate>,
+) -> Result<Created<Account>> {
+    Ok(Created(service::sign_up(&ctx, &caller, address, body).await?))
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}", tags = ["Accounts"] }]
-async fn account_get(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseOk<Account>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, &path.number).await?)) })
-        .await
+async fn account_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, &path.number).await?))
 }
 
-#[endpoint { method = PUT, path = "/accounts/{number}", tags = ["Accounts"] }]
 async fn account_update(
-    rq: Rq,
-    request: ApiRequest<(Path<AccountPath>, Json<AccountUpdate>)>,
-) -> ApiResult<HttpResponseOk<Account>> {
-    let address = client_address(&rq);
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, address, &path.number, body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    ClientAddress(address): ClientAddress,
+    Path(path): Path<AccountPath>,
+    Json(body): Json<AccountUpdate>,
+) -> Result<HttpResponseOk<Account>> {
+    Ok(HttpResponseOk(service::update(&ctx, &caller, address, &path.number, body).await?))
 }
 
-#[endpoint { method = POST, path = "/accounts/{number}/toggles", tags = ["Accounts"] }]
-async fn account_toggle_create(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseOk<Account>> {
-    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(lifecycle::toggle(&ctx, &path.number).await?)) }).await
+async fn account_toggle_create(ctx: Ctx, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
+    Ok(HttpResponseOk(lifecycle::toggle(&ctx, &path.number).await?))
 }
 
-#[endpoint { method = POST, path = "/accounts/{number}/deletions", tags = ["Accounts"] }]
-async fn account_deletion_create(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseOk<Account>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            Ok(HttpResponseOk(lifecycle::request_deletion(&ctx, &caller, &path.number).await?))
-        })
-        .await
+async fn account_deletion_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
+    Ok(HttpResponseOk(lifecycle::request_deletion(&ctx, &caller, &path.number).await?))
 }

@@ -1,82 +1,68 @@
 //! HTTP endpoints of sessions.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
-use http::HeaderMap;
-use serde::de::IgnoredAny;
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, api_key, client_address};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiKey, ClientAddress, Created, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
-    routes.add_resource(session_active_get, &[Code::ResourceNotFound], |by, _: IgnoredAny| async move {
-        service::active(&by.ctx, &by.caller, key_of(&by.headers)).await
-    });
-    routes.add(session_active_delete, &[Code::ResourceNotFound]);
-    routes.add(account_session_list, &[]);
-    routes.add_resource(account_session_get, &[], |by, path: SessionPath| async move {
-        service::get(&by.ctx, &by.caller, &path).await
-    });
-    routes.add(account_session_delete, &[Code::SessionEnded]);
+    routes.add(
+        "Sessions",
+        [
+            post("session_create", "/sessions", session_create).errors(&[
+                Code::AccountUnknown,
+                Code::SessionWrongPassword,
+                Code::AccountDeactivated,
+            ]),
+            get("session_active_get", "/sessions/active", session_active_get).errors(&[Code::ResourceNotFound]),
+            delete("session_active_delete", "/sessions/active", session_active_delete).errors(&[Code::ResourceNotFound]),
+            get("account_session_list", "/accounts/{number}/sessions", account_session_list),
+            get("account_session_get", "/accounts/{number}/sessions/{session}", account_session_get),
+            delete("account_session_delete", "/accounts/{number}/sessions/{session}", account_session_delete)
+                .errors(&[Code::SessionEnded]),
+        ],
+    );
 }
 
-#[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
-async fn session_create(rq: Rq, request: ApiRequest<Json<SessionCreate>>) -> ApiResult<Created<Session>> {
-    let address = client_address(&rq);
-    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::open(&ctx, address, body).await?)) }).await
+async fn session_create(
+    ctx: Ctx,
+    ClientAddress(address): ClientAddress,
+    Json(body): Json<SessionCreate>,
+) -> Result<Created<Session>> {
+    Ok(Created(service::open(&ctx, address, body).await?))
 }
 
-#[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_get(rq: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseOk<Session>> {
-    let key = key_of(rq.request.headers());
-    request.respond(|ctx, caller, ()| async move { Ok(HttpResponseOk(service::active(&ctx, &caller, key).await?)) }).await
+/// The database stores only the hash of a key, so the key in the response comes from the request.
+async fn session_active_get(ctx: Ctx, caller: Caller, ApiKey(key): ApiKey) -> Result<HttpResponseOk<Session>> {
+    Ok(HttpResponseOk(service::active(&ctx, &caller, key).await?))
 }
 
-#[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_delete(_: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, ()| async move {
-            service::end(&ctx, &caller).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn session_active_delete(ctx: Ctx, caller: Caller) -> Result<HttpResponseDeleted> {
+    service::end(&ctx, &caller).await?;
+    Ok(HttpResponseDeleted())
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}/sessions", tags = ["Sessions"] }]
 async fn account_session_list(
-    _: Rq,
-    request: ApiRequest<(Path<AccountPath>, Query<PageRequest>)>,
-) -> ApiResult<HttpResponseOk<Page<AccountSession>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list(&ctx, &caller, &path.number, query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<AccountPath>,
+    Query(query): Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<AccountSession>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, &path.number, query).await?))
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_get(_: Rq, request: ApiRequest<Path<SessionPath>>) -> ApiResult<HttpResponseOk<AccountSession>> {
-    request.respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?)) }).await
+async fn account_session_get(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseOk<AccountSession>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?))
 }
 
-#[endpoint { method = DELETE, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_delete(_: Rq, request: ApiRequest<Path<SessionPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::revoke_one(&ctx, &caller, &path).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
-}
-
-/// Returns the key that the client sent. The database stores only its hash, so the key in the response must come from the
-/// request.
-fn key_of(headers: &HeaderMap) -> String {
-    api_key(headers).unwrap_or_default().to_owned()
+async fn account_session_delete(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseDeleted> {
+    service::revoke_one(&ctx, &caller, &path).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,47 +1,41 @@
 //! HTTP endpoints of reports.
 
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
 
 use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter};
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
-use crate::kernel::http::{ApiResult, Path, Query, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Query, Routes, get};
+use crate::state::{App, Ctx};
 
 /// Registers the report endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(host_statistics_get, &[]);
-    routes.add(event_statistics_get, &[]);
-    routes.add(event_sales_get, &[]);
+    routes.add(
+        "Reports",
+        [
+            get("host_statistics_get", "/hosts/{host}/statistics", host_statistics_get),
+            get("event_statistics_get", "/events/{event}/statistics", event_statistics_get),
+            get("event_sales_get", "/events/{event}/sales", event_sales_get),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
-async fn host_statistics_get(_: Rq, request: ApiRequest<Path<HostPath>>) -> ApiResult<HttpResponseOk<HostStatistics>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            Ok(HttpResponseOk(service::host_statistics(&ctx, &caller, path.host).await?))
-        })
-        .await
+async fn host_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>> {
+    Ok(HttpResponseOk(service::host_statistics(&ctx, &caller, path.host).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}/statistics", tags = ["Reports"] }]
-async fn event_statistics_get(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<HttpResponseOk<EventStatistics>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            Ok(HttpResponseOk(service::event_statistics(&ctx, &caller, path.event).await?))
-        })
-        .await
+async fn event_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<EventStatistics>> {
+    Ok(HttpResponseOk(service::event_statistics(&ctx, &caller, path.event).await?))
 }
 
-#[endpoint { method = GET, path = "/events/{event}/sales", tags = ["Reports"] }]
 async fn event_sales_get(
-    _: Rq,
-    request: ApiRequest<(Path<EventPath>, Query<SalesFilter>)>,
-) -> ApiResult<HttpResponseOk<EventSales>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::event_sales(&ctx, &caller, path.event, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<SalesFilter>,
+) -> Result<HttpResponseOk<EventSales>> {
+    Ok(HttpResponseOk(service::event_sales(&ctx, &caller, path.event, &query).await?))
 }

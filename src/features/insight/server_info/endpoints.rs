@@ -1,30 +1,33 @@
 //! HTTP endpoints of countries, server time and settings.
 
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
 
 use super::model::{Countries, Defaults, ServerTime};
 use super::service;
-use crate::kernel::http::{ApiResult, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::http::{Routes, get};
+use crate::state::{App, Ctx};
 
 /// Registers the endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(country_list, &[]);
-    routes.add(time_get, &[]);
-    routes.add(defaults_get, &[]);
+    routes.add(
+        "Defaults",
+        [
+            get("country_list", "/countries", country_list),
+            get("time_get", "/time", time_get),
+            get("defaults_get", "/defaults", defaults_get),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/countries", tags = ["Defaults"] }]
-async fn country_list(_: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseOk<Countries>> {
-    request.respond(|_, _, ()| async move { Ok(HttpResponseOk(service::countries())) }).await
+async fn country_list(_: Ctx) -> Result<HttpResponseOk<Countries>> {
+    Ok(HttpResponseOk(service::countries()))
 }
 
-#[endpoint { method = GET, path = "/time", tags = ["Defaults"] }]
-async fn time_get(_: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseOk<ServerTime>> {
-    request.respond(|ctx, _, ()| async move { Ok(HttpResponseOk(service::time(&ctx.app))) }).await
+async fn time_get(ctx: Ctx) -> Result<HttpResponseOk<ServerTime>> {
+    Ok(HttpResponseOk(service::time(&ctx.app)))
 }
 
-#[endpoint { method = GET, path = "/defaults", tags = ["Defaults"] }]
-async fn defaults_get(_: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseOk<Defaults>> {
-    request.respond(|ctx, _, ()| async move { Ok(HttpResponseOk(service::defaults(&ctx.app))) }).await
+async fn defaults_get(ctx: Ctx) -> Result<HttpResponseOk<Defaults>> {
+    Ok(HttpResponseOk(service::defaults(&ctx.app)))
 }

@@ -1,24 +1,24 @@
 //! HTTP endpoint of account deletion.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::HttpResponseDeleted;
 
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Path, Routes};
-use crate::state::{ApiRequest, App, Rq};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Routes, delete};
+use crate::state::{App, Ctx};
 
 /// Registers the endpoint.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(account_delete, &[Code::AccountHasTickets, Code::AccountLastAdministrator]);
+    routes.add(
+        "Accounts",
+        [delete("account_delete", "/accounts/{number}", account_delete)
+            .errors(&[Code::AccountHasTickets, Code::AccountLastAdministrator])],
+    );
 }
 
-#[endpoint { method = DELETE, path = "/accounts/{number}", tags = ["Accounts"] }]
-async fn account_delete(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::delete(&ctx, &caller, &path.number).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn account_delete(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, &path.number).await?;
+    Ok(HttpResponseDeleted())
 }

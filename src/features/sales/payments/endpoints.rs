@@ -1,52 +1,48 @@
 //! HTTP endpoints of payments.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::HttpResponseOk;
 
 use super::model::{Payment, PaymentCreate, PaymentFilter, PaymentPath, PaymentsPath};
 use super::service;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
+
+/// Error codes with which a payment is rejected.
+const REJECTIONS: &[Code] = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
 
 /// Registers the payment endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(order_payment_list, &[]);
-    let rejections = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
-    routes.add(order_payment_create, rejections);
-    routes.add(order_payment_get, &[]);
+    routes.add(
+        "Payments",
+        [
+            get("order_payment_list", "/orders/{order}/payments", order_payment_list),
+            post("order_payment_create", "/orders/{order}/payments", order_payment_create).errors(REJECTIONS),
+            get("order_payment_get", "/orders/{order}/payments/{payment}", order_payment_get),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/orders/{order}/payments", tags = ["Payments"] }]
 async fn order_payment_list(
-    _: Rq,
-    request: ApiRequest<(Path<PaymentsPath>, Query<PaymentFilter>)>,
-) -> ApiResult<HttpResponseOk<Page<Payment>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), query.paging).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<PaymentsPath>,
+    Query(query): Query<PaymentFilter>,
+) -> Result<HttpResponseOk<Page<Payment>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), query.paging).await?))
 }
 
-#[endpoint { method = POST, path = "/orders/{order}/payments", tags = ["Payments"] }]
 async fn order_payment_create(
-    _: Rq,
-    request: ApiRequest<(Path<PaymentsPath>, Json<PaymentCreate>)>,
-) -> ApiResult<Created<Payment>> {
-    request
-        .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(Created(service::create(&ctx, caller, path.order.id(), body).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<PaymentsPath>,
+    Json(body): Json<PaymentCreate>,
+) -> Result<Created<Payment>> {
+    Ok(Created(service::create(&ctx, caller, path.order.id(), body).await?))
 }
 
-#[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]
-async fn order_payment_get(_: Rq, request: ApiRequest<Path<PaymentPath>>) -> ApiResult<HttpResponseOk<Payment>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            let path = path;
-            Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id(), path.payment).await?))
-        })
-        .await
+async fn order_payment_get(ctx: Ctx, caller: Caller, Path(path): Path<PaymentPath>) -> Result<HttpResponseOk<Payment>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id(), path.payment).await?))
 }

@@ -1,49 +1,47 @@
 //! HTTP endpoints of tickets.
 
-use dropshot::{HttpResponseOk, endpoint};
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
 
 use super::model::{EventTicketFilter, Ticket, TicketPath};
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Path, Query, Routes};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Query, Routes, get};
 use crate::kernel::types::paging::{Page, PageRequest};
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Registers the ticket endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(event_ticket_list, &[]);
-    routes.add(account_ticket_list, &[]);
-    routes.add(ticket_get, &[]);
+    routes.add(
+        "Tickets",
+        [
+            get("event_ticket_list", "/events/{event}/tickets", event_ticket_list),
+            get("account_ticket_list", "/accounts/{number}/tickets", account_ticket_list),
+            get("ticket_get", "/tickets/{ticket}", ticket_get),
+        ],
+    );
 }
 
-#[endpoint { method = GET, path = "/events/{event}/tickets", tags = ["Tickets"] }]
 async fn event_ticket_list(
-    _: Rq,
-    request: ApiRequest<(Path<EventPath>, Query<EventTicketFilter>)>,
-) -> ApiResult<HttpResponseOk<Page<Ticket>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list_of_event(&ctx, &caller, path.event, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<EventTicketFilter>,
+) -> Result<HttpResponseOk<Page<Ticket>>> {
+    Ok(HttpResponseOk(service::list_of_event(&ctx, &caller, path.event, &query).await?))
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}/tickets", tags = ["Tickets"] }]
 async fn account_ticket_list(
-    _: Rq,
-    request: ApiRequest<(Path<AccountPath>, Query<PageRequest>)>,
-) -> ApiResult<HttpResponseOk<Page<Ticket>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<AccountPath>,
+    Query(query): Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<Ticket>>> {
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, query).await?))
 }
 
-#[endpoint { method = GET, path = "/tickets/{ticket}", tags = ["Tickets"] }]
-async fn ticket_get(_: Rq, request: ApiRequest<Path<TicketPath>>) -> ApiResult<HttpResponseOk<Ticket>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.ticket).await?)) })
-        .await
+async fn ticket_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<HttpResponseOk<Ticket>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.ticket).await?))
 }

@@ -1,73 +1,58 @@
 //! HTTP endpoints of transfers.
 
-use boxoffice_http::error::Code;
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::Page;
-use crate::state::{ApiRequest, App, Rq};
+use crate::state::{App, Ctx};
 
 /// Registers the transfer endpoints.
 pub fn register(routes: &mut Routes<App>) {
-    routes.add(transfer_create, &[Code::TicketNotIssued]);
-    routes.add_resource(transfer_get, &[], |by, path: TransferPath| async move {
-        service::get(&by.ctx, &by.caller, path.transfer).await
-    });
-    routes.add(transfer_delete, &[Code::TransferNotOpen]);
-    routes.add(transfer_claim_create, &[Code::TransferNotOpen]);
-    routes.add(transfer_rejection_create, &[Code::TransferNotOpen]);
-    routes.add(account_transfer_list, &[]);
+    routes.add(
+        "Transfers",
+        [
+            post("transfer_create", "/transfers", transfer_create).errors(&[Code::TicketNotIssued]),
+            get("transfer_get", "/transfers/{transfer}", transfer_get),
+            delete("transfer_delete", "/transfers/{transfer}", transfer_delete).errors(&[Code::TransferNotOpen]),
+            post("transfer_claim_create", "/transfers/{transfer}/claims", transfer_claim_create).errors(&[Code::TransferNotOpen]),
+            post("transfer_rejection_create", "/transfers/{transfer}/rejections", transfer_rejection_create)
+                .errors(&[Code::TransferNotOpen]),
+            get("account_transfer_list", "/accounts/{number}/transfers", account_transfer_list),
+        ],
+    );
 }
 
-#[endpoint { method = POST, path = "/transfers", tags = ["Transfers"] }]
-async fn transfer_create(_: Rq, request: ApiRequest<Json<TransferCreate>>) -> ApiResult<Created<Transfer>> {
-    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(service::create(&ctx, &caller, &body).await?)) }).await
+async fn transfer_create(ctx: Ctx, caller: Caller, Json(body): Json<TransferCreate>) -> Result<Created<Transfer>> {
+    Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-#[endpoint { method = GET, path = "/transfers/{transfer}", tags = ["Transfers"] }]
-async fn transfer_get(_: Rq, request: ApiRequest<Path<TransferPath>>) -> ApiResult<HttpResponseOk<Transfer>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.transfer).await?)) })
-        .await
+async fn transfer_get(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.transfer).await?))
 }
 
-#[endpoint { method = DELETE, path = "/transfers/{transfer}", tags = ["Transfers"] }]
-async fn transfer_delete(_: Rq, request: ApiRequest<Path<TransferPath>>) -> ApiResult<HttpResponseDeleted> {
-    request
-        .respond(|ctx, caller, Path(path)| async move {
-            service::cancel(&ctx, &caller, path.transfer).await?;
-            Ok(HttpResponseDeleted())
-        })
-        .await
+async fn transfer_delete(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseDeleted> {
+    service::cancel(&ctx, &caller, path.transfer).await?;
+    Ok(HttpResponseDeleted())
 }
 
-#[endpoint { method = POST, path = "/transfers/{transfer}/claims", tags = ["Transfers"] }]
-async fn transfer_claim_create(_: Rq, request: ApiRequest<Path<TransferPath>>) -> ApiResult<HttpResponseOk<Transfer>> {
-    request
-        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::claim(&ctx, &caller, path.transfer).await?)) })
-        .await
+async fn transfer_claim_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
+    Ok(HttpResponseOk(service::claim(&ctx, &caller, path.transfer).await?))
 }
 
-#[endpoint { method = POST, path = "/transfers/{transfer}/rejections", tags = ["Transfers"] }]
-async fn transfer_rejection_create(_: Rq, request: ApiRequest<Path<TransferPath>>) -> ApiResult<HttpResponseOk<Transfer>> {
-    request
-        .respond(
-            |ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::reject(&ctx, &caller, path.transfer).await?)) },
-        )
-        .await
+async fn transfer_rejection_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
+    Ok(HttpResponseOk(service::reject(&ctx, &caller, path.transfer).await?))
 }
 
-#[endpoint { method = GET, path = "/accounts/{number}/transfers", tags = ["Transfers"] }]
 async fn account_transfer_list(
-    _: Rq,
-    request: ApiRequest<(Path<AccountPath>, Query<TransferFilter>)>,
-) -> ApiResult<HttpResponseOk<Page<Transfer>>> {
-    request
-        .respond(|ctx, caller, (Path(path), Query(query))| async move {
-            Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
-        })
-        .await
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<AccountPath>,
+    Query(query): Query<TransferFilter>,
+) -> Result<HttpResponseOk<Page<Transfer>>> {
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
 }

@@ -1,0 +1,162 @@
+//! Socket, service and response bodies of a connection, which record its progress.
+
+use std::convert::Infallible;
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use dropshot::Body;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Method, Request, Response};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use hyper::service::Service;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::connections::{Connection, Connections, RequestGuard};
+use crate::detach_on_drop::DetachOnDrop;
+use crate::dispatcher::{Dispatcher, REQUEST_ID, RequestHandler, error_response};
+use crate::error::Code;
+use crate::response_headers;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Size of the parts in which a body is passed to hyper, in bytes. hyper keeps a few of them in its buffer.
+const PART: usize = 32 * 1024;
+/// Responses of this size are sent even if many bytes are waiting to be sent.
+const SMALL: u64 = 64 * 1024;
+
+/// A socket that counts the bytes written to it.
+pub struct CountingIo<T> {
+    /// The socket, or the TLS stream.
+    pub io: T,
+    /// The connection.
+    pub connection: Arc<Connection>,
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for CountingIo<T> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for CountingIo<T> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.io).poll_write(context, bytes));
+        Poll::Ready(written.inspect(|count| self.connection.count_written(*count)))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.io).poll_write_vectored(context, slices));
+        Poll::Ready(written.inspect(|count| self.connection.count_written(*count)))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}
+
+/// The service of one connection: the dispatcher, with the progress of each request and response recorded.
+pub struct ConnectionService<H> {
+    /// The dispatcher.
+    pub dispatcher: Arc<Dispatcher<H>>,
+    /// The address of the connection's other end.
+    pub peer: IpAddr,
+    /// The connection.
+    pub connection: Arc<Connection>,
+    /// All connections.
+    pub connections: Arc<Connections>,
+    /// True if the connection is encrypted.
+    pub is_tls: bool,
+}
+
+impl<H: RequestHandler> Service<Request<Incoming>> for ConnectionService<H> {
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<ResponseBody>, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let is_get = request.method() == Method::GET;
+        let guard = self.connection.begin_request();
+        let (connection, connections, is_tls) = (Arc::clone(&self.connection), Arc::clone(&self.connections), self.is_tls);
+        let response = DetachOnDrop::new(Arc::clone(&self.dispatcher).respond(self.peer, request.map(Body::wrap)));
+        async move {
+            let mut response = response.await;
+            // A change was committed: its response is always sent.
+            let size = response.body().size_hint().lower();
+            if is_get && size > SMALL && !connections.has_room(&connection, usize::try_from(size).unwrap_or(usize::MAX)) {
+                response = unsendable(&response, is_tls);
+            }
+            Ok(response.map(|body| ResponseBody { body, part: Bytes::new(), connection, connections, _request: guard }))
+        }
+        .boxed()
+    }
+}
+
+/// Returns the response in place of one for which there is no memory.
+fn unsendable(response: &Response<Body>, is_tls: bool) -> Response<Body> {
+    let text = "The server is sending too many large responses at the moment. Try again shortly, or ask for fewer records.";
+    let mut replacement = error_response(&Code::ServerUnavailable.with_message(text).into());
+    response_headers::add(replacement.headers_mut(), false, is_tls);
+    let id: Option<HeaderValue> = response.headers().get(REQUEST_ID).cloned();
+    replacement.headers_mut().extend(id.map(|id| (REQUEST_ID, id)));
+    replacement
+}
+
+/// The body of a response, passed on in parts. Its data count as unsent until they are sent.
+pub struct ResponseBody {
+    body: Body,
+    /// Data of the body that were not passed on yet.
+    part: Bytes,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
+    _request: RequestGuard,
+}
+
+impl hyper::body::Body for ResponseBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.part.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => frame,
+                end => return Poll::Ready(end),
+            };
+            match frame.into_data() {
+                Ok(data) => self.part = self.connections.count_unsent(&self.connection, data),
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+        }
+        let length = self.part.len().min(PART);
+        Poll::Ready(Some(Ok(Frame::data(self.part.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.part.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let (mut size, part) = (self.body.size_hint(), self.part.len() as u64);
+        if let Some(upper) = size.upper() {
+            size.set_upper(upper + part);
+        }
+        size.set_lower(size.lower() + part);
+        size
+    }
+}

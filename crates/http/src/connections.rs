@@ -1,0 +1,482 @@
+//! Open connections: their number, their timeouts, and the bytes that wait to be sent on them.
+//!
+//! A client that sends nothing, sends slowly or reads slowly occupies a file descriptor and memory. So each connection is closed
+//! when it makes no progress, and the sum over all connections is bounded.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::process::{Resource, getrlimit};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::client_ip::{TrustedProxies, rate_limit_key};
+
+/// File descriptors that are left for the database, images, mail and the log.
+const RESERVED_DESCRIPTORS: u64 = 96;
+/// Upper bound of the default of [`ConnectionLimits::maximum`]. An idle connection takes about 20 KiB of memory.
+const MAX_DEFAULT_CONNECTIONS: u64 = 4096;
+/// Bytes that a client must read within [`ConnectionLimits::send_timeout`].
+const MIN_PROGRESS: u64 = 8 * 1024;
+/// Time without any progress after which a connection may be closed early to make room for other responses.
+const STALLED: Duration = Duration::from_secs(1);
+
+/// Limits of a server's connections.
+#[derive(Debug, Clone)]
+pub struct ConnectionLimits {
+    /// Maximum number of open connections; `None`: as many as the limit of open files allows, at most 4096.
+    pub maximum: Option<usize>,
+    /// Maximum number of open connections of one address, or of one /64 network of IPv6; 0: no limit.
+    pub per_address: usize,
+    /// Proxies, whose addresses have no limit.
+    pub trusted_proxies: TrustedProxies,
+    /// Time from the start of a connection until the head of its first request is complete, including the TLS handshake.
+    pub head_timeout: Duration,
+    /// Time from the end of a response until the head of the next request is complete.
+    pub idle_timeout: Duration,
+    /// Time in which a client must read 8 KiB of a response, or its end.
+    pub send_timeout: Duration,
+    /// Maximum number of bytes that wait to be sent on one connection.
+    pub unsent_per_connection: usize,
+    /// Maximum number of bytes that wait to be sent on all connections together.
+    pub unsent: usize,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            maximum: None,
+            per_address: 0,
+            trusted_proxies: TrustedProxies::default(),
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(60),
+            send_timeout: Duration::from_secs(20),
+            unsent_per_connection: 8 << 20,
+            unsent: 64 << 20,
+        }
+    }
+}
+
+impl ConnectionLimits {
+    fn shortest_timeout(&self) -> Duration {
+        self.head_timeout.min(self.idle_timeout).min(self.send_timeout)
+    }
+}
+
+/// Returns the number of connections for which the process has file descriptors.
+fn default_maximum() -> usize {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    // A server with very few descriptors still accepts some connections.
+    let available = descriptors.saturating_sub(RESERVED_DESCRIPTORS).max(descriptors / 4);
+    usize::try_from(available.min(MAX_DEFAULT_CONNECTIONS)).unwrap_or(usize::MAX)
+}
+
+/// The open connections of a server.
+#[derive(Debug)]
+pub struct Connections {
+    limits: ConnectionLimits,
+    maximum: usize,
+    open: Mutex<OpenConnections>,
+    unsent: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    next: u64,
+    by_number: BTreeMap<u64, Arc<Connection>>,
+    per_address: HashMap<IpAddr, usize>,
+}
+
+/// One open connection.
+#[derive(Debug)]
+pub struct Connection {
+    number: u64,
+    /// The client's address; `None` for a trusted proxy.
+    address: Option<IpAddr>,
+    /// Bytes that the operating system has accepted from this connection.
+    written: AtomicU64,
+    activity: Mutex<Activity>,
+    is_evicted: AtomicBool,
+    evicted: Notify,
+}
+
+#[derive(Debug)]
+struct Activity {
+    /// Number of requests whose head is complete and whose response is not completely handed to hyper.
+    requests: usize,
+    /// True after the head of the first request.
+    had_request: bool,
+    /// Start of the connection, or the end of its last response.
+    idle_since: Instant,
+    /// Bytes of responses that were not sent.
+    unsent: usize,
+    /// Time at which unsent bytes appeared, or of the last [`MIN_PROGRESS`].
+    progress_at: Instant,
+    /// Value of `written` at that time.
+    progress: u64,
+    /// Time at which room was needed for other responses and `written` had changed since the time before.
+    changed_at: Instant,
+    /// Value of `written` at that time.
+    changed: u64,
+}
+
+/// Registration of a connection until dropped.
+#[derive(Debug)]
+pub struct ConnectionGuard {
+    connections: Arc<Connections>,
+    /// The connection.
+    pub connection: Arc<Connection>,
+}
+
+impl Drop for ConnectionGuard {
+    fn drop(&mut self) {
+        self.connections.lock().remove(&self.connection);
+    }
+}
+
+impl OpenConnections {
+    fn remove(&mut self, connection: &Connection) {
+        if self.by_number.remove(&connection.number).is_none() {
+            return;
+        }
+        let Some(address) = connection.address else { return };
+        if let Some(count) = self.per_address.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_address.remove(&address);
+            }
+        }
+    }
+
+    /// Closes an idle connection: one of the address that has the most, and of these the one that was idle for the longest time.
+    /// Returns false if no connection is idle.
+    fn evict_idle(&mut self, of: Option<IpAddr>) -> bool {
+        let candidates = self.by_number.values().filter(|connection| of.is_none() || connection.address == of);
+        let idle = candidates.filter_map(|connection| Some((connection, connection.lock().idle_since()?)));
+        let count = |connection: &Connection| connection.address.and_then(|address| self.per_address.get(&address)).copied();
+        let oldest = idle.min_by_key(|(connection, since)| (std::cmp::Reverse(count(connection)), *since));
+        let Some(connection) = oldest.map(|(connection, _)| Arc::clone(connection)) else { return false };
+        self.remove(&connection);
+        connection.evict();
+        true
+    }
+}
+
+impl Connections {
+    /// Creates an empty registry with these limits.
+    pub fn new(limits: ConnectionLimits) -> Arc<Self> {
+        let maximum = limits.maximum.unwrap_or_else(default_maximum);
+        Arc::new(Self { limits, maximum, open: Mutex::default(), unsent: AtomicUsize::new(0) })
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &ConnectionLimits {
+        &self.limits
+    }
+
+    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a new connection. If there are too many, an idle one is closed in its favor. Returns `None` if none is idle.
+    pub fn open(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
+        let ConnectionLimits { per_address, trusted_proxies, .. } = &self.limits;
+        let address = (!trusted_proxies.trusts(peer.to_canonical())).then(|| rate_limit_key(peer));
+        let mut open = self.lock();
+        let is_over = |address| *per_address > 0 && open.per_address.get(&address).copied().unwrap_or(0) >= *per_address;
+        if address.is_some_and(is_over) && !open.evict_idle(address) {
+            return None;
+        }
+        if open.by_number.len() >= self.maximum && !open.evict_idle(None) {
+            return None;
+        }
+        open.next += 1;
+        let connection = Arc::new(Connection::new(open.next, address));
+        open.by_number.insert(connection.number, Arc::clone(&connection));
+        if let Some(address) = address {
+            *open.per_address.entry(address).or_default() += 1;
+        }
+        Some(ConnectionGuard { connections: Arc::clone(self), connection })
+    }
+
+    /// Closes the connection that was idle for the longest time.
+    pub fn evict_idle(&self) -> bool {
+        self.lock().evict_idle(None)
+    }
+
+    /// Closes all idle connections.
+    pub fn evict_all_idle(&self) {
+        let mut open = self.lock();
+        while open.evict_idle(None) {}
+    }
+
+    /// Returns whether a response of this many bytes can be sent. If too many bytes wait on all connections, those whose client
+    /// has read nothing for a second are closed, the largest first.
+    pub fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
+        if connection.lock().unsent + bytes > self.limits.unsent_per_connection {
+            return false;
+        }
+        let excess = (self.unsent.load(Ordering::Relaxed) + bytes).saturating_sub(self.limits.unsent);
+        excess == 0 || self.evict_stalled(excess)
+    }
+
+    /// Closes stalled connections with at least this many unsent bytes together. Returns false if there are too few.
+    fn evict_stalled(&self, excess: usize) -> bool {
+        let mut open = self.lock();
+        let now = Instant::now();
+        let stalled = |connection: &Arc<Connection>| {
+            let mut activity = connection.lock();
+            activity.is_stalled(connection, now).then(|| (activity.unsent, Arc::clone(connection)))
+        };
+        let mut stalled: Vec<_> = open.by_number.values().filter_map(stalled).collect();
+        stalled.sort_by_key(|(unsent, _)| std::cmp::Reverse(*unsent));
+        let mut freed = 0;
+        for (unsent, connection) in stalled {
+            if freed >= excess {
+                break;
+            }
+            freed += unsent;
+            open.remove(&connection);
+            connection.evict();
+        }
+        freed >= excess
+    }
+
+    /// Counts the data of a response as unsent until the last part of it is dropped, which is when it was sent.
+    pub fn count_unsent(self: &Arc<Self>, connection: &Arc<Connection>, data: Bytes) -> Bytes {
+        self.unsent.fetch_add(data.len(), Ordering::Relaxed);
+        let mut activity = connection.lock();
+        if activity.unsent == 0 {
+            activity.progress_at = Instant::now();
+            activity.progress = connection.written.load(Ordering::Relaxed);
+        }
+        activity.unsent += data.len();
+        drop(activity);
+        Bytes::from_owner(UnsentData { data, connection: Arc::clone(connection), connections: Arc::clone(self) })
+    }
+}
+
+/// Data that count as unsent until dropped.
+struct UnsentData {
+    data: Bytes,
+    connection: Arc<Connection>,
+    connections: Arc<Connections>,
+}
+
+impl AsRef<[u8]> for UnsentData {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
+    }
+}
+
+impl Drop for UnsentData {
+    fn drop(&mut self) {
+        self.connections.unsent.fetch_sub(self.data.len(), Ordering::Relaxed);
+        let mut activity = self.connection.lock();
+        activity.unsent -= self.data.len();
+        activity.idle_since = Instant::now();
+    }
+}
+
+/// A request in progress until dropped.
+#[derive(Debug)]
+pub struct RequestGuard(Arc<Connection>);
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let mut activity = self.0.lock();
+        activity.requests -= 1;
+        activity.idle_since = Instant::now();
+    }
+}
+
+impl Connection {
+    fn new(number: u64, address: Option<IpAddr>) -> Self {
+        let now = Instant::now();
+        let activity = Activity {
+            requests: 0,
+            had_request: false,
+            idle_since: now,
+            unsent: 0,
+            progress_at: now,
+            progress: 0,
+            changed_at: now,
+            changed: 0,
+        };
+        Self {
+            number,
+            address,
+            written: AtomicU64::new(0),
+            activity: Mutex::new(activity),
+            is_evicted: AtomicBool::new(false),
+            evicted: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts bytes that were written to the socket.
+    pub fn count_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a request whose head is complete.
+    pub fn begin_request(self: &Arc<Self>) -> RequestGuard {
+        let mut activity = self.lock();
+        activity.requests += 1;
+        activity.had_request = true;
+        drop(activity);
+        RequestGuard(Arc::clone(self))
+    }
+
+    fn evict(&self) {
+        self.is_evicted.store(true, Ordering::Relaxed);
+        self.evicted.notify_one();
+    }
+
+    /// Waits until the connection must be closed: it exceeds a timeout, or another one takes its place.
+    pub async fn wait_for_end(&self, limits: &ConnectionLimits) {
+        loop {
+            let now = Instant::now();
+            let deadline = self.lock().deadline(self, limits, now);
+            if deadline <= now || self.is_evicted.load(Ordering::Relaxed) {
+                return;
+            }
+            tokio::select! {
+                // Checked several times, because progress and another timeout are noticed only then.
+                () = sleep_until(deadline.min(now + limits.shortest_timeout() / 4)) => {}
+                () = self.evicted.notified() => return,
+            }
+        }
+    }
+}
+
+impl Activity {
+    /// Returns the time since which the connection is idle; `None` if it isn't.
+    fn idle_since(&self) -> Option<Instant> {
+        (self.requests == 0 && self.unsent == 0).then_some(self.idle_since)
+    }
+
+    /// Returns whether bytes wait to be sent and none was sent for a while.
+    fn is_stalled(&mut self, connection: &Connection, now: Instant) -> bool {
+        let written = connection.written.load(Ordering::Relaxed);
+        if written != self.changed {
+            (self.changed, self.changed_at) = (written, now);
+        }
+        self.unsent > 0 && self.changed_at + STALLED <= now
+    }
+
+    /// Returns the time at which the connection must be closed, if nothing happens until then.
+    fn deadline(&mut self, connection: &Connection, limits: &ConnectionLimits, now: Instant) -> Instant {
+        if self.unsent > 0 {
+            let written = connection.written.load(Ordering::Relaxed);
+            if written - self.progress >= MIN_PROGRESS {
+                (self.progress, self.progress_at) = (written, now);
+            }
+            return self.progress_at + limits.send_timeout;
+        }
+        let idle_timeout = if self.had_request { limits.idle_timeout } else { limits.head_timeout };
+        // While a request is in progress, its body, the database and the other dependencies have timeouts of their own.
+        self.idle_since().unwrap_or(now) + idle_timeout
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    fn connections(maximum: usize, per_address: usize) -> Arc<Connections> {
+        let trusted_proxies = "10.0.0.0/8".parse().unwrap();
+        Connections::new(ConnectionLimits { maximum: Some(maximum), per_address, trusted_proxies, ..ConnectionLimits::default() })
+    }
+
+    fn address(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    #[test]
+    fn default_maximum_leaves_descriptors_for_other_files() {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let maximum = default_maximum() as u64;
+        assert!((1..=MAX_DEFAULT_CONNECTIONS).contains(&maximum) && maximum < descriptors, "{maximum} of {descriptors}");
+    }
+
+    #[test]
+    fn evicts_oldest_idle_connection_of_the_address_with_the_most() {
+        let connections = connections(3, 0);
+        let alone = connections.open(address(1)).unwrap();
+        let (first, second) = (connections.open(address(2)).unwrap(), connections.open(address(2)).unwrap());
+
+        let third = connections.open(address(3));
+
+        assert!(third.is_some());
+        let evicted = |guard: &ConnectionGuard| guard.connection.is_evicted.load(Ordering::Relaxed);
+        assert_eq!([&alone, &first, &second].map(evicted), [false, true, false]);
+    }
+
+    #[test]
+    fn rejects_connection_if_all_others_are_busy() {
+        let connections = connections(1, 0);
+        let busy = connections.open(address(1)).unwrap();
+        let request = busy.connection.begin_request();
+
+        assert!(connections.open(address(2)).is_none());
+        drop(request);
+        assert!(connections.open(address(2)).is_some());
+    }
+
+    #[test]
+    fn limits_each_address_but_no_trusted_proxy() {
+        let connections = connections(100, 1);
+        let open_busy = |peer| connections.open(peer).map(|guard| (guard.connection.begin_request(), guard));
+        let proxy = IpAddr::from([10, 0, 0, 1]);
+
+        let guards = [address(1), address(1), address(2), proxy, proxy].map(open_busy);
+
+        assert_eq!(guards.each_ref().map(Option::is_some), [true, false, true, true, true]);
+        drop(guards);
+        assert!(connections.lock().per_address.is_empty() && connections.lock().by_number.is_empty());
+    }
+
+    #[test]
+    fn only_reading_enough_postpones_the_end() {
+        let connections = connections(1, 0);
+        let guard = connections.open(address(1)).unwrap();
+        let (connection, limits) = (&guard.connection, connections.limits());
+        let data = connections.count_unsent(connection, Bytes::from(vec![0; 100_000]));
+        let start = Instant::now();
+        let deadline = |after: Duration| connection.lock().deadline(connection, limits, start + after) - start;
+
+        let first = deadline(Duration::ZERO);
+        connection.count_written(MIN_PROGRESS as usize - 1);
+        assert_eq!(deadline(Duration::from_secs(5)), first);
+        connection.count_written(1);
+        assert_eq!(deadline(Duration::from_secs(5)), Duration::from_secs(5) + limits.send_timeout);
+        drop(data);
+        assert!(deadline(Duration::from_secs(5)) < limits.head_timeout + Duration::from_secs(1), "idle");
+    }
+
+    #[test]
+    fn makes_room_by_closing_stalled_connections() {
+        let limits = ConnectionLimits { unsent: 100, unsent_per_connection: 80, ..ConnectionLimits::default() };
+        let connections = Connections::new(limits);
+        let (slow, other) = (connections.open(address(1)).unwrap(), connections.open(address(2)).unwrap());
+        let data = connections.count_unsent(&slow.connection, Bytes::from(vec![0; 80]));
+
+        assert!(!connections.has_room(&slow.connection, 1), "the limit of a connection");
+        assert!(connections.has_room(&other.connection, 20));
+        assert!(!connections.has_room(&other.connection, 21), "no connection has stalled");
+        slow.connection.lock().changed_at -= STALLED;
+        assert!(connections.has_room(&other.connection, 21));
+        assert!(slow.connection.is_evicted.load(Ordering::Relaxed));
+        drop(data);
+        assert_eq!(connections.unsent.load(Ordering::Relaxed), 0);
+    }
+}

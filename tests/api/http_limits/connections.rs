@@ -1,0 +1,216 @@
+//! Connections that make no progress, and too many of them.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};
+use http::Request;
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use super::raw::{request, send_raw};
+use super::tls::Pair;
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, SecondServer, TestApp};
+
+on_both_databases![
+    closes_connection_without_complete_head,
+    closes_unfinished_handshake,
+    closes_idle_connection,
+    closes_connection_of_client_that_does_not_read,
+    serves_new_connections_in_place_of_idle_ones,
+    limits_connections_of_address,
+];
+
+const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(600);
+
+/// Limits whose timeouts a test never reaches.
+fn patient() -> ConnectionLimits {
+    ConnectionLimits { head_timeout: LONG, idle_timeout: LONG, send_timeout: LONG, ..ConnectionLimits::default() }
+}
+
+async fn start(app: &TestApp, connections: ConnectionLimits) -> SecondServer {
+    let body_timeouts = BodyTimeouts { total: LONG, idle: LONG };
+    let listener = Listener { connections, body_timeouts, ..ANY_PORT.into() };
+    app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
+}
+
+/// Awaits something that must happen long before the default timeouts.
+async fn await_early<T>(something: impl Future<Output = T>) -> T {
+    timeout(LONG / 10, something).await.expect("in time")
+}
+
+/// Waits until the server closes the connection, and returns what it sent before.
+async fn read_to_end(mut connection: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _closed_or_reset = await_early(connection.read_to_end(&mut bytes)).await;
+    bytes
+}
+
+fn get_time(app: &TestApp) -> String {
+    format!("GET /time HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n\r\n", app.public_key)
+}
+
+/// Sends a request on an open connection, and returns the status.
+async fn ask(connection: &mut TcpStream, app: &TestApp) -> String {
+    connection.write_all(get_time(app).as_bytes()).await.unwrap();
+    let mut response = vec![0; 4096];
+    let length = await_early(connection.read(&mut response)).await.unwrap();
+    String::from_utf8_lossy(&response[..length.min(12)]).into_owned()
+}
+
+async fn closes_connection_without_complete_head(app: TestApp) {
+    let server = start(&app, ConnectionLimits { head_timeout: SHORT, ..patient() }).await;
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // HEADERS of stream 1 with END_STREAM but without END_HEADERS: `:method: GET`.
+    const OPEN_HEADERS: &[u8] = &[0, 0, 1, 1, 1, 0, 0, 0, 1, 0x82];
+    let beginnings: [&[u8]; 8] = [
+        b"",
+        b"P",
+        b"GET /ti",
+        b"GET /time HTTP/1.1\r\nHost: x\r\n",
+        &PREFACE[..16],
+        PREFACE,
+        &[PREFACE, SETTINGS].concat(),
+        &[PREFACE, SETTINGS, OPEN_HEADERS].concat(),
+    ];
+
+    for beginning in beginnings {
+        let mut connection = TcpStream::connect(server.server).await.unwrap();
+        connection.write_all(beginning).await.unwrap();
+        let response = read_to_end(connection).await;
+        assert!(!response.starts_with(b"HTTP/1.1 200"), "{}", beginning.escape_ascii());
+    }
+}
+
+async fn closes_unfinished_handshake(app: TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let connections = ConnectionLimits { head_timeout: SHORT, ..patient() };
+    let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), connections, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+
+    // The beginning of a TLS record with a ClientHello.
+    for beginning in [b"".as_slice(), &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]] {
+        let mut connection = TcpStream::connect(server.server).await.unwrap();
+        connection.write_all(beginning).await.unwrap();
+        read_to_end(connection).await;
+    }
+}
+
+async fn closes_idle_connection(app: TestApp) {
+    let server = start(&app, ConnectionLimits { idle_timeout: SHORT, ..patient() }).await;
+
+    let mut first = TcpStream::connect(server.server).await.unwrap();
+    assert_eq!(ask(&mut first, &app).await, "HTTP/1.1 200");
+    read_to_end(first).await;
+
+    let stream = TcpStream::connect(server.server).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let get = Request::get(format!("http://{}/time", server.server)).header("X-API-Key", &app.public_key);
+    let response = sender.send_request(get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap()).await;
+    assert_eq!(response.unwrap().status(), 200);
+    let _closed_or_reset = await_early(connection).await.unwrap();
+}
+
+/// Makes the list of events larger than the buffers of a connection.
+pub(super) async fn create_large_events(app: &TestApp, count: usize) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    for _ in 0..count {
+        app.create_listed_event(&host, &[crate::support::section("Floor", 20.0, 10)]).await;
+    }
+    app.execute_sql(if app.database_url.starts_with("sqlite") {
+        "update sections set description = printf('%.*c', 400000, 'x')"
+    } else {
+        "update sections set description = repeat('x', 400000)"
+    })
+    .await;
+}
+
+async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
+    create_large_events(&app, 5).await;
+    let server = start(&app, ConnectionLimits { send_timeout: SHORT, ..patient() }).await;
+
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut connection = socket.connect(server.server).await.unwrap();
+    for _ in 0..20 {
+        connection.write_all(get_time(&app).replace("/time", "/events").as_bytes()).await.unwrap();
+    }
+    // After the server has closed the connection, it rejects what is sent.
+    await_early(async {
+        while connection.write_all(b"G").await.is_ok() {
+            sleep(SHORT / 10).await;
+        }
+    })
+    .await;
+
+    let stream = TcpStream::connect(server.server).await.unwrap();
+    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    // Smaller than the response, so that it can't be sent without being read.
+    let client = client.initial_stream_window_size(64 * 1024);
+    let (mut sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let get = Request::get(format!("http://{}/events", server.server)).header("X-API-Key", &app.public_key);
+    let response = sender.send_request(get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap()).await;
+    assert_eq!(response.as_ref().unwrap().status(), 200);
+    let _closed_or_reset = await_early(connection).await.unwrap();
+    drop(response);
+}
+
+/// Begins a request whose body doesn't arrive.
+async fn begin_request(server: SocketAddr, app: &TestApp) -> TcpStream {
+    let mut connection = TcpStream::connect(server).await.unwrap();
+    let head = get_time(app)
+        .replace("GET /time", "POST /lookups")
+        .replace("\r\n\r\n", "\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n");
+    connection.write_all(head.as_bytes()).await.unwrap();
+    connection
+}
+
+/// Returns whether the server answers a request on a new connection.
+async fn is_served(server: SocketAddr, app: &TestApp) -> bool {
+    let lines = [&*format!("X-API-Key: {}", app.public_key), "X-Client-Version: 3.0.0"];
+    send_raw(server, &request("GET /time", &lines, "")).await.is_some_and(|response| response.status == 200)
+}
+
+async fn serves_new_connections_in_place_of_idle_ones(app: TestApp) {
+    let server = start(&app, ConnectionLimits { maximum: Some(5), ..patient() }).await;
+    let mut busy = begin_request(server.server, &app).await;
+    // Until it is busy, it may be the oldest idle connection.
+    sleep(SHORT).await;
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(TcpStream::connect(server.server).await.unwrap());
+    }
+
+    assert!(is_served(server.server, &app).await);
+    read_to_end(idle.remove(0)).await;
+    busy.write_all(br#"{"x": 123}"#).await.unwrap();
+    let mut status = [0; 12];
+    await_early(busy.read_exact(&mut status)).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 400", "a request in progress is finished");
+}
+
+async fn limits_connections_of_address(app: TestApp) {
+    let limited = start(&app, ConnectionLimits { per_address: 2, ..patient() }).await;
+    let trusted_proxies = "127.0.0.0/8".parse().unwrap();
+    let proxied = start(&app, ConnectionLimits { per_address: 2, trusted_proxies, ..patient() }).await;
+    let mut busy = Vec::new();
+    for server in [&limited, &limited, &proxied, &proxied] {
+        busy.push(begin_request(server.server, &app).await);
+    }
+    sleep(SHORT).await;
+
+    assert!(!is_served(limited.server, &app).await);
+    assert!(is_served(proxied.server, &app).await);
+}
