@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
 use boxoffice_conformance::progress::Progress;
 use boxoffice_conformance::report;
 use boxoffice_http::error::one_line;
-use boxoffice_http::log;
+use boxoffice_http::log::{self, LevelControl};
 use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::{Contract, drift};
 use clap::builder::FalseyValueParser;
@@ -92,24 +93,56 @@ struct ServeOptions {
     /// Seconds that requests in progress have to finish after a stop signal; then they are cancelled
     #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<0, 3600>))]
     grace_seconds: Setting<u32>,
+    /// Address of a second listener for operators, with the health checks and the metrics: HOST:PORT
+    #[arg(long, env = "BOXOFFICE_ADMIN_LISTEN", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
+    admin_listen: Option<Setting<ListenAddress>>,
+    /// One in this many successful requests is logged, as is each other request; 0: requests are logged at level `debug` only
+    #[arg(long, env = "BOXOFFICE_ACCESS_LOG_SAMPLE", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>))]
+    access_log_sample: Setting<u32>,
 }
 
 impl ServeOptions {
-    /// Returns the listener, the settings and the grace period.
+    /// Returns the settings.
     ///
     /// # Errors
     /// Returns an error that names everything that is wrong.
-    fn validate(&self) -> anyhow::Result<(Listener, Settings, Duration)> {
+    fn validate(&self) -> anyhow::Result<ServeSettings> {
         let mut problems = self.platform.problems();
-        problems.push(self.grace_seconds.problem());
-        let listener = self.platform.listener();
-        let unusable = listener.as_ref().err().map(ToString::to_string);
-        if !problems.contains(&unusable) {
-            problems.push(unusable);
+        problems.extend([self.grace_seconds.problem(), self.access_log_sample.problem()]);
+        problems.push(self.admin_listen.as_ref().and_then(Setting::problem));
+        let (listener, admin_listener) = (self.platform.listener(), self.admin_listener());
+        for unusable in [listener.as_ref().err(), admin_listener.as_ref().err()] {
+            let unusable = unusable.map(ToString::to_string);
+            if !problems.contains(&unusable) {
+                problems.push(unusable);
+            }
         }
         InvalidSettings::reject(problems)?;
-        Ok((listener?, self.platform.settings()?, Duration::from_secs(u64::from(*self.grace_seconds.get()?))))
+        let access_log_sample = NonZeroU64::new(u64::from(*self.access_log_sample.get()?));
+        Ok(ServeSettings {
+            listener: Listener { access_log_sample, ..listener? },
+            admin_listener: admin_listener?,
+            settings: self.platform.settings()?,
+            grace: Duration::from_secs(u64::from(*self.grace_seconds.get()?)),
+        })
     }
+
+    /// Returns the listener for operators, if one is set. Resolves the host name.
+    fn admin_listener(&self) -> anyhow::Result<Option<Listener>> {
+        let address = self.admin_listen.as_ref().map(Setting::get).transpose()?;
+        let address = address.map(|address| address.resolve("--admin-listen")).transpose();
+        Ok(address.map_err(|error| InvalidSettings::from_cause(&error))?.map(Listener::from))
+    }
+}
+
+/// The valid settings of `serve`.
+struct ServeSettings {
+    listener: Listener,
+    /// The listener for operators.
+    admin_listener: Option<Listener>,
+    settings: Settings,
+    /// Time for which a stop waits for requests in progress.
+    grace: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -219,11 +252,11 @@ impl From<LogLevel> for Level {
 /// Executes the command of the command line.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let (log, _written_when_dropped) = log::open(cli.log_level.into());
+    let (log, level, _written_when_dropped) = log::open(cli.log_level.into());
     let done = match cli.command {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
         Command::Compare(options) => return finish("compare", block_on(compare(&options))),
-        command => block_on(execute(command, &log)),
+        command => block_on(execute(command, &log, &level)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -248,11 +281,11 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     done
 }
 
-async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
+async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     match command {
-        Command::Serve(options) => serve(&options, log).await,
+        Command::Serve(options) => serve(&options, log, level).await,
         Command::Drift(_) | Command::Compare(_) => Ok(()),
-        Command::Mock(options) => serve_mock(options, log).await,
+        Command::Mock(options) => serve_mock(options, log, level).await,
         Command::Migrate(storage) => {
             private_files::set_umask();
             storage.restrict_access(log)?;
@@ -290,14 +323,14 @@ async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) 
     App::open(&options.database_url()?, settings, log.clone()).await
 }
 
-async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
+async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
-    let (listener, settings, grace) = options.validate()?;
-    handle_other_signals(listener.certificate.clone(), log)?;
+    let ServeSettings { listener, admin_listener, settings, grace } = options.validate()?;
+    handle_other_signals(listener.certificate.clone(), log, level)?;
     warn_of_unknown_variables(log);
     open_files::raise_limit(log);
     let platform = tokio::select! {
-        started = start(&options.platform, listener, settings, log) => started?,
+        started = start(&options.platform, listener, admin_listener, settings, log) => started?,
         () = stop.recv() => return Err(anyhow!("stopped before the start was complete")),
     };
     stop.recv().await;
@@ -311,15 +344,24 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
 }
 
 /// Starts the platform. The first start is completed last, so that it leaves nothing behind on a server that can't start.
-async fn start(options: &PlatformOptions, listener: Listener, settings: Settings, log: &Logger) -> anyhow::Result<RunningApp> {
+async fn start(
+    options: &PlatformOptions,
+    listener: Listener,
+    admin_listener: Option<Listener>,
+    settings: Settings,
+    log: &Logger,
+) -> anyhow::Result<RunningApp> {
     let reserved = reserve(listener.address)?;
     let app = open_with(options, settings, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     drop(reserved);
-    let platform = RunningApp::start(Arc::clone(&app), listener)?;
+    let platform = RunningApp::start_with_admin(Arc::clone(&app), listener, admin_listener)?;
     if let Err(error) = complete_first_start(&app, options.storage.data_dir()?).await {
         platform.stop().await?;
         return Err(error);
+    }
+    if let Some(address) = platform.admin_address() {
+        info!(log, "serving health checks and metrics"; "address" => address);
     }
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
     Ok(platform)
@@ -351,7 +393,7 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
     Ok(())
 }
 
-async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
+async fn serve_mock(options: MockOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
     for warning in &contract.warnings {
         warn!(log, "{}", warning);
@@ -360,7 +402,7 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     InvalidSettings::reject([options.listen.problem(), options.tls.problem()])?;
     let listener = options.tls.listener(options.listen.get()?)?;
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
-    handle_other_signals(listener.certificate.clone(), log)?;
+    handle_other_signals(listener.certificate.clone(), log, level)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mut stop = StopSignals::listen()?;
     let mock = boxoffice_mock::start(
@@ -378,23 +420,29 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
 }
 
 /// Handles the signals that would otherwise end the program without a graceful shutdown: SIGHUP reloads the TLS certificate, if
-/// there is one, and SIGUSR1 and SIGUSR2 do nothing. (SIGPIPE is ignored by every Rust program.)
-fn handle_other_signals(certificate: Option<Arc<Certificate>>, log: &Logger) -> anyhow::Result<()> {
+/// there is one, SIGUSR1 sets the log's level to `debug`, and SIGUSR2 back to the configured one. (SIGPIPE is ignored by every Rust
+/// program.)
+fn handle_other_signals(certificate: Option<Arc<Certificate>>, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let listen = |kind| signal(kind).context("cannot listen for signals");
     let mut hangup = listen(SignalKind::hangup())?;
     let mut user_defined = [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?];
-    let log = log.clone();
+    let (log, level) = (log.clone(), level.clone());
     tokio::spawn(async move {
         let [first, second] = &mut user_defined;
         loop {
             tokio::select! {
                 _ = hangup.recv() => reload(certificate.as_deref(), &log),
-                _ = first.recv() => info!(log, "SIGUSR1 is ignored"),
-                _ = second.recv() => info!(log, "SIGUSR2 is ignored"),
+                _ = first.recv() => set_debug(&level, true, &log),
+                _ = second.recv() => set_debug(&level, false, &log),
             }
         }
     });
     Ok(())
+}
+
+fn set_debug(level: &LevelControl, is_debug: bool, log: &Logger) {
+    let level = level.set_debug(is_debug);
+    warn!(log, "the level of the log was changed by a signal"; "to" => level.as_str().to_lowercase());
 }
 
 fn reload(certificate: Option<&Certificate>, log: &Logger) {

@@ -363,12 +363,7 @@ impl PlatformOptions {
     /// Returns an error if the address can't be resolved, or the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
         let listener = self.tls.listener(self.listen.get()?)?;
-        let trusted_proxies = self.settings.limits.settings()?.trusted_proxies;
-        Ok(Listener {
-            body_memory: self.body_memory.limits()?,
-            connections: self.connections.limits(trusted_proxies)?,
-            ..listener
-        })
+        Ok(Listener { body_memory: self.body_memory.limits()?, connections: self.connections.limits()?, ..listener })
     }
 
     /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.

@@ -13,6 +13,7 @@
 //! Other crates of the workspace: `boxoffice-openapi` (the contract at run time), `boxoffice-http` (the dispatcher),
 //! `boxoffice-mock` and `boxoffice-conformance` (`boxoffice compare`).
 
+pub mod admin;
 pub mod bootstrap;
 pub mod cli;
 pub mod clock_watch;

@@ -1,5 +1,6 @@
 //! Every endpoint.
 
+use crate::admin;
 use crate::features::catalog::{
     advertisements, categories, events, hosts, media, preferences, price_modifiers, regions, review, sections, tokens, venues,
     zones,
@@ -46,5 +47,6 @@ pub fn routes() -> Routes<App> {
     ] {
         register(&mut routes);
     }
+    admin::add_health_checks(&mut routes);
     routes
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
 
+use crate::admin;
 use crate::clock_watch;
 use crate::contract;
 use crate::features::identity::sessions;
@@ -63,6 +64,7 @@ const JOBS: [Job<App>; 5] = [
 pub struct RunningApp {
     app: Arc<App>,
     server: ServerHandle,
+    admin: Option<ServerHandle>,
     jobs: Jobs,
 }
 
@@ -72,14 +74,29 @@ impl RunningApp {
     /// # Errors
     /// Returns an error if the server can't listen on the address.
     pub fn start(app: Arc<App>, listener: impl Into<Listener>) -> anyhow::Result<Self> {
+        Self::start_with_admin(app, listener, None)
+    }
+
+    /// The same with a listener for operators.
+    ///
+    /// # Errors
+    /// Returns an error if the server can't listen on an address.
+    pub fn start_with_admin(app: Arc<App>, listener: impl Into<Listener>, admin: Option<Listener>) -> anyhow::Result<Self> {
         let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
-        let jobs = Jobs::start(&app, &app.log, JOBS);
-        Ok(Self { app, server, jobs })
+        let start_admin = |listener| admin::start(Arc::clone(&app), Arc::clone(server.shutdown_state()), listener, &app.log);
+        let admin = admin.map(start_admin).transpose()?;
+        let jobs = Jobs::start(&app, &app.log, &app.metrics.jobs, JOBS);
+        Ok(Self { app, server, admin, jobs })
     }
 
     /// The address on which it listens, with the port that the system has chosen.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// The address of the listener for operators.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(ServerHandle::address)
     }
 
     /// Returns the number of requests in flight, also while it stops.
@@ -94,6 +111,9 @@ impl RunningApp {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.server.stop().await?;
         self.jobs.stop().await;
+        if let Some(admin) = self.admin {
+            admin.stop().await?;
+        }
         self.app.db.close().await;
         Ok(())
     }

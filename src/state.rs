@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use anyhow::Context as _;
 use slog::Logger;
 
+use crate::admin::Readiness;
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
@@ -20,9 +21,12 @@ use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, 
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
-use crate::kernel::db::GroupCommit;
+use crate::kernel::db::{Batcher, GroupCommit};
 use crate::kernel::http::AppState;
 use crate::kernel::worker_pool::WorkerPool;
+
+/// Requests for the readiness that share one check.
+const MAX_READINESS_REQUESTS: usize = 1000;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
@@ -47,6 +51,8 @@ pub struct App {
     pub gateway: Box<dyn Gateway>,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
+    /// Runs one check of the dependencies at a time.
+    pub readiness: Arc<Batcher<(), (), Readiness>>,
     /// State of the job that watches the clock.
     pub clock_watch: ClockWatch,
     /// Places orders in batches.
@@ -79,6 +85,7 @@ impl App {
             image_workers: image_workers(),
             gateway: Box::new(Sandbox),
             refund_cursor: AtomicI64::new(0),
+            readiness: Batcher::of(MAX_READINESS_REQUESTS),
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
             payment_requests: GroupCommit::default(),

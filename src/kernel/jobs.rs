@@ -14,6 +14,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::metrics::JobMetrics;
+
 /// A job. `A` is the application's state.
 pub struct Job<A: 'static> {
     /// Its name in the log.
@@ -36,11 +38,16 @@ pub struct Jobs {
 
 impl Jobs {
     /// Starts all jobs.
-    pub fn start<A: Send + Sync + 'static>(app: &Arc<A>, log: &Logger, jobs: impl IntoIterator<Item = Job<A>>) -> Self {
+    pub fn start<A: Send + Sync + 'static>(
+        app: &Arc<A>,
+        log: &Logger,
+        metrics: &JobMetrics,
+        jobs: impl IntoIterator<Item = Job<A>>,
+    ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let start = |job: Job<A>| {
             let shutdown_timeout = job.shutdown_timeout;
-            (shutdown_timeout, tokio::spawn(run(job, Arc::clone(app), log.clone(), stopped.clone())))
+            (shutdown_timeout, tokio::spawn(run(job, Arc::clone(app), log.clone(), metrics.clone(), stopped.clone())))
         };
         Self { stop, tasks: jobs.into_iter().map(start).collect() }
     }
@@ -58,7 +65,13 @@ impl Jobs {
     }
 }
 
-async fn run<A: Send + Sync + 'static>(job: Job<A>, app: Arc<A>, log: Logger, mut stopped: watch::Receiver<bool>) {
+async fn run<A: Send + Sync + 'static>(
+    job: Job<A>,
+    app: Arc<A>,
+    log: Logger,
+    metrics: JobMetrics,
+    mut stopped: watch::Receiver<bool>,
+) {
     let mut ticks = interval(job.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -68,7 +81,9 @@ async fn run<A: Send + Sync + 'static>(job: Job<A>, app: Arc<A>, log: Logger, mu
         }
         loop {
             let done = AssertUnwindSafe((job.run_once)(Arc::clone(&app))).catch_unwind().await;
-            match done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked")))) {
+            let done = done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked"))));
+            metrics.record(job.name, done.is_ok());
+            match done {
                 Ok(1..) if !*stopped.borrow() => {}
                 Ok(_) => break,
                 Err(error) => {

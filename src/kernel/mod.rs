@@ -7,6 +7,7 @@ pub mod db;
 pub mod http;
 pub mod idempotency;
 pub mod jobs;
+pub mod metrics;
 pub mod open_files;
 pub mod outbox;
 pub mod private_files;
@@ -20,6 +21,7 @@ use boxoffice_http::ApiError;
 use boxoffice_http::error::one_line;
 use db::Db;
 use idempotency::InProgressSet;
+use metrics::Metrics;
 use outbox::{MailCipher, MailTransport};
 use slog::Logger;
 use types::clock::{Clock, Timestamp};
@@ -47,6 +49,8 @@ pub struct Kernel {
     pub mail_cipher: MailCipher,
     /// Sends mail.
     pub mailer: Box<dyn MailTransport>,
+    /// Metrics.
+    pub metrics: Metrics,
     /// The log.
     pub log: Logger,
 }
@@ -68,6 +72,7 @@ impl Kernel {
         let highest = highest.map_err(|error| error.cause().map_or_else(|| anyhow!("{error}"), |cause| anyhow!(one_line(cause))));
         clock.ensure_ids_after(highest.context("cannot read the database")?);
         Ok(Self {
+            metrics: Metrics::new(db.metrics()),
             db,
             clock,
             keys: KeyStore::default(),

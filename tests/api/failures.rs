@@ -89,7 +89,22 @@ async fn rename_tables(app: &TestApp, tables: Vec<String>) {
 
 /// A log in memory.
 #[derive(Clone, Default)]
-struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+pub struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl LogBuffer {
+    /// A log that writes JSON lines into the buffer.
+    pub fn logger(&self) -> Logger {
+        Logger::root(Mutex::new(slog_json::Json::default(self.clone())).fuse(), o!())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
+    pub fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
 
 impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -104,8 +119,7 @@ impl io::Write for LogBuffer {
 async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let pages = LogBuffer::default();
-    let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());
-    let broken = app.start_second_server(app.state.settings.clone(), log).await;
+    let broken = app.start_second_server(app.state.settings.clone(), pages.logger()).await;
     let keys = [&app.public_key, &ama.key, &app.staff.key];
     for key in keys {
         assert_eq!(app.request("GET", "/regions").at(broken.address).key(key).send().await.status, 200);
@@ -121,8 +135,7 @@ async fn error_cause_is_logged_but_not_sent(app: TestApp) {
         }
     }
 
-    let text = String::from_utf8(pages.0.lock().unwrap().clone()).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (text, lines) = (pages.text(), pages.lines());
     for (request, operation) in failed {
         let output = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "unavailable");
         let output: Vec<_> = output.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();

@@ -39,6 +39,7 @@ mod malformed_input;
 mod media;
 mod modifiers;
 mod names;
+mod observability;
 mod orders;
 mod paging;
 mod passwords;

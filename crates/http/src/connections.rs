@@ -32,8 +32,6 @@ pub struct ConnectionLimits {
     pub maximum: Option<usize>,
     /// Maximum number of open connections of one address, or of one /64 network of IPv6; 0: no limit.
     pub per_address: usize,
-    /// Proxies, whose addresses have no limit.
-    pub trusted_proxies: TrustedProxies,
     /// Time from the start of a connection until the head of its first request is complete, including the TLS handshake.
     pub head_timeout: Duration,
     /// Time from the end of a response until the head of the next request is complete.
@@ -51,7 +49,6 @@ impl Default for ConnectionLimits {
         Self {
             maximum: None,
             per_address: 0,
-            trusted_proxies: TrustedProxies::default(),
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             send_timeout: Duration::from_secs(20),
@@ -80,6 +77,8 @@ fn default_maximum() -> usize {
 pub struct Connections {
     limits: ConnectionLimits,
     maximum: usize,
+    /// Proxies, whose addresses have no limit.
+    trusted_proxies: TrustedProxies,
     open: Mutex<OpenConnections>,
     unsent: AtomicUsize,
 }
@@ -168,9 +167,9 @@ impl OpenConnections {
 
 impl Connections {
     /// Creates an empty registry with these limits.
-    pub fn new(limits: ConnectionLimits) -> Arc<Self> {
+    pub fn new(limits: ConnectionLimits, trusted_proxies: TrustedProxies) -> Arc<Self> {
         let maximum = limits.maximum.unwrap_or_else(default_maximum);
-        Arc::new(Self { limits, maximum, open: Mutex::default(), unsent: AtomicUsize::new(0) })
+        Arc::new(Self { limits, maximum, trusted_proxies, open: Mutex::default(), unsent: AtomicUsize::new(0) })
     }
 
     /// The limits.
@@ -184,10 +183,10 @@ impl Connections {
 
     /// Registers a new connection. If there are too many, an idle one is closed in its favor. Returns `None` if none is idle.
     pub fn open(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
-        let ConnectionLimits { per_address, trusted_proxies, .. } = &self.limits;
-        let address = (!trusted_proxies.trusts(peer.to_canonical())).then(|| rate_limit_key(peer));
+        let per_address = self.limits.per_address;
+        let address = (!self.trusted_proxies.trusts(peer.to_canonical())).then(|| rate_limit_key(peer));
         let mut open = self.lock();
-        let is_over = |address| *per_address > 0 && open.per_address.get(&address).copied().unwrap_or(0) >= *per_address;
+        let is_over = |address| per_address > 0 && open.per_address.get(&address).copied().unwrap_or(0) >= per_address;
         if address.is_some_and(is_over) && !open.evict_idle(address) {
             return None;
         }
@@ -394,7 +393,7 @@ mod tests {
 
     fn connections(maximum: usize, per_address: usize) -> Arc<Connections> {
         let trusted_proxies = "10.0.0.0/8".parse().unwrap();
-        Connections::new(ConnectionLimits { maximum: Some(maximum), per_address, trusted_proxies, ..ConnectionLimits::default() })
+        Connections::new(ConnectionLimits { maximum: Some(maximum), per_address, ..ConnectionLimits::default() }, trusted_proxies)
     }
 
     fn address(last: u8) -> IpAddr {
@@ -466,7 +465,7 @@ mod tests {
     #[test]
     fn makes_room_by_closing_stalled_connections() {
         let limits = ConnectionLimits { unsent: 100, unsent_per_connection: 80, ..ConnectionLimits::default() };
-        let connections = Connections::new(limits);
+        let connections = Connections::new(limits, TrustedProxies::default());
         let (slow, other) = (connections.open(address(1)).unwrap(), connections.open(address(2)).unwrap());
         let data = connections.count_unsent(&slow.connection, Bytes::from(vec![0; 80]));
 

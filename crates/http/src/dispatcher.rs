@@ -8,11 +8,13 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
 use dropshot::Body;
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::Body as _;
@@ -25,6 +27,8 @@ use super::rate_limit::RateLimitStatus;
 use super::request_body::{BodyReader, ReadBody, may_be_large};
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
+use crate::access_log::{AccessLog, AccessLogLine};
+use crate::client_ip::TrustedProxies;
 use crate::client_version::ClientVersion;
 use crate::error::{Code, Error, one_line};
 use crate::log::Throttle;
@@ -75,6 +79,23 @@ pub trait RequestHandler: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
+    /// Returns the number of the principal's account, for the log.
+    fn account(&self, _principal: &Self::Principal) -> Option<i64> {
+        None
+    }
+
+    /// Begins the response to a GET of a path that the contract doesn't have, such as a health check, if there is one.
+    fn respond_outside_contract(
+        &self,
+        _path: &str,
+        _shutdown: &Arc<GracefulShutdown>,
+    ) -> Option<BoxFuture<'static, Response<Body>>> {
+        None
+    }
+
+    /// Counts a request of the contract that was answered.
+    fn record(&self, _operation: &Operation, _status: StatusCode, _duration: Duration) {}
+
     /// Handles a request that failed a check: returns the error, or a response in its place.
     ///
     /// # Errors
@@ -94,8 +115,8 @@ pub trait RequestHandler: Send + Sync + 'static {
 pub struct IncomingRequest {
     /// Its identifier, which the response has in `X-Request-ID`.
     pub id: String,
-    /// The address of the connection's other end.
-    pub peer: IpAddr,
+    /// The address of its client, which a trusted proxy may have forwarded.
+    pub client_address: IpAddr,
     /// Its method, URI and headers.
     pub head: Parts,
     /// Its parsed arguments; empty until the request has been validated.
@@ -120,10 +141,8 @@ pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
 pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     /// The authenticated caller.
     pub principal: &'a B::Principal,
-    /// The address of the connection's other end.
-    pub peer: IpAddr,
-    /// Its headers.
-    pub headers: &'a HeaderMap,
+    /// The address of the client.
+    pub client_address: IpAddr,
     /// The identity whose credentials are being tried, if the operation can be used for that and the key's scope covers it.
     pub brute_force_target: Option<String>,
 }
@@ -132,10 +151,8 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
 pub struct BodyContext<'a, B: RequestHandler + ?Sized> {
     /// The authenticated caller.
     pub principal: &'a B::Principal,
-    /// The address of the connection's other end.
-    pub peer: IpAddr,
-    /// The headers of the request.
-    pub headers: &'a HeaderMap,
+    /// The address of the client.
+    pub client_address: IpAddr,
 }
 
 /// A request whose large body was not read yet.
@@ -168,36 +185,43 @@ pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
 enum Destination<'a, F> {
     /// An endpoint, which the rest of the checks precede.
     Operation(&'a Operation, F),
-    /// A final response.
-    Response(Response<Body>),
+    /// A resource that the contract doesn't have.
+    OutsideContract(BoxFuture<'static, Response<Body>>),
+    /// The answer to a CORS preflight request.
+    Preflight,
+    /// An error with its headers.
+    Error(ApiError, HeaderMap),
 }
 
 /// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
 pub struct Dispatcher<B> {
-    contract: Arc<Contract>,
-    handler: B,
-    shutdown: Arc<GracefulShutdown>,
-    bodies: BodyReader,
-    is_tls: bool,
-    log: Logger,
-    outage: Throttle,
+    pub(crate) contract: Arc<Contract>,
+    pub(crate) handler: B,
+    pub(crate) shutdown: Arc<GracefulShutdown>,
+    pub(crate) bodies: BodyReader,
+    /// Proxies that forward the address of a client, and the identifier of a request.
+    pub(crate) trusted_proxies: TrustedProxies,
+    pub(crate) is_tls: bool,
+    pub(crate) log: Logger,
+    pub(crate) access_log: AccessLog,
+    pub(crate) outage: Throttle,
+}
+
+/// Facts about a request that are known once it is answered.
+#[derive(Default)]
+struct RequestFacts<'a> {
+    operation: Option<&'a Operation>,
+    /// The number of the caller's account.
+    account: Option<i64>,
+    rate_limit: Option<RateLimitStatus>,
+    /// The code of the error.
+    code: Option<Code>,
 }
 
 impl<B: RequestHandler> Dispatcher<B> {
-    /// Creates a dispatcher for this handler.
-    pub fn new(
-        contract: Arc<Contract>,
-        handler: B,
-        shutdown: Arc<GracefulShutdown>,
-        bodies: BodyReader,
-        is_tls: bool,
-        log: Logger,
-    ) -> Self {
-        Self { contract, handler, shutdown, bodies, is_tls, log, outage: Throttle::default() }
-    }
-
     /// Returns the response to any request; 503 once the server is closed.
     pub fn respond(self: Arc<Self>, peer: IpAddr, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send {
+        let start = Instant::now();
         let (mut head, body) = request.into_parts();
         head.method = request_head::in_upper_case(head.method);
         let is_head = head.method == Method::HEAD;
@@ -205,60 +229,97 @@ impl<B: RequestHandler> Dispatcher<B> {
             // The same response without its body (RFC 9110, section 9.3.2).
             head.method = Method::GET;
         }
+        let client_address = self.trusted_proxies.client(peer, &head.headers);
+        let id = self.request_id(peer, &head.headers);
         // Outside the future, which would otherwise be larger by the whole request.
-        let incoming =
-            Box::new(IncomingRequest { id: Uuid::new_v4().to_string(), peer, head, arguments: ParsedRequest::default() });
+        let incoming = Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default() });
         async move {
-            let is_http_1 = incoming.head.version <= Version::HTTP_11;
+            let (is_http_1, method) = (incoming.head.version <= Version::HTTP_11, incoming.head.method.clone());
             let request_id = incoming.id.clone();
             let guard = self.shutdown.enter();
-            let mut rate_limit = None;
-            let (mut response, operation) = match &guard {
-                Some(_) => self.dispatch(incoming, body, &request_id, &mut rate_limit).await,
-                None => (
-                    error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into()),
-                    None,
-                ),
+            let mut facts = RequestFacts::default();
+            let mut response = match &guard {
+                Some(_) => self.dispatch(incoming, body, &request_id, &mut facts).await,
+                None => {
+                    error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into())
+                }
             };
+            let RequestFacts { operation, account, rate_limit, code } = facts;
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
             if let Some(rate_limit) = rate_limit {
                 rate_limit.write_headers(response.headers_mut());
             }
-            if response.status() == StatusCode::TOO_MANY_REQUESTS && !response.headers().contains_key(header::RETRY_AFTER) {
+            let status = response.status();
+            if status == StatusCode::TOO_MANY_REQUESTS && !response.headers().contains_key(header::RETRY_AFTER) {
                 // Not the rate limit but the memory for bodies is exhausted.
                 self.bodies.write_limit_headers(response.headers_mut());
             }
             // HTTP/2 closes a connection with GOAWAY and forbids this header.
-            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
+            if is_http_1 && (status == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             response.headers_mut().extend(HeaderValue::try_from(&request_id).ok().map(|id| (REQUEST_ID, id)));
+            let duration = start.elapsed();
+            if let Some(operation) = operation {
+                self.handler.record(operation, status, duration);
+            }
             // The operation instead of the path, which may contain an admission token's code.
-            let operation = operation.map_or("none", |operation| &operation.id);
-            debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
+            let operation = operation.map(|operation| operation.id.as_str());
+            let method = if is_head { Method::HEAD } else { method };
+            self.access_log.write(
+                &self.log,
+                &AccessLogLine {
+                    method: &method,
+                    operation,
+                    status,
+                    code,
+                    duration,
+                    account,
+                    client_address,
+                    request_id: &request_id,
+                },
+            );
             if is_head { without_body(response) } else { response }
         }
     }
 
-    /// Routes and handles a request; a panic becomes a 500. Returns the operation too, if there is one.
-    async fn dispatch(
-        &self,
+    /// Returns the identifier that a trusted proxy has given to the request, or else a new one.
+    fn request_id(&self, peer: IpAddr, headers: &HeaderMap) -> String {
+        let given = headers.get(REQUEST_ID).filter(|_| self.trusted_proxies.trusts(peer.to_canonical()));
+        let given = given.and_then(|id| id.to_str().ok()).filter(|id| (1..=MAX_REQUEST_ID_BYTES).contains(&id.len()));
+        given.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
+    }
+
+    /// Routes and handles a request; a panic becomes a 500.
+    async fn dispatch<'a>(
+        &'a self,
         incoming: Box<IncomingRequest>,
         body: Body,
         request_id: &str,
-        rate_limit: &mut Option<RateLimitStatus>,
-    ) -> (Response<Body>, Option<&Operation>) {
+        facts: &mut RequestFacts<'a>,
+    ) -> Response<Body> {
         match self.route(&incoming.head) {
             Destination::Operation(operation, route) => {
+                facts.operation = Some(operation);
                 let ignored = ignored_parameters(operation, &incoming.head.uri);
-                let handled = AssertUnwindSafe(self.handle(operation, route, incoming, body, rate_limit));
+                let handled = AssertUnwindSafe(self.handle(operation, route, incoming, body, facts));
                 let outcome = handled.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                let mut response = outcome.unwrap_or_else(|error| self.reject(&error, &operation.id, request_id));
+                let mut response = outcome.unwrap_or_else(|error| {
+                    facts.code = Some(error.code());
+                    self.reject(&error, &operation.id, request_id)
+                });
                 response.headers_mut().extend(ignored.map(|names| (IGNORED_PARAMETERS, names)));
-                (response, Some(operation))
+                response
             }
-            Destination::Response(response) => (response, None),
+            Destination::OutsideContract(response) => response.await,
+            Destination::Preflight => preflight(),
+            Destination::Error(error, headers) => {
+                facts.code = Some(error.code());
+                let mut response = error_response(&error);
+                response.headers_mut().extend(headers);
+                response
+            }
         }
     }
 
@@ -266,23 +327,25 @@ impl<B: RequestHandler> Dispatcher<B> {
     fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
         let checked = request_head::check_size(&head.uri, &head.headers);
         if let Err(error) = checked.and_then(|()| request_head::check_host(head.version, &head.headers)) {
-            return Destination::Response(error_response(&error));
+            return Destination::Error(error, HeaderMap::new());
         }
         let path = head.uri.path();
         let is_readable = request_head::is_readable(path);
         if is_readable && head.method == Method::OPTIONS {
-            return Destination::Response(preflight());
+            return Destination::Preflight;
         }
-        let found = if is_readable { self.find(&head.method, path) } else { Err(RouteError::NotFound) };
-        match found {
-            Ok((operation, route)) => Destination::Operation(operation, route),
-            Err(error) => {
-                let (error, allowed) = routing_error(error, path);
-                let mut response = error_response(&error);
-                response.headers_mut().extend(allowed);
-                Destination::Response(response)
-            }
-        }
+        let error = match if is_readable { self.find(&head.method, path) } else { Err(RouteError::NotFound) } {
+            Ok((operation, route)) => return Destination::Operation(operation, route),
+            Err(error) => error,
+        };
+        let outside = self.handler.respond_outside_contract(path, &self.shutdown);
+        let error = match outside.filter(|_| matches!(error, RouteError::NotFound)) {
+            Some(response) if head.method == Method::GET => return Destination::OutsideContract(response),
+            Some(_) => RouteError::MethodNotAllowed(vec![Method::GET.to_string()]),
+            None => error,
+        };
+        let (error, allowed) = routing_error(error, path);
+        Destination::Error(error, allowed)
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
@@ -297,7 +360,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         route: B::Route,
         mut incoming: Box<IncomingRequest>,
         body: Body,
-        rate_limit: &mut Option<RateLimitStatus>,
+        facts: &mut RequestFacts<'_>,
     ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
         let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
@@ -306,11 +369,13 @@ impl<B: RequestHandler> Dispatcher<B> {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
+        facts.account = self.handler.account(&principal);
         // The memory of the body is reserved until the response is complete, because its arguments are copies of it.
-        let (arguments, _reservation) = match self.check(operation, &route, &principal, &incoming, body, rate_limit).await {
-            Ok((arguments, reservation)) => (arguments, reservation),
-            Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
-        };
+        let (arguments, _reservation) =
+            match self.check(operation, &route, &principal, &incoming, body, &mut facts.rate_limit).await {
+                Ok((arguments, reservation)) => (arguments, reservation),
+                Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
+            };
         incoming.arguments = arguments;
         let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
@@ -326,19 +391,19 @@ impl<B: RequestHandler> Dispatcher<B> {
         mut body: Body,
         rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<(ParsedRequest, Option<BodyReservation>), ApiError> {
-        let IncomingRequest { peer, head, .. } = incoming;
+        let IncomingRequest { client_address, head, .. } = incoming;
+        let client_address = *client_address;
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
         let authorized = self.handler.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
-        let owner = self.handler.body_owner(&BodyContext { principal, peer: *peer, headers: &head.headers });
+        let owner = self.handler.body_owner(&BodyContext { principal, client_address });
         let mut read = None;
         if operation.credential_param.is_some() && authorized.is_ok() {
             // The identity may be in the body.
             read = Some(self.bodies.read(operation, owner, &mut body).await?);
         }
         let target = read.as_ref().map(|read| operation.brute_force_target(path, &read.bytes));
-        *rate_limit =
-            self.handler.count(&RateLimitContext { principal, peer: *peer, headers: &head.headers, brute_force_target: target });
+        *rate_limit = self.handler.count(&RateLimitContext { principal, client_address, brute_force_target: target });
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
         if may_be_large(operation, &body) {
@@ -373,7 +438,9 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 }
 
-/// Response header with the identifier of the request, which the log has too.
+/// Maximum length of an identifier that a proxy gives to a request.
+const MAX_REQUEST_ID_BYTES: usize = 128;
+/// Header with the identifier of the request, which the log has too.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 

@@ -3,6 +3,7 @@
 //! [`serve`] accepts connections and bounds them. It passes every request to the [`Dispatcher`], which calls a [`RequestHandler`] to
 //! authenticate and authorize it and to produce the response.
 
+mod access_log;
 mod api_error;
 mod body_memory;
 pub mod client_ip;

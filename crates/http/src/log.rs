@@ -1,26 +1,87 @@
 //! Log on standard error: readable text at a terminal, JSON lines elsewhere.
 
-use std::io::{IsTerminal, stderr};
-use std::sync::{Mutex, PoisonError};
+use std::io::{BufWriter, IsTerminal, stderr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use slog::{Drain, Level, LevelFilter, Logger, o};
+use chrono::{SecondsFormat, Utc};
+use slog::{Drain, FnValue, Level, Logger, OwnedKVList, PushFnValue, Record, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
 /// Maximum number of queued lines. Lines beyond that are dropped, and their number is logged.
 const QUEUE_LINES: usize = 16 * 1024;
 
+/// Changes the least important level that is logged, while the program runs.
+#[derive(Debug, Clone)]
+pub struct LevelControl {
+    configured: Level,
+    current: Arc<AtomicUsize>,
+}
+
+impl LevelControl {
+    /// Sets the level to `debug`, or back to the configured one. Returns the new level.
+    pub fn set_debug(&self, is_debug: bool) -> Level {
+        let level = if is_debug { Level::Debug } else { self.configured };
+        self.current.store(level.as_usize(), Ordering::Relaxed);
+        level
+    }
+}
+
+/// Passes on the lines of the current level and above.
+struct LevelDrain<D> {
+    drain: D,
+    level: Arc<AtomicUsize>,
+}
+
+impl<D: Drain> Drain for LevelDrain<D> {
+    type Ok = Option<D::Ok>;
+    type Err = Option<D::Err>;
+
+    fn log(&self, record: &Record<'_>, values: &OwnedKVList) -> Result<Self::Ok, Self::Err> {
+        if !self.is_enabled(record.level()) {
+            return Ok(None);
+        }
+        self.drain.log(record, values).map(Some).map_err(Some)
+    }
+
+    fn is_enabled(&self, level: Level) -> bool {
+        level.as_usize() <= self.level.load(Ordering::Relaxed)
+    }
+}
+
 /// Opens a log of this level and above. Dropping the guard writes all queued lines.
-pub fn open(level: Level) -> (Logger, AsyncGuard) {
+pub fn open(level: Level) -> (Logger, LevelControl, AsyncGuard) {
     let (drain, guard) = if stderr().is_terminal() {
         let decorator = slog_term::TermDecorator::new().stderr().build();
         queue(slog_term::FullFormat::new(decorator).use_utc_timestamp().build().ignore_res())
     } else {
-        // If standard error is closed, lines are lost. The server continues.
-        queue(Mutex::new(slog_json::Json::default(stderr())).ignore_res())
+        // Buffered, because the JSON of a line is written in many parts. If standard error is closed, lines are lost, and the
+        // server continues.
+        let json = slog_json::Json::new(BufWriter::new(stderr())).set_flush(true).set_newlines(true);
+        let json = json.add_key_value(o!(
+            "ts" => FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)),
+            "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
+            "msg" => PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
+        ));
+        queue(Mutex::new(json.build()).ignore_res())
     };
+    let current = Arc::new(AtomicUsize::new(level.as_usize()));
+    let level = LevelControl { configured: level, current: Arc::clone(&current) };
     // The filter comes before the queue, so that a filtered line costs nothing.
-    (Logger::root(LevelFilter::new(drain, level).fuse(), o!()), guard)
+    (Logger::root(LevelDrain { drain, level: current }.fuse(), o!()), level, guard)
+}
+
+/// Returns the usual name of a level.
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Critical => "critical",
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    }
 }
 
 fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slog::Fuse<Async>, AsyncGuard) {

@@ -4,6 +4,7 @@
 //! bodies.
 
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+use crate::access_log::AccessLog;
 use crate::body_memory::BodyMemoryLimits;
+use crate::client_ip::TrustedProxies;
 use crate::connection_io::{ConnectionService, CountingIo};
 use crate::connections::{ConnectionGuard, ConnectionLimits, Connections};
 use crate::dispatcher::{Dispatcher, RequestHandler};
@@ -52,10 +55,15 @@ pub struct Listener {
     pub body_memory: BodyMemoryLimits,
     /// Limits of connections.
     pub connections: ConnectionLimits,
+    /// Proxies that forward the address of a client and the identifier of a request. Their connections are not limited.
+    pub trusted_proxies: TrustedProxies,
+    /// One in this many successful requests has a line in the log at level `info`, as has each other request. `None`: all at level
+    /// `debug`.
+    pub access_log_sample: Option<NonZeroU64>,
 }
 
 impl From<SocketAddr> for Listener {
-    /// Plain HTTP with the default limits.
+    /// Plain HTTP with the default limits, no trusted proxies, and an access log at level `debug`.
     fn from(address: SocketAddr) -> Self {
         Self {
             address,
@@ -63,6 +71,8 @@ impl From<SocketAddr> for Listener {
             body_timeouts: BodyTimeouts::default(),
             body_memory: BodyMemoryLimits::default(),
             connections: ConnectionLimits::default(),
+            trusted_proxies: TrustedProxies::default(),
+            access_log_sample: None,
         }
     }
 }
@@ -111,17 +121,27 @@ pub fn serve<H: RequestHandler>(
     listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<ServerHandle> {
-    let Listener { address, certificate, body_timeouts, body_memory, connections } = listener.into();
-    let socket = bind(address).with_context(|| format!("cannot listen on {address}"))?;
+    let listener = listener.into();
+    let socket = bind(listener.address).with_context(|| format!("cannot listen on {}", listener.address))?;
     let address = socket.local_addr()?;
     let shutdown = Arc::<GracefulShutdown>::default();
-    let bodies = BodyReader::new(body_timeouts, body_memory);
-    let dispatcher = Dispatcher::new(contract, handler, Arc::clone(&shutdown), bodies, certificate.is_some(), log.clone());
+    let dispatcher = Dispatcher {
+        contract,
+        handler,
+        shutdown: Arc::clone(&shutdown),
+        bodies: BodyReader::new(listener.body_timeouts, listener.body_memory),
+        trusted_proxies: listener.trusted_proxies.clone(),
+        is_tls: listener.certificate.is_some(),
+        log: log.clone(),
+        access_log: AccessLog::new(listener.access_log_sample),
+        outage: Throttle::default(),
+    };
+    let tls = listener.certificate.map(Certificate::server_config).transpose()?;
     let acceptor = Acceptor {
-        http: http_builder(&connections),
+        http: http_builder(&listener.connections),
         dispatcher: Arc::new(dispatcher),
-        tls: certificate.map(Certificate::server_config).transpose()?.map(|config| TlsAcceptor::from(Arc::new(config))),
-        connections: Connections::new(connections),
+        tls: tls.map(|config| TlsAcceptor::from(Arc::new(config))),
+        connections: Connections::new(listener.connections, listener.trusted_proxies),
         log: log.clone(),
     };
     let (stop, stopped) = oneshot::channel();

@@ -114,6 +114,7 @@ where
 {
     let (operations, participants): (Vec<B>, Vec<Participant<B::Output>>) = batch.into_iter().unzip();
     let count = participants.len();
+    db.metrics().batch.observe(count as f64);
     let all: Vec<&B> = operations.iter().collect();
     match execute(&*app, &db, &all, &participants.iter().collect::<Vec<_>>()).await {
         Ok((tx, outcomes)) => {

@@ -10,6 +10,7 @@ mod batcher;
 mod group_commit;
 mod insert;
 mod max_id;
+mod metrics;
 mod open;
 mod pool;
 mod precondition;
@@ -24,6 +25,7 @@ mod violation;
 
 pub use batcher::Batcher;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
+pub use metrics::{DatabaseMetrics, PoolStatus, durations};
 pub use open::DatabaseLocation;
 pub use precondition::Precondition;
 pub use query::{DbRow, Param, Query, Scalar};

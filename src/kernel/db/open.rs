@@ -4,11 +4,12 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use boxoffice_http::error::one_line;
-use sqlx::migrate::MigrateError;
+use boxoffice_http::error::{Result, one_line};
+use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Connection, PgConnection, SqliteConnection};
@@ -18,6 +19,9 @@ use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::transaction::Db;
 use super::transient::is_starting;
 use crate::kernel::private_files;
+
+static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// The parameters of a PostgreSQL URL that take a file, with their other names.
 const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
@@ -136,6 +140,22 @@ impl Db {
     }
 }
 
+impl Db {
+    /// Returns whether every migration of this program has been applied.
+    ///
+    /// # Errors
+    /// Returns an error if the database can't be read.
+    pub async fn is_migrated(&self) -> Result<bool> {
+        let migrations = match self {
+            Self::Sqlite { .. } => &SQLITE_MIGRATIONS,
+            Self::Postgres { .. } => &POSTGRES_MIGRATIONS,
+        };
+        let last = migrations.iter().map(|migration| migration.version).max().unwrap_or(0);
+        let applied = "select exists (select 1 from _sqlx_migrations where version = $1 and success)";
+        self.read().await?.query(applied).bind(last).scalar().await
+    }
+}
+
 async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     // The folder of a plain file name is empty.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -152,12 +172,14 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     {
         let _lock = lock(folder).await?;
         let mut connection = SqliteConnection::connect_with(&options).await?;
-        sqlx::migrate!("migrations/sqlite").run(&mut connection).await.map_err(migration_error)?;
+        SQLITE_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
         connection.close().await?;
     }
-    let writer = Pool::new(options.clone(), 1)?;
+    let metrics = Arc::default();
+    let writer = Pool::new(options.clone(), 1, &metrics)?;
     let read_only = options.read_only(true);
-    Ok(Db::Sqlite { writer, readers: Pool::new(read_only.clone(), 8)?, snapshot_pool: Pool::new(read_only, 1)? })
+    let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
+    Ok(Db::Sqlite { writer, readers, snapshot_pool })
 }
 
 /// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
@@ -178,9 +200,11 @@ async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
 
 async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
     let mut connection = connect(&options).await?;
-    sqlx::migrate!("migrations/postgres").run(&mut connection).await.map_err(migration_error)?;
+    POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
     connection.close().await?;
-    Ok(Db::Postgres { pool: Pool::new(options.clone(), 16)?, precondition_pool: Pool::new(options, 2)? })
+    let metrics = Arc::default();
+    let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
+    Ok(Db::Postgres { pool, precondition_pool })
 }
 
 /// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
@@ -19,6 +19,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
+use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
 use super::transient::{database_error, is_starting, with_timeout};
 
@@ -79,6 +80,7 @@ impl<C: DbConnection> Clone for Pool<C> {
 #[derive(Debug)]
 struct ConnectionManager<C: DbConnection> {
     options: <C as Connection>::Options,
+    metrics: Arc<DatabaseMetrics>,
     /// The reason why the last connection could not be opened; `None` after a connection was opened.
     problem: Mutex<Option<String>>,
 }
@@ -131,9 +133,9 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 
 impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
-    pub(super) fn new(options: C::Options, max_size: usize) -> anyhow::Result<Self> {
+    pub(super) fn new(options: C::Options, max_size: usize, metrics: &Arc<DatabaseMetrics>) -> anyhow::Result<Self> {
         // The connection that was released last is the most likely to be alive, and to have the statement prepared.
-        let manager = ConnectionManager { options, problem: Mutex::default() };
+        let manager = ConnectionManager { options, metrics: Arc::clone(metrics), problem: Mutex::default() };
         let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
@@ -148,13 +150,28 @@ impl<C: DbConnection> Pool<C> {
 
     /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
     pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
-        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| self.0.manager().timed_out())?;
+        let (start, metrics) = (Instant::now(), &self.0.manager().metrics);
+        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await;
+        metrics.wait.observe(start.elapsed().as_secs_f64());
+        let connection = connection.map_err(|_| self.0.manager().timed_out())?;
         let connection = connection.map_err(|error| match error {
             PoolError::Backend(error) => error,
             PoolError::Closed => sqlx::Error::PoolClosed,
             _ => sqlx::Error::PoolTimedOut,
         })?;
-        Ok(PooledConnection { connection: Some(connection), is_ready: true, is_in_transaction: false })
+        let metrics = Arc::clone(metrics);
+        Ok(PooledConnection { connection: Some(connection), metrics, is_ready: true, is_in_transaction: false })
+    }
+
+    /// The metrics that all pools of the database share.
+    pub(super) fn metrics(&self) -> &Arc<DatabaseMetrics> {
+        &self.0.manager().metrics
+    }
+
+    /// Returns the connections at the moment.
+    pub(super) fn status(&self, name: &'static str) -> PoolStatus {
+        let managed::Status { size, available, waiting, .. } = self.0.status();
+        PoolStatus { name, used: size.saturating_sub(available), idle: available, waiting }
     }
 
     /// Acquires a connection and begins a transaction on it with the statement `begin`.
@@ -183,6 +200,7 @@ impl<C: DbConnection> Pool<C> {
 #[derive(Debug)]
 pub struct PooledConnection<C: DbConnection> {
     connection: Option<Object<ConnectionManager<C>>>,
+    metrics: Arc<DatabaseMetrics>,
     /// True if no operation is running and the last one has succeeded.
     is_ready: bool,
     is_in_transaction: bool,
@@ -213,8 +231,10 @@ impl<C: DbConnection> PooledConnection<C> {
     /// Returns an error if the database rejects the commit. If the connection is lost, the outcome is unknown.
     pub(super) async fn commit(mut self) -> Result<()> {
         if self.is_in_transaction {
+            let start = Instant::now();
             self.run(|connection| connection.run("commit")).await?;
             self.is_in_transaction = false;
+            self.metrics.commit.observe(start.elapsed().as_secs_f64());
         }
         Ok(())
     }

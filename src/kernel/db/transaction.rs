@@ -1,11 +1,13 @@
 //! The database: its connection pools, its transactions and their retries.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
 use sqlx::{PgConnection, SqliteConnection};
 
+use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
 use super::snapshot::SnapshotReader;
@@ -128,6 +130,24 @@ impl Db {
                 ControlFlow::Continue(())
             }
             outcome => ControlFlow::Break(outcome),
+        }
+    }
+
+    /// The metrics of the database.
+    pub fn metrics(&self) -> &Arc<DatabaseMetrics> {
+        match self {
+            Self::Sqlite { writer, .. } => writer.metrics(),
+            Self::Postgres { pool, .. } => pool.metrics(),
+        }
+    }
+
+    /// Returns the connections of each pool at the moment.
+    pub fn pools(&self) -> Vec<PoolStatus> {
+        match self {
+            Self::Sqlite { readers, writer, snapshot_pool } => {
+                vec![readers.status("readers"), writer.status("writer"), snapshot_pool.status("versions")]
+            }
+            Self::Postgres { pool, precondition_pool } => vec![pool.status("main"), precondition_pool.status("preconditions")],
         }
     }
 

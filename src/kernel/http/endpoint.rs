@@ -36,8 +36,8 @@ pub struct Endpoint<A> {
     pub read_for_if_match: RunFn<A>,
     /// Checks access before a large body is read.
     pub check_access: Option<AccessCheck<A>>,
-    /// Its description for dropshot; taken when the endpoint is added to the table.
-    pub description: Option<ApiEndpoint<StubContext>>,
+    /// Returns its description for dropshot, from the operationId, the method and the path.
+    pub describe: fn(&str, Method, &str) -> ApiEndpoint<StubContext>,
 }
 
 /// Calls an endpoint's function with the arguments in the request.
@@ -122,25 +122,24 @@ fn endpoint<A: AppState, T, F: EndpointFunction<A, T>>(
     path: &str,
     function: F,
 ) -> Endpoint<A> {
-    let operation_id = operation_id.to_owned();
-    let mut description = ApiEndpoint::new_for_types::<(), Result<F::Success, ApiError>>(
-        operation_id.clone(),
-        method,
-        "application/json",
-        path,
-        ApiEndpointVersions::All,
-    );
-    description.parameters = F::parameters();
     let run = run_fn(function);
     Endpoint {
-        operation_id,
-        metadata: EndpointMetadata::new(&description),
+        operation_id: operation_id.to_owned(),
+        metadata: EndpointMetadata::new(&describe::<A, T, F>(operation_id, method, path)),
         errors: &[],
         read_for_if_match: Arc::clone(&run),
         run,
         check_access: None,
-        description: Some(description),
+        describe: describe::<A, T, F>,
     }
+}
+
+fn describe<A, T, F: EndpointFunction<A, T>>(operation_id: &str, method: Method, path: &str) -> ApiEndpoint<StubContext> {
+    let (id, versions) = (operation_id.to_owned(), ApiEndpointVersions::All);
+    let mut description =
+        ApiEndpoint::new_for_types::<(), Result<F::Success, ApiError>>(id, method, "application/json", path, versions);
+    description.parameters = F::parameters();
+    description
 }
 
 fn run_fn<A: 'static, T, F: EndpointFunction<A, T>>(function: F) -> RunFn<A> {

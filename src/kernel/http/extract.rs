@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::handler::{AppState, api_key};
+use super::handler::api_key;
 use crate::kernel::auth;
 use crate::kernel::context::Context;
 
@@ -67,10 +67,9 @@ impl<A: 'static> Extract<A> for auth::Caller {
     }
 }
 
-impl<A: AppState> Extract<A> for ClientAddress {
+impl<A: 'static> Extract<A> for ClientAddress {
     fn extract(request: &mut EndpointRequest<A>) -> Result<Self> {
-        let proxies = &request.ctx.app.kernel().settings.limits.trusted_proxies;
-        Ok(Self(proxies.client(request.incoming.peer, &request.incoming.head.headers)))
+        Ok(Self(request.incoming.client_address))
     }
 }
 

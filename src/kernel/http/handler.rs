@@ -2,18 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
 use boxoffice_http::{
-    AccessContext, ApiError, AuthorizedRequest, BodyContext, BodyOwner, IncomingRequest, RateLimitContext, RejectedRequest,
-    RequestHandler, check_version, etag,
+    AccessContext, ApiError, AuthorizedRequest, BodyContext, BodyOwner, GracefulShutdown, IncomingRequest, RateLimitContext,
+    RejectedRequest, RequestHandler, check_version, etag,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Scope};
 use dropshot::Body;
+use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 
 use super::endpoint::Endpoint;
 use super::endpoint_metadata::EndpointMetadata;
@@ -42,9 +44,14 @@ pub struct AppHandler<A> {
     pub endpoints: HashMap<String, Arc<Endpoint<A>>>,
     /// The endpoints that read a resource, by path.
     pub readers: HashMap<String, Arc<Endpoint<A>>>,
+    /// The resources that the contract doesn't have, by path.
+    pub outside_contract: HashMap<&'static str, OutsideContractFn<A>>,
     /// The rate limits.
     pub limits: Limits,
 }
+
+/// Responds to a GET of a path that the contract doesn't have.
+pub type OutsideContractFn<A> = fn(Arc<A>, Arc<GracefulShutdown>) -> BoxFuture<'static, Response<Body>>;
 
 impl<A: AppState> RequestHandler for AppHandler<A> {
     type Route = Arc<Endpoint<A>>;
@@ -70,14 +77,30 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         if has_scope { Ok(()) } else { Err(Code::KeyRefused.into()) }
     }
 
+    fn account(&self, caller: &Option<Caller>) -> Option<i64> {
+        caller.as_ref()?.account.map(|account| account.0)
+    }
+
+    fn respond_outside_contract(
+        &self,
+        path: &str,
+        shutdown: &Arc<GracefulShutdown>,
+    ) -> Option<BoxFuture<'static, Response<Body>>> {
+        let respond = self.outside_contract.get(path)?;
+        Some(respond(Arc::clone(&self.app), Arc::clone(shutdown)))
+    }
+
+    fn record(&self, operation: &Operation, status: StatusCode, duration: Duration) {
+        self.app.kernel().metrics.record_request(&operation.id, status.as_u16(), duration);
+    }
+
     fn body_owner(&self, request: &BodyContext<'_, Self>) -> Option<BodyOwner> {
         let caller = request.principal.as_ref()?;
         // All users of an application share its key.
         if caller.scope != Scope::Public {
             return Some(BodyOwner::key(caller.key.0));
         }
-        let proxies = &self.app.kernel().settings.limits.trusted_proxies;
-        Some(BodyOwner::shared_key(caller.key.0, proxies.client(request.peer, request.headers)))
+        Some(BodyOwner::shared_key(caller.key.0, request.client_address))
     }
 
     async fn check_access(&self, request: AccessContext<'_, Self>) -> Result<(), ApiError> {
@@ -96,8 +119,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
-        let proxies = &self.app.kernel().settings.limits.trusted_proxies;
-        let address = proxies.client(request.peer, request.headers);
+        let address = request.client_address;
         let attempts = request.brute_force_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
         let of_client = match request.principal {
             // All users of an application share its key.
@@ -151,11 +173,12 @@ impl<A: AppState> AppHandler<A> {
         }
         let (read, ctx) =
             (Arc::clone(&reader.read_for_if_match), self.context(UnitOfWork::precondition_check(self.app.kernel().db.clone())));
-        let (id, peer, head, path) = (incoming.id.clone(), incoming.peer, incoming.head.clone(), incoming.arguments.path.clone());
+        let (id, client_address) = (incoming.id.clone(), incoming.client_address);
+        let (head, path) = (incoming.head.clone(), incoming.arguments.path.clone());
         let caller = caller.clone();
         Some(Precondition::new(move || {
             let arguments = ParsedRequest { path: path.clone(), ..ParsedRequest::default() };
-            let incoming = Box::new(IncomingRequest { id: id.clone(), peer, head: head.clone(), arguments });
+            let incoming = Box::new(IncomingRequest { id: id.clone(), client_address, head: head.clone(), arguments });
             let response = read(EndpointRequest { ctx: ctx.clone(), caller: Some(caller.clone()), incoming });
             let expected = expected.clone();
             async move {

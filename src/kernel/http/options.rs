@@ -40,11 +40,15 @@ impl FromStr for ListenAddress {
 
 impl ListenAddress {
     /// Returns the first IPv4 address of the host, or else its first address.
-    fn resolve(&self) -> anyhow::Result<SocketAddr> {
+    /// `option` is its name for the error.
+    ///
+    /// # Errors
+    /// Returns an error if the host is unknown.
+    pub fn resolve(&self, option: &str) -> anyhow::Result<SocketAddr> {
         let addresses = (self.host.as_str(), self.port).to_socket_addrs();
-        let addresses = addresses.with_context(|| format!("--listen: cannot find the address of the host `{}`", self.host))?;
+        let addresses = addresses.with_context(|| format!("{option}: cannot find the address of the host `{}`", self.host))?;
         let address = addresses.min_by_key(|address| !address.is_ipv4());
-        address.ok_or_else(|| anyhow!("--listen: the host `{}` has no address", self.host))
+        address.ok_or_else(|| anyhow!("{option}: the host `{}` has no address", self.host))
     }
 }
 
@@ -89,7 +93,7 @@ impl TlsOptions {
     pub fn listener(&self, address: &ListenAddress) -> anyhow::Result<Listener> {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
         let certificate = files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose();
-        let listener = certificate.and_then(|certificate| Ok(Listener { certificate, ..address.resolve()?.into() }));
+        let listener = certificate.and_then(|certificate| Ok(Listener { certificate, ..address.resolve("--listen")?.into() }));
         listener.map_err(|error| InvalidSettings::from_cause(&error).into())
     }
 }
@@ -215,13 +219,12 @@ impl ConnectionOptions {
     ///
     /// # Errors
     /// Returns an error if an option is invalid.
-    pub fn limits(&self, trusted_proxies: TrustedProxies) -> anyhow::Result<ConnectionLimits> {
+    pub fn limits(&self) -> anyhow::Result<ConnectionLimits> {
         let seconds = |seconds: &Setting<u32>| anyhow::Ok(Duration::from_secs(u64::from(*seconds.get()?)));
         let maximum = self.max_connections.as_ref().map(Setting::get).transpose()?;
         Ok(ConnectionLimits {
             maximum: maximum.map(|number| *number as usize),
             per_address: *self.max_connections_per_address.get()? as usize,
-            trusted_proxies,
             head_timeout: seconds(&self.head_timeout_seconds)?,
             idle_timeout: seconds(&self.idle_timeout_seconds)?,
             send_timeout: seconds(&self.send_timeout_seconds)?,

@@ -13,19 +13,20 @@ use semver::Version;
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use super::handler::{AppHandler, AppState};
+use super::handler::{AppHandler, AppState, OutsideContractFn};
 
 /// The endpoints of the application.
 pub struct Routes<A> {
     description: ApiDescription<StubContext>,
     /// By operationId.
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
+    outside_contract: HashMap<&'static str, OutsideContractFn<A>>,
 }
 
 impl<A: AppState> Routes<A> {
     /// An empty table.
     pub fn new() -> Self {
-        Self { description: ApiDescription::new(), endpoints: HashMap::new() }
+        Self { description: ApiDescription::new(), endpoints: HashMap::new(), outside_contract: HashMap::new() }
     }
 
     /// Adds endpoints with a tag of the contract.
@@ -33,13 +34,19 @@ impl<A: AppState> Routes<A> {
     /// # Panics
     /// Panics if two endpoints have the same method and path, which is a mistake in the code.
     pub fn add(&mut self, tag: &str, endpoints: impl IntoIterator<Item = Endpoint<A>>) {
-        for mut endpoint in endpoints {
-            let Some(mut description) = endpoint.description.take() else { continue };
+        for endpoint in endpoints {
+            let (method, path) = (endpoint.metadata.method().clone(), endpoint.metadata.path());
+            let mut description = (endpoint.describe)(&endpoint.operation_id, method, path);
             description.tags = vec![tag.to_owned()];
             #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
             self.description.register(description).expect("endpoints have different methods or paths");
             self.endpoints.insert(endpoint.operation_id.clone(), Arc::new(endpoint));
         }
+    }
+
+    /// Adds a resource that the contract doesn't have, such as a health check. Its GET needs no API key.
+    pub fn add_outside_contract(&mut self, path: &'static str, respond: OutsideContractFn<A>) {
+        self.outside_contract.insert(path, respond);
     }
 
     /// Returns the endpoints that read a resource, by path.
@@ -88,6 +95,13 @@ pub fn start<A: AppState>(
 ) -> anyhow::Result<ServerHandle> {
     let (log, limits) = (app.kernel().log.clone(), &app.kernel().settings.limits);
     let limits = Limits::new(limits.keys, limits.guesses);
+    let trusted_proxies = app.kernel().settings.limits.trusted_proxies.clone();
+    let listener = Listener { trusted_proxies, ..listener.into() };
     let readers = routes.readers();
-    serve(contract, AppHandler { app, endpoints: routes.endpoints, readers, limits }, listener, &log)
+    serve(
+        contract,
+        AppHandler { app, endpoints: routes.endpoints, readers, outside_contract: routes.outside_contract, limits },
+        listener,
+        &log,
+    )
 }

@@ -25,6 +25,6 @@ mod transport;
 
 pub use cipher::MailCipher;
 pub use model::Mail;
-pub use service::{correct_future, deliver_due, push, push_until};
+pub use service::{WaitingMails, correct_future, deliver_due, push, push_until, waiting};
 pub use store::forget;
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

@@ -37,6 +37,22 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// A mail is leased to one server for the timeout of the transport plus this margin for the database updates.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 60);
 
+/// The mails that wait to be delivered.
+#[derive(Debug, Clone, Copy)]
+pub struct WaitingMails {
+    /// Their number.
+    pub count: i64,
+    /// The age of the oldest; zero if there is none.
+    pub oldest_age: Duration,
+}
+
+/// Returns the mails that wait to be delivered.
+pub async fn waiting(kernel: &Kernel) -> Result<WaitingMails> {
+    let (count, oldest) = store::waiting(&mut kernel.db.read().await?).await?;
+    let age = oldest.map_or(0, |oldest| kernel.clock.now().0 - oldest.0);
+    Ok(WaitingMails { count, oldest_age: Duration::from_micros(u64::try_from(age).unwrap_or(0)) })
+}
+
 /// Stores mails in the outbox. They are sent only if the transaction is committed.
 pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
     encrypt_and_insert(kernel, tx, mails, None).await

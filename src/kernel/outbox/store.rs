@@ -27,6 +27,12 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_id: &str, abandoned: Ti
         .await
 }
 
+/// Returns the number of mails that wait to be delivered, and the time at which the oldest of them was created.
+pub async fn waiting(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
+    let waiting = tx.query("select count(*), min(created) from outbox where due is not null").optional().await?;
+    Ok(waiting.unwrap_or((0, None)))
+}
+
 /// Claims a few due mails that are encrypted with this key, or were created before `abandoned`: no other server claims them before
 /// `until`. On PostgreSQL it skips rows that another server is claiming at the moment; SQLite has one writer at a time.
 pub async fn claim(

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use boxoffice::config::Settings;
+use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};
 use http::Request;
 use http_body_util::Empty;
@@ -204,7 +206,10 @@ async fn serves_new_connections_in_place_of_idle_ones(app: TestApp) {
 async fn limits_connections_of_address(app: TestApp) {
     let limited = start(&app, ConnectionLimits { per_address: 2, ..patient() }).await;
     let trusted_proxies = "127.0.0.0/8".parse().unwrap();
-    let proxied = start(&app, ConnectionLimits { per_address: 2, trusted_proxies, ..patient() }).await;
+    let limits = LimitSettings { trusted_proxies, ..app.state.settings.limits.clone() };
+    let settings = Settings { limits, ..app.state.settings.clone() };
+    let listener = Listener { connections: ConnectionLimits { per_address: 2, ..patient() }, ..ANY_PORT.into() };
+    let proxied = app.start_second_server_on(settings, log::silent(), listener).await;
     let mut busy = Vec::new();
     for server in [&limited, &limited, &proxied, &proxied] {
         busy.push(begin_request(server.server, &app).await);

@@ -155,7 +155,9 @@ impl EventWithRelations {
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
     let cached = ctx.app.event_cache.snapshot_cache().get_mut(&caller.snapshot).get(&id).cloned();
     let now = ctx.app.clock.now();
-    let event = match cached.filter(|event| event.validity.contains(&now)) {
+    let cached = cached.filter(|event| event.validity.contains(&now));
+    ctx.app.metrics.record_event_read(cached.is_some());
+    let event = match cached {
         Some(event) => event,
         None => {
             let app = Arc::clone(&ctx.app);

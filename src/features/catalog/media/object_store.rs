@@ -114,6 +114,14 @@ impl MediaStore {
         entry
     }
 
+    /// Checks that the store can be reached, with an image that doesn't exist.
+    pub async fn check(&self) -> Result<()> {
+        match self.objects.head(&Path::from("check")).await {
+            Err(error) if is_absent(&error) => Ok(()),
+            other => other.map(drop).context("cannot reach the media store"),
+        }
+    }
+
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
     pub async fn delete(&self, name: &str) -> Result<()> {
         let Some(path) = path(name) else { return Ok(()) };

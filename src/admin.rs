@@ -1,0 +1,180 @@
+//! Health checks and metrics, for operators.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice_http::error::{Code, one_line};
+use boxoffice_http::{
+    ApiError, AuthorizedRequest, GracefulShutdown, Listener, RejectedRequest, RequestHandler, ServerHandle, serve,
+};
+use boxoffice_openapi::{Contract, Operation};
+use dropshot::Body;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::json;
+use slog::Logger;
+use tokio::time::timeout;
+
+use crate::kernel::http::Routes;
+use crate::kernel::{metrics, outbox};
+use crate::state::App;
+
+/// Time limit of the check of one dependency.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Adds the health checks to the main listener.
+pub fn add_health_checks(routes: &mut Routes<App>) {
+    routes.add_outside_contract("/healthz", |_, _| async { healthz() }.boxed());
+    routes.add_outside_contract("/readyz", |app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed());
+}
+
+/// The handler of the listener for operators.
+struct AdminHandler {
+    app: Arc<App>,
+    /// The state of the main listener.
+    shutdown: Arc<GracefulShutdown>,
+}
+
+/// Starts the listener for operators: health checks and metrics. `shutdown` is the state of the main listener.
+///
+/// # Errors
+/// Returns an error if it can't listen on the address.
+pub fn start(app: Arc<App>, shutdown: Arc<GracefulShutdown>, listener: Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
+    let no_operations = Contract::new(json!({ "openapi": "3.0.3", "info": {}, "paths": {} }))?;
+    serve(Arc::new(no_operations), AdminHandler { app, shutdown }, listener, log)
+}
+
+impl RequestHandler for AdminHandler {
+    type Route = Infallible;
+    type Principal = Infallible;
+    const VALIDATES_RESPONSES: bool = false;
+
+    fn look_up(&self, _: &Operation) -> Option<Infallible> {
+        None
+    }
+
+    async fn authenticate(&self, _: &Operation, route: &Infallible, _: &Parts) -> Result<Infallible, ApiError> {
+        match *route {}
+    }
+
+    fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
+        let (app, shutdown) = (Arc::clone(&self.app), Arc::clone(&self.shutdown));
+        match path {
+            "/healthz" => Some(async { healthz() }.boxed()),
+            "/readyz" => Some(async move { readyz(app, shutdown.is_draining()).await }.boxed()),
+            "/metrics" => Some(async move { read_metrics(&app, shutdown.in_flight()).await }.boxed()),
+            _ => None,
+        }
+    }
+
+    async fn reject(&self, _: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
+        Err(error)
+    }
+
+    async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
+        match request.route {}
+    }
+}
+
+/// The process answers.
+fn healthz() -> Response<Body> {
+    json_response(StatusCode::OK, &json!({ "status": "ok" }))
+}
+
+/// The state of one dependency.
+#[derive(Debug, Clone, Serialize)]
+struct DependencyCheck {
+    name: &'static str,
+    status: &'static str,
+}
+
+/// The results of all checks. Requests that arrive during a check share the next one.
+pub type Readiness = Vec<(&'static str, bool)>;
+
+/// 200 if the server can serve requests, and 503 otherwise. While the server is stopping, it isn't ready.
+async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
+    let checking = Arc::clone(&app);
+    let check = move |(), requests: Vec<()>| {
+        let app = Arc::clone(&checking);
+        async move {
+            let results = check_dependencies(&app).await;
+            Ok(vec![results; requests.len()])
+        }
+    };
+    let results = app.readiness.submit((), (), check).await.unwrap_or_default();
+    let is_ready = !is_draining && !results.is_empty() && results.iter().all(|(_, is_usable)| *is_usable);
+    let checks: Vec<DependencyCheck> = results
+        .into_iter()
+        .map(|(name, is_usable)| DependencyCheck { name, status: if is_usable { "ok" } else { "failed" } })
+        .collect();
+    let status = if is_ready {
+        "ready"
+    } else if is_draining {
+        "stopping"
+    } else {
+        "not ready"
+    };
+    let code = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    json_response(code, &json!({ "status": status, "checks": checks }))
+}
+
+/// Checks all dependencies at the same time. Logs the reason of each failure.
+async fn check_dependencies(app: &App) -> Readiness {
+    let database = async { if app.db.is_migrated().await? { Ok(()) } else { Err(Code::ServerUnavailable.into()) } };
+    let mail_queue = async { outbox::waiting(&app.kernel).await.map(drop) };
+    let media = async { app.media.check().await };
+    let (database, mail_queue, media) =
+        tokio::join!(timeout(CHECK_TIMEOUT, database), timeout(CHECK_TIMEOUT, mail_queue), timeout(CHECK_TIMEOUT, media),);
+    let database = database.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
+    let mail_queue = mail_queue.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
+    let media = media.map_err(anyhow::Error::from).flatten();
+    let is_usable = |name: &'static str, checked: anyhow::Result<()>| {
+        if let Err(error) = &checked {
+            slog::warn!(app.log, "not ready"; "dependency" => name, "cause" => one_line(error));
+        }
+        (name, checked.is_ok())
+    };
+    vec![is_usable("database", database), is_usable("mail_queue", mail_queue), is_usable("media", media)]
+}
+
+fn reason(error: boxoffice_http::error::Error) -> anyhow::Error {
+    let error = ApiError::from(error);
+    match error.cause() {
+        Some(cause) => anyhow::anyhow!("{}", one_line(cause)),
+        None => anyhow::anyhow!("the migrations are not complete"),
+    }
+}
+
+/// All metrics, with the gauges of this moment.
+async fn read_metrics(app: &App, in_flight: usize) -> Response<Body> {
+    let metrics = &app.metrics;
+    metrics.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
+    app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
+    metrics.read_process();
+    // During an outage of the database, the other metrics are still of use.
+    if let Ok(Ok(waiting)) = timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)).await {
+        metrics.set_mails(waiting.count, waiting.oldest_age);
+    }
+    match metrics.encode() {
+        Ok(text) => {
+            let mut response = Response::new(Body::from(text));
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+            response
+        }
+        Err(error) => {
+            slog::error!(app.log, "cannot write the metrics"; "cause" => one_line(&error));
+            json_response(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "status": "failed" }))
+        }
+    }
+}
+
+fn json_response(status: StatusCode, body: &serde_json::Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,199 @@
+//! Metrics in the OpenMetrics format.
+//!
+//! Counters and histograms are recorded where things happen. Gauges of the moment, such as the size of a pool, are set when the
+//! metrics are read (`crate::admin`).
+
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use procfs::WithCurrentSystemInfo;
+use procfs::process::Process;
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::db::{DatabaseMetrics, PoolStatus, durations};
+
+/// The media type of the text that [`Metrics::encode`] returns.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A gauge of a value that is not whole.
+pub type FloatGauge = Gauge<f64, AtomicU64>;
+
+/// Every metric of the server.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Histogram>,
+    /// Runs of jobs.
+    pub jobs: JobMetrics,
+    /// Requests in flight.
+    pub in_flight: Gauge,
+    /// Mails that wait to be delivered.
+    mails: Gauge,
+    /// Age of the oldest of these mails, in seconds.
+    oldest_mail: FloatGauge,
+    /// Reads of events that were answered from the cache, and those that were not.
+    event_cache: Family<CacheLabels, Counter>,
+    /// Connections of each pool, in use and idle, and the tasks that wait for one.
+    pools: Family<PoolLabels, Gauge>,
+    /// CPU time of the process, in seconds.
+    process_cpu: FloatGauge,
+    /// Resident memory of the process, in bytes.
+    process_memory: Gauge,
+    /// Open files of the process.
+    process_files: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    operation: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct JobLabels {
+    job: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CacheLabels {
+    /// `hit` or `miss`.
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PoolLabels {
+    pool: &'static str,
+    /// `used`, `idle` or `waiting`.
+    state: &'static str,
+}
+
+/// Metrics of jobs.
+#[derive(Debug, Clone, Default)]
+pub struct JobMetrics {
+    failures: Family<JobLabels, Counter>,
+    last_success: Family<JobLabels, FloatGauge>,
+}
+
+impl JobMetrics {
+    /// Records a run of a job.
+    pub fn record(&self, job: &'static str, is_success: bool) {
+        // Both exist from the first run on, so that an alert can tell 0 from missing.
+        let failures = self.failures.get_or_create(&JobLabels { job }).clone();
+        if is_success {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.last_success.get_or_create(&JobLabels { job }).set(now.as_secs_f64());
+        } else {
+            failures.inc();
+        }
+    }
+}
+
+impl Metrics {
+    /// Creates the metrics with those of a database.
+    pub fn new(database: &DatabaseMetrics) -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("boxoffice"),
+            requests: Family::new_with_constructor(durations),
+            jobs: JobMetrics::default(),
+            in_flight: Gauge::default(),
+            mails: Gauge::default(),
+            oldest_mail: FloatGauge::default(),
+            event_cache: Family::default(),
+            pools: Family::default(),
+            process_cpu: FloatGauge::default(),
+            process_memory: Gauge::default(),
+            process_files: Gauge::default(),
+        };
+        metrics.register(database);
+        metrics
+    }
+
+    fn register(&mut self, database: &DatabaseMetrics) {
+        let seconds = || Unit::Seconds;
+        let registry = &mut self.registry;
+        registry.register_with_unit(
+            "request_duration",
+            "Time from the head of a request until its response is ready",
+            seconds(),
+            self.requests.clone(),
+        );
+        registry.register("requests_in_flight", "Requests in progress", self.in_flight.clone());
+        registry.register_with_unit(
+            "database_wait",
+            "Time that a request waits for a database connection",
+            seconds(),
+            database.wait.clone(),
+        );
+        registry.register_with_unit("database_commit", "Time of a commit", seconds(), database.commit.clone());
+        registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
+        registry.register("database_connections", "Database connections, and tasks that wait for one", self.pools.clone());
+        registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
+        registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
+        registry.register_with_unit("oldest_mail_age", "Age of the oldest waiting mail", seconds(), self.oldest_mail.clone());
+        registry.register("job_failures", "Failed runs of a job", self.jobs.failures.clone());
+        registry.register_with_unit(
+            "job_last_success_timestamp",
+            "Unix time of a job's last successful run",
+            seconds(),
+            self.jobs.last_success.clone(),
+        );
+        let process = registry.sub_registry_with_prefix("process");
+        process.register_with_unit("cpu", "CPU time of the process", seconds(), self.process_cpu.clone());
+        process.register_with_unit("resident_memory", "Memory of the process", Unit::Bytes, self.process_memory.clone());
+        process.register("open_files", "Open files of the process", self.process_files.clone());
+    }
+
+    /// Records a request that was answered.
+    pub fn record_request(&self, operation: &str, status: u16, duration: Duration) {
+        let labels = RequestLabels { operation: operation.to_owned(), status };
+        self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    /// Sets the gauges of a database pool.
+    pub fn set_pool(&self, status: &PoolStatus) {
+        let counts = [("used", status.used), ("idle", status.idle), ("waiting", status.waiting)];
+        for (state, count) in counts {
+            let gauge = self.pools.get_or_create(&PoolLabels { pool: status.name, state });
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Sets the number of mails that wait to be delivered, and the age of the oldest.
+    pub fn set_mails(&self, count: i64, oldest_age: Duration) {
+        self.mails.set(count);
+        self.oldest_mail.set(oldest_age.as_secs_f64());
+    }
+
+    /// Sets the metrics of the process, as far as the system shows them.
+    pub fn read_process(&self) {
+        let Ok(process) = Process::myself() else { return };
+        if let Ok(stat) = process.stat() {
+            self.process_cpu.set((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64);
+            self.process_memory.set(i64::try_from(stat.rss_bytes().get()).unwrap_or(i64::MAX));
+        }
+        if let Ok(files) = process.fd_count() {
+            self.process_files.set(i64::try_from(files).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Records whether a read of an event was answered from the cache.
+    pub fn record_event_read(&self, is_hit: bool) {
+        let result = if is_hit { "hit" } else { "miss" };
+        self.event_cache.get_or_create(&CacheLabels { result }).inc();
+    }
+
+    /// Returns all metrics as text.
+    ///
+    /// # Errors
+    /// Never in practice: writing to a string doesn't fail.
+    pub fn encode(&self) -> anyhow::Result<String> {
+        let mut encoded = String::new();
+        text::encode(&mut encoded, &self.registry)?;
+        Ok(encoded)
+    }
+}

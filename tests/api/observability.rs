@@ -1,0 +1,139 @@
+//! Health checks, metrics, the access log, and the identifiers of requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::config::Settings;
+use boxoffice::kernel::http::LimitSettings;
+use boxoffice::server::RunningApp;
+use boxoffice_http::{Listener, log};
+use serde_json::{Value, json};
+
+use super::failures::LogBuffer;
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, TestApp};
+
+on_both_databases![
+    health_checks_need_no_key,
+    is_not_ready_without_database,
+    is_not_ready_while_stopping,
+    metrics_count_requests,
+    access_log_names_caller_but_no_secret,
+    takes_request_id_of_trusted_proxy,
+];
+
+async fn get(address: impl std::fmt::Display, path: &str) -> (u16, Value) {
+    let response = reqwest::get(format!("http://{address}{path}")).await.unwrap();
+    let status = response.status().as_u16();
+    (status, response.json().await.unwrap_or_default())
+}
+
+async fn health_checks_need_no_key(app: TestApp) {
+    let ok = |name| json!({ "name": name, "status": "ok" });
+    let checks = json!([ok("database"), ok("mail_queue"), ok("media")]);
+
+    assert_eq!(get(app.server, "/healthz").await, (200, json!({ "status": "ok" })));
+    assert_eq!(get(app.server, "/readyz").await, (200, json!({ "status": "ready", "checks": checks })));
+    let client = reqwest::Client::new();
+    let head = client.head(format!("http://{}/readyz", app.server)).send().await.unwrap();
+    assert_eq!(head.status().as_u16(), 200);
+    let post = client.post(format!("http://{}/healthz", app.server)).send().await.unwrap();
+    assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD".parse().unwrap()));
+    // They may tell how busy the server is.
+    assert_eq!(get(app.server, "/metrics").await.0, 404);
+}
+
+async fn is_not_ready_without_database(app: TestApp) {
+    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    other.state.db.close().await;
+
+    let (status, body) = get(other.server, "/readyz").await;
+
+    assert_eq!((status, &body["status"]), (503, &json!("not ready")));
+    assert_eq!(body["checks"][0], json!({ "name": "database", "status": "failed" }));
+    assert_eq!(body["checks"][2], json!({ "name": "media", "status": "ok" }));
+    assert_eq!(get(other.server, "/healthz").await.0, 200);
+}
+
+async fn is_not_ready_while_stopping(app: TestApp) {
+    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let server = other.server;
+    let stopping = tokio::spawn(other.stop());
+
+    let (status, body) = loop {
+        let (status, body) = get(server, "/readyz").await;
+        if status != 200 {
+            break (status, body);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+
+    assert_eq!((status, &body["status"]), (503, &json!("stopping")));
+    stopping.await.unwrap();
+}
+
+async fn metrics_count_requests(app: TestApp) {
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
+    let admin = platform.admin_address().unwrap();
+    for _ in 0..3 {
+        get(platform.address(), "/time").await;
+    }
+    app.request("GET", "/time").send().await;
+
+    let response = reqwest::get(format!("http://{admin}/metrics")).await.unwrap();
+    let media_type = response.headers()["content-type"].to_str().unwrap().to_owned();
+    let text = response.text().await.unwrap();
+
+    assert!(media_type.starts_with("application/openmetrics-text"), "{media_type}");
+    let outdated = r#"boxoffice_request_duration_seconds_count{operation="time_get",status="412"} 3"#;
+    let served = r#"boxoffice_request_duration_seconds_count{operation="time_get",status="200"} 1"#;
+    let has_pool = |name: &str| text.contains(&format!(r#"boxoffice_database_connections{{pool="{name}",state="idle"}}"#));
+    assert!(text.contains(outdated) && text.contains(served), "{text}");
+    assert!(has_pool("readers") && has_pool("writer") || has_pool("main"), "{text}");
+    assert!(text.contains("boxoffice_mails_waiting 0\n") && text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains(r#"boxoffice_job_last_success_timestamp_seconds{job="deliver mail"}"#), "{text}");
+    assert_eq!(get(admin, "/readyz").await.0, 200);
+    assert_eq!(get(admin, "/time").await.0, 404);
+}
+
+async fn access_log_names_caller_but_no_secret(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let buffer = LogBuffer::default();
+    let listener = Listener { access_log_sample: std::num::NonZeroU64::new(1), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), buffer.logger(), listener).await;
+
+    let found = app.request("GET", &host.uri).at(server.address).key(&kofi.key).send().await;
+    let code = "4K7QW2MZ";
+    let unknown = app.request("GET", &format!("/tokens/{code}")).at(server.address).key(&kofi.key).send().await;
+
+    let lines = buffer.lines();
+    let line = |response: &crate::support::Response| {
+        let id = response.header("x-request-id").to_owned();
+        let of_request = lines.iter().filter(|line| line["msg"] == "request" && line["request"] == id.as_str());
+        let [line] = of_request.collect::<Vec<_>>()[..] else { panic!("{id}: {lines:?}") };
+        line.clone()
+    };
+    let first = line(&found);
+    let names = ["method", "operation", "status", "client"].map(|name| first[name].clone());
+    assert_eq!(names, [json!("GET"), json!("host_get"), json!(200), json!("127.0.0.1")]);
+    assert!(first["duration_ms"].as_f64().is_some_and(|duration| duration > 0.0) && first["account"].is_i64(), "{first}");
+    let second = line(&unknown);
+    assert_eq!((&second["status"], &second["code"]), (&json!(unknown.status), &unknown.body["code"]));
+    let text = buffer.text();
+    assert!(!text.contains(&kofi.key) && !text.contains(code), "{text}");
+}
+
+async fn takes_request_id_of_trusted_proxy(app: TestApp) {
+    let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..LimitSettings::default() };
+    let settings = Settings { limits, ..app.state.settings.clone() };
+    let behind_proxy = app.start_second_server(settings, log::silent()).await;
+    let ask = async |server, id: &str| {
+        let request = reqwest::Client::new().get(format!("http://{server}/healthz")).header("X-Request-ID", id);
+        request.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+
+    assert_eq!(ask(behind_proxy.server, "from-the-proxy").await, "from-the-proxy");
+    assert_ne!(ask(behind_proxy.server, &"x".repeat(129)).await, "x".repeat(129));
+    assert_ne!(ask(app.server, "from-a-client").await, "from-a-client");
+}
