@@ -23,6 +23,8 @@ use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::{Contract, drift};
 use clap::builder::FalseyValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use listenfd::ListenFd;
+use sd_notify::NotifyState;
 use slog::{Level, Logger, info, warn};
 use tokio::net::TcpSocket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -326,6 +328,8 @@ async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) 
 async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     let ServeSettings { listener, admin_listener, settings, grace } = options.validate()?;
+    let socket = ListenFd::from_env().take_tcp_listener(0).context("cannot use the socket of the service manager")?;
+    let listener = Listener { socket: socket.map(Arc::new), ..listener };
     handle_other_signals(listener.certificate.clone(), log, level)?;
     warn_of_unknown_variables(log);
     open_files::raise_limit(log);
@@ -333,13 +337,22 @@ async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> an
         started = start(&options.platform, listener, admin_listener, settings, log) => started?,
         () = stop.recv() => return Err(anyhow!("stopped before the start was complete")),
     };
+    notify_service_manager(NotifyState::Ready, log);
     stop.recv().await;
+    notify_service_manager(NotifyState::Stopping, log);
     info!(log, "stopping: requests in progress are finished first"; "grace_seconds" => grace.as_secs());
     let shutdown = platform.shutdown();
     let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
     tokio::select! {
         stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
         () = stop.recv() => Err(cancelled("stopped by a second signal")),
+    }
+}
+
+/// Reports the state to systemd or a compatible service manager, if one has started the program.
+fn notify_service_manager(state: NotifyState<'_>, log: &Logger) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        warn!(log, "cannot notify the service manager"; "error" => %error);
     }
 }
 
@@ -351,7 +364,7 @@ async fn start(
     settings: Settings,
     log: &Logger,
 ) -> anyhow::Result<RunningApp> {
-    let reserved = reserve(listener.address)?;
+    let reserved = if listener.socket.is_none() { Some(reserve(listener.address)?) } else { None };
     let app = open_with(options, settings, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     drop(reserved);

@@ -37,6 +37,10 @@ const LARGE_EVENTS: i64 = 100;
 const DESCRIPTION_BYTES: usize = 5_000;
 /// Announced size of an upload that never ends.
 const UPLOAD_BYTES: usize = 7 << 20;
+/// Size of the socket's buffer of a client that reads slowly.
+const SLOW_BUFFER_BYTES: u32 = 4096;
+/// Bytes per second that it reads.
+const SLOW_BYTES_PER_SECOND: usize = 100;
 /// Pause of an attacker before it connects again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -64,6 +68,8 @@ enum Attack {
     Uploads,
     /// Requests for large pages.
     LargePages,
+    /// Requests for large pages, whose responses are read at less than the least rate.
+    SlowReaders,
     /// Heads, HTTP/2 prefaces and TLS handshakes that don't end.
     UnfinishedHeads,
     /// Connections without a request.
@@ -71,8 +77,13 @@ enum Attack {
 }
 
 /// The attacks with their numbers of connections. Together less than the usual limit of open files, which is 1024.
-const ATTACKS: [(Attack, usize); 4] =
-    [(Attack::Uploads, 300), (Attack::LargePages, 16), (Attack::UnfinishedHeads, 300), (Attack::IdleConnections, 300)];
+const ATTACKS: [(Attack, usize); 5] = [
+    (Attack::Uploads, 300),
+    (Attack::LargePages, 16),
+    (Attack::SlowReaders, 50),
+    (Attack::UnfinishedHeads, 250),
+    (Attack::IdleConnections, 300),
+];
 
 /// Connections of one address.
 const CONNECTIONS_OF_ADDRESS: usize = 200;
@@ -188,7 +199,7 @@ fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) {
 /// Repeats an attack on new connections.
 async fn repeat(attack: Attack, address: SocketAddr, from: Ipv4Addr, key: Arc<str>, counts: Arc<Counts>) {
     loop {
-        if let Ok(mut connection) = connect(address, from).await {
+        if let Ok(mut connection) = connect(attack, address, from).await {
             counts.opened.fetch_add(1, Ordering::Relaxed);
             if let Ok(true) = attempt(attack, &mut connection, &key).await {
                 counts.responses.fetch_add(1, Ordering::Relaxed);
@@ -199,8 +210,11 @@ async fn repeat(attack: Attack, address: SocketAddr, from: Ipv4Addr, key: Arc<st
     }
 }
 
-async fn connect(address: SocketAddr, from: Ipv4Addr) -> std::io::Result<TcpStream> {
+async fn connect(attack: Attack, address: SocketAddr, from: Ipv4Addr) -> std::io::Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
+    if matches!(attack, Attack::SlowReaders) {
+        socket.set_recv_buffer_size(SLOW_BUFFER_BYTES)?;
+    }
     socket.bind((from, 0).into())?;
     socket.connect(address).await
 }
@@ -236,6 +250,16 @@ async fn attempt(attack: Attack, connection: &mut TcpStream, key: &str) -> anyho
                 }
             }
             Ok(true)
+        }
+        Attack::SlowReaders => {
+            connection.write_all((1..=10).map(list).collect::<String>().as_bytes()).await?;
+            loop {
+                sleep(Duration::from_secs(1)).await;
+                let part = buffer.get_mut(..SLOW_BYTES_PER_SECOND).context("the buffer is too small")?;
+                if connection.read(part).await? == 0 {
+                    bail!("closed");
+                }
+            }
         }
         Attack::UnfinishedHeads => {
             const BEGINNINGS: [&[u8]; 4] =

@@ -1,7 +1,7 @@
 //! Metrics in the OpenMetrics format.
 //!
 //! Counters and histograms are recorded where things happen. Gauges of the moment, such as the size of a pool, are set when the
-//! metrics are read (`crate::admin`).
+//! metrics are read.
 
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

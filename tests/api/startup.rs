@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -397,4 +398,26 @@ fn stop_signal_ends_a_start_in_progress() {
     assert!(sent.success());
     assert_eq!(ended.code(), Some(1), "not ended by the signal");
     drop(connection);
+}
+
+#[test]
+fn notifies_service_manager() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let receive = || {
+        let mut buffer = [0; 100];
+        let length = manager.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+    };
+    let mut serve = boxoffice(folder.path(), &["serve"]);
+    serve.env("NOTIFY_SOCKET", &path);
+
+    let server = ServerProcess::start(serve);
+    assert_eq!(receive(), "READY=1");
+    assert!(TcpStream::connect(server.address.trim_start_matches("http://")).is_ok(), "the server is ready");
+    server.signal("TERM");
+    assert_eq!(receive(), "STOPPING=1");
+
+    assert!(server.wait().1.success());
 }

@@ -99,7 +99,8 @@ impl BodyReader {
             self.discard(std::mem::take(body));
             return Err(error);
         }
-        let (mut bytes, mut received) = (Vec::new(), 0);
+        // Its memory is reserved. Without the capacity, the buffer would grow to twice the size.
+        let (mut bytes, mut received) = (Vec::with_capacity(announced.min(limit)), 0);
         let start = Instant::now();
         loop {
             let deadline = (start + self.timeouts.total_for(received)).min(Instant::now() + self.timeouts.idle);

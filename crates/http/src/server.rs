@@ -3,6 +3,7 @@
 //! hyper serves the connections instead of dropshot, whose server has no limits of connections and no way to change its error
 //! bodies.
 
+use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ const MAX_STREAMS: u32 = 100;
 const STREAM_WINDOW: u32 = 64 * 1024;
 /// The same on a connection.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
+/// Bytes of a request that HTTP/1.1 buffers on a connection: more than the largest head.
+const CONNECTION_BUFFER: usize = 96 * 1024;
 /// Bytes of a response that HTTP/2 buffers for one stream.
 const STREAM_BUFFER: usize = 64 * 1024;
 
@@ -47,6 +50,8 @@ const STREAM_BUFFER: usize = 64 * 1024;
 pub struct Listener {
     /// The address.
     pub address: SocketAddr,
+    /// An open socket, which is used in place of the address.
+    pub socket: Option<Arc<StdTcpListener>>,
     /// The certificate for TLS; without one, the server speaks plain HTTP.
     pub certificate: Option<Arc<Certificate>>,
     /// Timeouts of request bodies.
@@ -67,6 +72,7 @@ impl From<SocketAddr> for Listener {
     fn from(address: SocketAddr) -> Self {
         Self {
             address,
+            socket: None,
             certificate: None,
             body_timeouts: BodyTimeouts::default(),
             body_memory: BodyMemoryLimits::default(),
@@ -122,7 +128,7 @@ pub fn serve<H: RequestHandler>(
     log: &Logger,
 ) -> anyhow::Result<ServerHandle> {
     let listener = listener.into();
-    let socket = bind(listener.address).with_context(|| format!("cannot listen on {}", listener.address))?;
+    let socket = open_socket(&listener).with_context(|| format!("cannot listen on {}", listener.address))?;
     let address = socket.local_addr()?;
     let shutdown = Arc::<GracefulShutdown>::default();
     let dispatcher = Dispatcher {
@@ -149,8 +155,11 @@ pub fn serve<H: RequestHandler>(
     Ok(ServerHandle { address, shutdown, stop, task })
 }
 
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = StdTcpListener::bind(address)?;
+fn open_socket(listener: &Listener) -> io::Result<TcpListener> {
+    let socket = match &listener.socket {
+        Some(socket) => socket.try_clone()?,
+        None => StdTcpListener::bind(listener.address)?,
+    };
     socket.set_nonblocking(true)?;
     TcpListener::from_std(socket)
 }
@@ -161,7 +170,7 @@ fn http_builder(limits: &ConnectionLimits) -> auto::Builder<TokioExecutor> {
     // `Connection::wait_for_end` has the timeout of the first head. This one includes the time between two requests.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.idle_timeout);
     // Always in parts, so that hyper doesn't copy responses that wait to be sent.
-    builder.http1().writev(true);
+    builder.http1().writev(true).max_buf_size(CONNECTION_BUFFER);
     builder
         .http2()
         .timer(TokioTimer::new())
