@@ -101,6 +101,11 @@ impl ResponseSpec {
         })
     }
 
+    /// Returns the status, if it is a single one.
+    pub(super) fn status(&self) -> Option<u16> {
+        (self.statuses.start() == self.statuses.end()).then_some(*self.statuses.start())
+    }
+
     /// Returns all violations in the headers and the body of a response.
     pub fn violations(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
         let text_of = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -269,10 +274,11 @@ fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
     if key == "default" {
         return Ok(100..=599);
     }
-    if let Some(hundred) = key.strip_suffix("XX").and_then(|digit| digit.parse::<u16>().ok()) {
+    if let Some(hundred) = key.strip_suffix("XX").or_else(|| key.strip_suffix("xx")).and_then(|digit| digit.parse::<u16>().ok()) {
         return Ok(hundred * 100..=hundred * 100 + 99);
     }
-    let status = key.parse::<u16>().with_context(|| format!("{key} is not a status"))?;
+    let status = key.parse::<u16>().ok().filter(|status| (100..600).contains(status));
+    let status = status.with_context(|| format!("{key} is not a status"))?;
     Ok(status..=status)
 }
 

@@ -1,4 +1,4 @@
-//! Schemas of OpenAPI 3.0: conversion to JSON Schema, validation, and messages for validation errors.
+//! Schemas: conversion to JSON Schema, validation, and messages for validation errors.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -89,13 +89,25 @@ pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
         match (keyword, value) {
-            ("properties" | "$defs", Value::Object(named)) => {
+            ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(named)) => {
                 subschemas.extend(named.values_mut().map(|subschema| (keyword, subschema)));
             }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => {
                 subschemas.extend(list.iter_mut().map(|subschema| (keyword, subschema)));
             }
-            ("items" | "additionalProperties" | "not", subschema @ Value::Object(_)) => subschemas.push((keyword, subschema)),
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedProperties"
+                | "unevaluatedItems",
+                subschema @ Value::Object(_),
+            ) => subschemas.push((keyword, subschema)),
             // `resolve` adds the targets of remaining references here.
             ("components", Value::Object(components)) => {
                 let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();
