@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice::routes::routes;
-use boxoffice_openapi::drift::{Difference, compare};
+use boxoffice_openapi::drift::{Difference, compare, with_policies};
 use serde_json::{Value, json};
 
 use crate::drift_fixture;
@@ -47,6 +47,46 @@ fn assert_all_found(mutations: &[Mutation], mutated: &Value, other: &Value, comp
     assert!(mutations.len() >= 80, "only {} mutations", mutations.len());
 }
 
+/// Returns the server's document, with the policies of a contract that is built into it.
+fn server_of(contract: &Value) -> Value {
+    with_policies(routes().openapi().unwrap(), contract)
+}
+
+#[test]
+fn changed_policy_or_address_is_a_difference() {
+    let contract = boxoffice::contract::load().unwrap().document.clone();
+    let server = server_of(&contract);
+    let differences_after = |change: &dyn Fn(&mut Value)| {
+        let mut document = contract.clone();
+        change(&mut document);
+        compare(&document, &server).iter().map(Difference::to_string).collect::<Vec<_>>()
+    };
+    let session = "/paths/~1sessions/post";
+    let operation = &contract.pointer(session).unwrap();
+    assert!(["x-scopes", "x-guessing", "x-secret"].iter().all(|policy| operation.get(policy).is_some()), "{operation}");
+    for (policy, changed) in [
+        ("x-scopes", json!(["administrator"])),
+        ("x-guessing", json!("other")),
+        ("x-secret", json!(false)),
+        ("x-scopes", json!([])),
+    ] {
+        let changed = differences_after(&|document| document.pointer_mut(session).unwrap()[policy] = changed.clone());
+        assert!(changed.len() == 1 && changed[0].starts_with(&format!("POST /sessions: {policy} is ")), "{changed:?}");
+    }
+    let removed = differences_after(&|document| {
+        document.pointer_mut(session).unwrap().as_object_mut().unwrap().shift_remove("x-guessing");
+    });
+    assert!(removed[0].starts_with("POST /sessions: x-guessing is absent in the document, "), "{removed:?}");
+    let added = differences_after(&|document| document["paths"]["/time"]["get"]["x-secret"] = json!(true));
+    assert_eq!(added, ["GET /time: x-secret is true in the document, absent in the server"]);
+    let moved = differences_after(&|document| document["servers"][0]["url"] = json!("/v9"));
+    assert!(moved.len() == 1 && moved[0].starts_with("servers: addresses is "), "{moved:?}");
+    let reordered = differences_after(&|document| {
+        document.pointer_mut(session).unwrap()["x-scopes"].as_array_mut().unwrap().reverse();
+    });
+    assert_eq!(reordered, [""; 0]);
+}
+
 #[test]
 fn conforming_server_has_no_differences() {
     assert_eq!(texts_after(|_, _| ()), [""; 0]);
@@ -66,7 +106,7 @@ fn every_mutation_of_fixture_document_is_found() {
 fn server_conforms_to_contract() {
     let contract = boxoffice::contract::load().unwrap();
 
-    let differences = compare(&contract.document, &routes().openapi().unwrap());
+    let differences = compare(&contract.document, &server_of(&contract.document));
 
     assert_eq!(differences.iter().map(Difference::to_string).collect::<Vec<_>>(), [""; 0]);
 }
@@ -74,7 +114,7 @@ fn server_conforms_to_contract() {
 #[test]
 fn every_mutation_of_contract_is_found() {
     let document = boxoffice::contract::load().unwrap().document.clone();
-    let server = routes().openapi().unwrap();
+    let server = server_of(&document);
 
     let mutations = mutator::mutations(&document);
 
@@ -120,7 +160,7 @@ fn prose_is_not_compared() {
     let texts = texts_after(|document, _| {
         let operation = &mut document["paths"]["/orders"]["get"];
         operation["summary"] = json!("Other");
-        operation["x-scopes"] = json!(["administrator"]);
+        operation["x-note"] = json!("Other");
         document["components"]["schemas"]["Order"]["description"] = json!("Other");
         document["components"]["schemas"]["Order"]["example"] = json!({});
     });

@@ -22,7 +22,8 @@ use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
-use responses::{OperationResponses, RenderContext};
+use responses::{OperationResponses, RenderContext, SelectionError};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 use state::{MockRequest, MockStore};
@@ -49,6 +50,28 @@ struct Mock {
     responses: HashMap<String, OperationResponses>,
     store: Option<MockStore>,
     log: Logger,
+}
+
+/// A rejection of a request.
+struct Rejection {
+    status: StatusCode,
+    /// The reason, for the client and the log.
+    reason: String,
+    /// The platform's JSON body.
+    body: Vec<u8>,
+}
+
+impl Rejection {
+    fn new(status: StatusCode, code: &str, reason: String) -> Self {
+        let body = json!({ "message": reason, "code": code }).to_string().into_bytes();
+        Self { status, reason, body }
+    }
+}
+
+impl From<&ApiError> for Rejection {
+    fn from(error: &ApiError) -> Self {
+        Self { status: error.status(), reason: error.to_string(), body: error.body().unwrap_or_default().into() }
+    }
 }
 
 /// Starts a mock of a document.
@@ -127,9 +150,8 @@ impl RequestHandler for Mock {
 }
 
 impl Mock {
-    fn responses_of(&self, operation: &Operation) -> Result<&OperationResponses, ApiError> {
-        let responses = self.responses.get(&operation.pointer).filter(|_| !operation.responses.is_empty());
-        responses.ok_or_else(|| Error::Internal(anyhow::anyhow!("{} declares no response", operation.pointer)).into())
+    fn responses_of(&self, operation: &Operation) -> Option<&OperationResponses> {
+        self.responses.get(&operation.pointer)
     }
 
     fn render_context<'a>(&'a self, contract: &'a Contract) -> RenderContext<'a> {
@@ -149,25 +171,36 @@ impl Mock {
         hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
 
-    /// Rejects a request with the platform's error, unless the document declares errors of another shape for this status. Such an
-    /// error may have no place for the reason, which is therefore also sent in a header and logged.
+    /// Rejects a request with the platform's error, unless the document declares another status or errors of another shape.
     fn reject(&self, contract: &Contract, operation: &Operation, error: ApiError) -> Result<Response<Body>, ApiError> {
-        let status = error.status().as_u16();
-        let Some(spec) = operation.response_for(status) else { return Err(error) };
+        let rejection = Rejection::from(&error);
+        let response = self.declared_rejection(contract, operation, &rejection);
+        response.map_or(Err(error), Ok)
+    }
+
+    /// Returns the response to a rejected request.
+    fn respond_rejected(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Response<Body> {
+        self.declared_rejection(contract, operation, rejection)
+            .unwrap_or_else(|| platform_error(rejection.status, &rejection.body))
+    }
+
+    /// Returns the response that the document declares for a rejection; `None` if the platform's own error fits. An error of another
+    /// shape may have no place for the reason, which is therefore also sent in a header and logged.
+    fn declared_rejection(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Option<Response<Body>> {
+        let status = declared_status(operation, rejection.status);
+        let spec = operation.response_for(status.as_u16())?;
         let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if spec.violations(&headers, &error.body().unwrap_or_default()).is_empty() {
-            return Err(error);
+        if spec.violations(&headers, &rejection.body).is_empty() {
+            return (status != rejection.status).then(|| platform_error(status, &rejection.body));
         }
-        let prefer = PreferHeader { code: Some(status), ..PreferHeader::default() };
-        let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None);
-        let reason = error.to_string();
-        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status, "reason" => &reason);
-        let response =
-            selected.map(|selected| selected.render_error(&self.render_context(contract), &reason, self.settings.seed));
-        // If the body can't be generated, fall back to the platform's error instead of a 500.
-        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(error) };
+        let prefer = PreferHeader { code: Some(status.as_u16()), ..PreferHeader::default() };
+        let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None).ok()?;
+        let reason = rejection.reason.as_str();
+        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status.as_u16(), "reason" => reason);
+        // If the body can't be generated, the platform's error is better than a 500.
+        let mut response = selected.render_error(&self.render_context(contract), reason, self.settings.seed).ok()?;
         response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (MOCK_REFUSAL, reason)));
-        Ok(response)
+        Some(response)
     }
 
     /// Returns whether `If-Match` doesn't match the response to a GET of this path. If that GET fails, the operation itself
@@ -195,9 +228,33 @@ impl Mock {
         arguments: &ParsedRequest,
     ) -> Result<Response<Body>, ApiError> {
         let mut errors = prefer.map(|prefer| prefer.errors.clone()).unwrap_or_default();
-        let selected = self.responses_of(operation)?.select(operation, prefer, head.headers.get(header::ACCEPT));
-        let selected = selected.map_err(|detail| errors.push(FieldError::invalid(PREFER, detail)));
-        let Some(selected) = selected.ok().filter(|_| errors.is_empty()) else { return Err(Error::Invalid(errors).into()) };
+        let Some(responses) = self.responses_of(operation).filter(|_| !operation.responses.is_empty()) else {
+            let reason = format!("The document declares no response of {} {}.", operation.method, operation.path);
+            return Ok(platform_error(
+                StatusCode::NOT_IMPLEMENTED,
+                &Rejection::new(StatusCode::NOT_IMPLEMENTED, "response.undeclared", reason).body,
+            ));
+        };
+        // The platform sends JSON to every client.
+        let accept = head.headers.get(header::ACCEPT).filter(|_| !operation.is_builtin);
+        let selected = match responses.select(operation, prefer, accept) {
+            Ok(selected) => Some(selected),
+            Err(SelectionError::UnknownPreference(detail)) => {
+                errors.push(FieldError::invalid(PREFER, detail));
+                None
+            }
+            Err(SelectionError::NotAcceptable(types)) => {
+                let reason = format!("The response has none of the accepted media types. Accept one of: {types}.");
+                let rejection = Rejection::new(StatusCode::NOT_ACCEPTABLE, "media-type.not-acceptable", reason);
+                return Ok(self.respond_rejected(contract, operation, &rejection));
+            }
+            Err(SelectionError::XmlNotGenerated) => {
+                let reason = "The mock generates no XML. Add an example as text to the document, or accept JSON.".to_owned();
+                let rejection = Rejection::new(StatusCode::NOT_IMPLEMENTED, "xml.not-generated", reason);
+                return Ok(platform_error(rejection.status, &rejection.body));
+            }
+        };
+        let Some(selected) = selected.filter(|_| errors.is_empty()) else { return Err(Error::Invalid(errors).into()) };
         let seed = || self.request_seed(contract, head, arguments);
         let context = self.render_context(contract);
         let path = contract.without_prefix(head.uri.path());
@@ -224,6 +281,28 @@ impl Mock {
         response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
         Ok(response)
     }
+}
+
+/// Returns the status of a rejection that the document declares: the status itself, or else one with a similar meaning. A status for
+/// invalid arguments takes precedence over `4XX` and `default`.
+fn declared_status(operation: &Operation, status: StatusCode) -> StatusCode {
+    let is_declared = |status: StatusCode| operation.statuses.contains(&status.as_u16());
+    let similar = match status {
+        StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
+        _ if operation.response_for(status.as_u16()).is_some() => return status,
+        StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
+        StatusCode::FORBIDDEN => StatusCode::UNAUTHORIZED,
+        _ => return status,
+    };
+    if !is_declared(status) && is_declared(similar) { similar } else { status }
+}
+
+/// Returns an error response with the platform's JSON body.
+fn platform_error(status: StatusCode, body: &[u8]) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_vec()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// Returns whether the document declares an `ETag` for this response.

@@ -130,7 +130,7 @@ pub struct Operation {
     pub template: PathTemplate,
     /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values and for invalid
     /// path variables then apply.
-    is_builtin: bool,
+    pub is_builtin: bool,
 }
 
 impl Contract {

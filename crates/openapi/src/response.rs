@@ -94,7 +94,7 @@ impl ResponseSpec {
                 .map(|(name, header)| Header {
                     name: name.clone(),
                     is_required: header["required"] == true,
-                    example: header.get("example").cloned(),
+                    example: examples(references, header).values().next().cloned(),
                     schema: Schema::new(references, &header["schema"], Direction::Response),
                 })
                 .collect(),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::escape;
+
 /// The keys of a path item that contain operations.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -12,6 +14,9 @@ const PROSE: [&str; 6] = ["summary", "description", "title", "example", "example
 
 /// Extension that names the optional properties of a request that must not be blank. No other extension affects validation.
 pub(super) const NOT_BLANK: &str = "x-not-blank";
+
+/// Extensions of an operation that the server follows: who may call it, and the protection of secrets.
+pub(super) const POLICIES: [&str; 3] = ["x-scopes", "x-guessing", "x-secret"];
 
 /// Keywords with the default `false`.
 const FLAGS: [&str; 10] = [
@@ -123,9 +128,23 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Operation<'a> {
+    /// Returns an extension of the operation. The values of a list have no order.
+    pub(super) fn policy(&self, extension: &str) -> Option<Value> {
+        let mut value = self.node.get(extension).filter(|value| **value != Value::Bool(false))?.clone();
+        if let Value::Array(values) = &mut value {
+            values.sort_by_key(Value::to_string);
+        }
+        Some(value)
+    }
+
     /// Returns method and path: `GET /orders/{order}`.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)
+    }
+
+    /// Returns the location of the operation in its document.
+    pub(super) fn pointer(&self) -> String {
+        format!("/paths/{}/{}", escape(self.path), self.method)
     }
 
     /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.

@@ -1,17 +1,18 @@
 //! Drift: the differences between the OpenAPI document and the server's code.
 //!
 //! The document (`spec/openapi.yaml`) is written by hand and takes precedence. The server's side is the document that dropshot
-//! generates from the endpoints, extended with the headers and errors that the server adds to each of them. A difference means that
-//! the server violates the document, or that the document was changed and the server has yet to follow.
+//! generates from the endpoints, extended with the headers and errors that the server adds to each of them, and with the
+//! [policies](with_policies) that it follows. A difference means that the server violates the document, or that the document was
+//! changed and the server has yet to follow.
 //!
 //! There is no list of exceptions. `rules` contains one named rule for each thing that dropshot and schemars can't express.
 //! Everything else must be equal in both directions.
 //!
 //! All references are followed, so that a schema may be a shared component in one document and inline in the other. Prose is not
-//! compared, because only the written document has it: summaries, descriptions, titles, examples and `x-*` extensions.
+//! compared, because only the written document has it: summaries, descriptions, titles, examples and other `x-*` extensions.
 //!
 //! ```text
-//! compare ── operations ─┬─ operation: id, tags, path variables, security
+//! compare ── operations ─┬─ operation: id, tags, path variables, security, policies
 //!                        ├─ parameters ───────────┐
 //!                        ├─ request body ─────────┼─ schemas (schema.rs), down to every property
 //!                        └─ responses: headers,   │
@@ -26,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::document::{Document, Operation, keywords_of};
+use self::document::{Document, Operation, POLICIES, keywords_of};
 
 /// Shown for a side without a value.
 const ABSENT: &str = "absent";
@@ -73,8 +74,27 @@ pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
         known_equal: HashSet::new(),
         differences: Vec::new(),
     };
+    comparison.compare_servers();
     comparison.compare_operations();
     comparison.differences
+}
+
+/// Adds what the server takes from the contract that is built into it: the base paths of `servers`, and for each operation
+/// `x-scopes`, `x-guessing` and `x-secret`. The server follows these declarations directly, so its endpoints don't repeat them.
+#[must_use]
+pub fn with_policies(mut server: Value, contract: &Value) -> Value {
+    if let (Some(document), Some(servers)) = (server.as_object_mut(), contract.get("servers")) {
+        document.insert("servers".to_owned(), servers.clone());
+    }
+    let declared = Document(contract).operations().into_iter().map(|operation| (operation.shape(), operation));
+    let declared: BTreeMap<_, _> = declared.collect();
+    let served = Document(&server).operations().into_iter().map(|operation| (operation.pointer(), operation.shape()));
+    for (pointer, shape) in served.collect::<Vec<_>>() {
+        let node = server.pointer_mut(&pointer).and_then(Value::as_object_mut);
+        let (Some(node), Some(operation)) = (node, declared.get(&shape)) else { continue };
+        node.extend(POLICIES.iter().filter_map(|policy| Some(((*policy).to_owned(), operation.node.get(*policy)?.clone()))));
+    }
+    server
 }
 
 /// A schema of the document and one of the server, by address.
@@ -111,7 +131,21 @@ impl<'a> Comparison<'a> {
         }
     }
 
+    /// Compares the addresses of the servers, in their order.
+    fn compare_servers(&mut self) {
+        let addresses = |document: &Value| {
+            let servers = document["servers"].as_array().into_iter().flatten();
+            json!(servers.map(|server| (&server["url"], &server["variables"])).collect::<Vec<_>>())
+        };
+        let (documented, served) = (addresses(self.document.0), addresses(self.server.0));
+        self.operation = "servers".to_owned();
+        self.compare_values("", "addresses", Some(&documented), Some(&served));
+    }
+
     fn compare_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>) {
+        for policy in POLICIES {
+            self.compare_values("", policy, document.policy(policy).as_ref(), server.policy(policy).as_ref());
+        }
         self.compare_keywords("", document.node, server.node, &["parameters", "requestBody", "responses", "security"]);
         self.compare_values("", "security", self.document.security(document), self.server.security(server));
         self.compare_path_variables(document, server);
