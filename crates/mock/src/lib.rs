@@ -5,9 +5,12 @@
 
 mod authentication;
 mod body;
+mod config_file;
+mod impairment;
 mod prefer_header;
 mod responses;
 mod state;
+mod watcher;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,12 +24,17 @@ use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use impairment::Impairment;
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
 use responses::{OperationResponses, RenderContext, SelectionError};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 use state::{MockRequest, MockStore};
+
+pub use config_file::ConfigFile;
+pub use impairment::{DelayRange, FaultRule};
+pub use watcher::FileWatcher;
 
 /// Reason of a rejection, for documents whose errors have no place for it.
 const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
@@ -40,6 +48,10 @@ pub struct Settings {
     pub key: Option<String>,
     /// If true, the mock stores created and changed resources until it stops.
     pub is_stateful: bool,
+    /// The delay of every response.
+    pub delay: Option<DelayRange>,
+    /// Rules for failing requests.
+    pub faults: Vec<FaultRule>,
 }
 
 /// The handler behind the dispatcher.
@@ -49,6 +61,7 @@ struct Mock {
     /// By the operation's pointer. Operation identifiers may be missing in a document, and so not be unique.
     responses: HashMap<String, OperationResponses>,
     store: Option<MockStore>,
+    impairment: Impairment,
     log: Logger,
 }
 
@@ -70,14 +83,14 @@ impl Rejection {
 
 impl From<&ApiError> for Rejection {
     fn from(error: &ApiError) -> Self {
-        Self { status: error.status(), reason: error.to_string(), body: error.body().unwrap_or_default().into() }
+        Self { status: error.status(), reason: error.to_string(), body: error.body().unwrap_or_default() }
     }
 }
 
 /// Starts a mock of a document.
 ///
 /// # Errors
-/// Returns an error if the server cannot listen on the address.
+/// Returns an error if the server cannot listen on the address, or a fault names an operation that the document doesn't have.
 pub fn start(
     contract: impl Into<Arc<Contract>>,
     settings: Settings,
@@ -90,7 +103,8 @@ pub fn start(
     let context = RenderContext { contract: &contract, seed: settings.seed, log };
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
-    let mock = Mock { settings, minimum_client_version, responses, store, log: log.clone() };
+    let impairment = Impairment::new(&settings, &contract)?;
+    let mock = Mock { impairment, settings, minimum_client_version, responses, store, log: log.clone() };
     serve((), contract, mock, listener, log)
 }
 
@@ -129,8 +143,12 @@ impl RequestHandler for Mock {
         let AuthorizedRequest { incoming: request, contract, operation, principal: prefer, .. } = request;
         let head = &request.head;
         let prefer = prefer.as_deref();
-        if let Some(delay) = prefer.and_then(|prefer| prefer.delay) {
+        let preferred_delay = prefer.and_then(|prefer| prefer.delay);
+        if let Some(delay) = preferred_delay.or_else(|| self.impairment.next_delay()) {
             tokio::time::sleep(delay).await;
+        }
+        if let Some(status) = self.impairment.next_fault(operation) {
+            return Ok(self.respond_fault(contract, operation, status));
         }
         if !prefer.is_some_and(PreferHeader::selects_response) && self.fails_if_match(contract, operation, head).await? {
             return self.reject(contract, operation, Code::ResourceChanged.into());
@@ -175,7 +193,21 @@ impl Mock {
     fn reject(&self, contract: &Contract, operation: &Operation, error: ApiError) -> Result<Response<Body>, ApiError> {
         let rejection = Rejection::from(&error);
         let response = self.declared_rejection(contract, operation, &rejection);
-        response.map_or(Err(error), Ok)
+        response.ok_or(error)
+    }
+
+    /// Returns the response to a request that fails by a rule.
+    fn respond_fault(&self, contract: &Contract, operation: &Operation, status: StatusCode) -> Response<Body> {
+        let reason = "The request fails by a rule of the mock.".to_owned();
+        let fault = Rejection::new(status, "mock.fault", reason);
+        let mut response = match operation.response_for(status.as_u16()) {
+            Some(_) => self.respond_rejected(contract, operation, &fault),
+            None => platform_error(status, &fault.body),
+        };
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            response.headers_mut().entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
+        }
+        response
     }
 
     /// Returns the response to a rejected request.

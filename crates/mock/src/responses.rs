@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use anyhow::{Context, anyhow};
-use boxoffice_openapi::response::{Content, Header, ResponseSpec, ViolationKind, essence, matches_range};
+use boxoffice_openapi::response::{Content, Header, ResponseSpec, essence, matches_range};
 use boxoffice_openapi::{Contract, Direction, ExampleUse, Operation, Sampler, Schema, escape, to_plain_string};
 use bytes::Bytes;
 use dropshot::Body;
@@ -146,7 +146,8 @@ impl OperationResponses {
             return Err(SelectionError::UnknownPreference(text));
         };
         let Some(example) = prefer.and_then(|prefer| prefer.example.as_deref()) else {
-            let content = negotiate(spec.contents.iter().zip(&template.sources), accept)?;
+            let contents = spec.contents.iter().zip(&template.sources).filter(|_| has_body(status));
+            let content = negotiate(contents, accept)?;
             let example_index = content.filter(|(content, _)| !content.examples.is_empty()).map(|_| 0);
             return Ok(SelectedResponse { status: status_code(status), spec, template, content, example_index });
         };
@@ -336,7 +337,12 @@ impl<'a> SelectedResponse<'a> {
         let location = || format!("{}/content/{}/schema", self.spec.pointer, escape(&content.media_type));
         let sampler = source.sampler.get_or_init(|| sampler(context, schema).map_err(|error| format!("{error:#}")));
         let sampler = sampler.as_ref().map_err(|error| anyhow!("{error}")).with_context(location)?;
-        sampler.sample_with(seed, examples).with_context(location)
+        let (value, violation) = sampler.sample_or_invalid(seed, examples).with_context(location)?;
+        if let Some(violation) = violation {
+            // Such a value is more useful for a client's tests than an error, and the schema may allow no value at all.
+            warn!(context.log, "the generated response violates its schema"; "location" => location(), "error" => violation);
+        }
+        Ok(value)
     }
 
     fn render_value(
@@ -397,10 +403,10 @@ impl<'a> SelectedResponse<'a> {
     }
 }
 
-/// Returns the first violation of a body by its schema, except for undeclared properties, which a schema allows.
+/// Returns the first violation of a body by its schema. Undeclared properties are none where the schema allows them.
 fn first_violation(content: &Content, value: &Value) -> Option<String> {
-    let violations = content.schema.as_ref().filter(|_| content.is_json())?.violations(value);
-    violations.into_iter().find(|(kind, _)| *kind != ViolationKind::Undeclared).map(|(_, text)| text)
+    let schema = content.schema.as_ref().filter(|_| content.is_json())?;
+    schema.first_declared_error(value).unwrap_or_else(|error| Some(format!("{error:#}")))
 }
 
 fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
@@ -481,6 +487,11 @@ fn status_key(spec: &ResponseSpec) -> &str {
 /// Returns the status of a response that was selected only by its example. `default` is then an error.
 fn first_status(spec: &ResponseSpec) -> u16 {
     if *spec.statuses.start() < 200 { 500 } else { *spec.statuses.start() }
+}
+
+/// Returns whether a response may have a body, if the document declares one (RFC 9110, section 6.4.1).
+fn has_body(status: u16) -> bool {
+    !matches!(status, 204 | 205 | 304)
 }
 
 fn status_code(status: u16) -> StatusCode {

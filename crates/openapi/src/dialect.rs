@@ -61,9 +61,8 @@ const IDENTIFIERS: [&str; 6] = ["$anchor", "$comment", "$dynamicAnchor", "$id", 
 
 /// Converts a document of this version in place. Returns a warning for each part that was removed.
 pub fn convert(document: &mut Value, version: &str) -> Vec<String> {
-    // OpenAPI 3.0 ignores all keywords beside a reference.
-    let extends_references = !version.starts_with("3.0");
-    let mut converter = Converter { extends_references, pattern_errors: HashMap::new(), warnings: Vec::new() };
+    let is_3_1 = !version.starts_with("3.0");
+    let mut converter = Converter { is_3_1, pattern_errors: HashMap::new(), warnings: Vec::new() };
     converter.convert(document, false, &Location { parent: None, step: Step::Name("") }, None);
     remove_broken_references(document, &mut converter.warnings);
     converter.warnings
@@ -91,8 +90,8 @@ impl Location<'_> {
 }
 
 struct Converter {
-    /// True if keywords beside a reference apply.
-    extends_references: bool,
+    /// True for OpenAPI 3.1 and later. OpenAPI 3.0 ignores all keywords beside a reference.
+    is_3_1: bool,
     /// The compiler's error for each pattern.
     pattern_errors: HashMap<String, Option<String>>,
     warnings: Vec<String>,
@@ -138,9 +137,13 @@ impl Converter {
         convert_example(node);
         convert_item_schema(node);
         if node.contains_key("$ref") {
-            convert_reference(node, self.extends_references, definitions);
+            convert_reference(node, self.is_3_1, definitions);
         }
         if is_schema(node) {
+            if self.is_3_1 {
+                // A keyword of OpenAPI 3.0 only. The conversion of types adds it again.
+                node.shift_remove("nullable");
+            }
             self.remove_invalid_keywords(node, at);
             convert_schema(node);
         }

@@ -134,6 +134,10 @@ impl ResponseSpec {
             vec![Violation { kind, pointer, text, normalized: normalized.to_owned() }]
         };
         let essence = essence(media_type);
+        // These have no body, even if the document declares one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
+        if matches!(self.status(), Some(204 | 205 | 304)) && body.is_empty() && media_type.is_empty() {
+            return Vec::new();
+        }
         if self.contents.is_empty() {
             let pointer = self.pointer.clone();
             return match (body.is_empty(), media_type) {
@@ -303,9 +307,17 @@ pub fn normalize(media_type: &str) -> String {
 pub fn matches_range(declared: &str, media_type: &str) -> bool {
     let declared = essence(declared);
     let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
+    // `application/*+json`, which some tools declare.
+    let suffixed = declared.split_once("/*+");
+    let is_suffixed = |(kind, suffix): (&str, &str)| {
+        media_type.split_once('/').is_some_and(|(sent, subtype)| {
+            sent.eq_ignore_ascii_case(kind) && subtype.rsplit('+').next().is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+        })
+    };
     declared == "*/*"
         || declared.eq_ignore_ascii_case(media_type)
         || range.is_some_and(|range| media_type.to_lowercase().starts_with(range))
+        || suffixed.is_some_and(is_suffixed)
 }
 
 /// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix).

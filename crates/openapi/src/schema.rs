@@ -53,6 +53,25 @@ impl Schema {
         Ok(self.registry.errors(validator, value))
     }
 
+    /// Returns the first error of a response's value. Unlike [`errors`](Self::errors), it allows undeclared properties where the
+    /// schema does.
+    ///
+    /// # Errors
+    /// If the schema can't be compiled.
+    pub fn first_declared_error(&self, value: &Value) -> anyhow::Result<Option<String>> {
+        let is_undeclared = |error: &ValidationError<'_>| {
+            let kind = error.kind();
+            matches!(kind, ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. })
+        };
+        let text = |(pointer, error): (String, ValidationError<'_>)| format!("{pointer}: {error}");
+        let (undeclared, others): (Vec<_>, Vec<_>) = self.errors(value)?.into_iter().partition(|(_, error)| is_undeclared(error));
+        if undeclared.is_empty() || !others.is_empty() {
+            return Ok(others.into_iter().next().map(text));
+        }
+        let validator = self.registry.compile(&self.resolved, ValidationMode::Response)?;
+        Ok(self.registry.errors(&validator, value).into_iter().next().map(text))
+    }
+
     /// Returns the declared properties by name, including those of `allOf`, `anyOf` and `oneOf`.
     pub fn properties(&self) -> Vec<(&str, &Value)> {
         let follow = |schema| self.registry.target(schema).unwrap_or(schema);

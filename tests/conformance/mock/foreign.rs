@@ -202,6 +202,7 @@ async fn reads_body_by_parameters_of_media_type() {
         ("application/vnd.a+json;version=2", json!({ "one": 1 }), 400),
         ("application/vnd.a+json", json!({ "one": 1 }), 200),
         ("application/json", json!({ "one": 1 }), 415),
+        ("application/vnd.b+json", json!({}), 415),
     ] {
         let request = Request::new("POST", "/versions").with_json(&body).with_header("Content-Type", media_type);
         assert_eq!(mock.server.send(&request).await.unwrap().status, status, "{media_type} {body}");
@@ -444,6 +445,57 @@ async fn document_of_openapi_3_1_is_served() {
 async fn invalid_example_is_not_served() {
     let reply = mock().send(&Request::new("GET", "/wrong")).await;
     assert!(reply.json()["size"].is_i64(), "{}", reply.json());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn response_without_content_has_no_media_type() {
+    let gone = json!({ "delete": { "responses": { "204": { "description": "", "content": { "application/json": { "schema": {} } } } } } });
+    let mock = small(json!({ "/a": gone }), json!({}));
+    let reply = mock.send(&Request::new("DELETE", "/a").with_header("Accept", "text/plain")).await;
+    assert_eq!((reply.status, header(&reply, "content-type"), reply.body.len()), (204, "", 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn path_with_more_literal_text_takes_precedence() {
+    let of = |name: &str| answered(json!({ "text/plain": { "example": name } }));
+    let mock = small(
+        json!({ "/a/{id}": of("any"), "/a/{id}.{kind}": of("kind"), "/a/{id}.json": of("json"), "/a/b": of("b") }),
+        json!({}),
+    );
+    for (path, expected) in [("/a/7", "any"), ("/a/7.txt", "kind"), ("/a/7.json", "json"), ("/a/b", "b")] {
+        assert_eq!(mock.send(&Request::new("GET", path)).await.body, expected.as_bytes(), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schema_without_valid_value_is_served_as_described() {
+    let part = |name: &str| json!({ "type": "object", "required": [name], "properties": { name: { "type": "integer" } }, "additionalProperties": false });
+    let schema = json!({ "allOf": [part("a"), part("b")] });
+    let mock = small(json!({ "/a": answered(json!({ "application/json": { "schema": schema } })) }), json!({}));
+    let reply = mock.server.send(&Request::new("GET", "/a")).await.unwrap();
+    assert_eq!(reply.status, 200);
+    assert!(["a", "b"].iter().all(|name| reply.json()[name].is_i64()), "{}", reply.json());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn example_with_forbidden_property_is_not_served() {
+    let schema = |additional: bool| json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "additionalProperties": additional });
+    let with =
+        |additional: bool| answered(json!({ "application/json": { "schema": schema(additional), "example": { "b": 1 } } }));
+    let mock = small(json!({ "/open": with(true), "/closed": with(false) }), json!({}));
+    let ask = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().json();
+    assert_eq!(ask("/open").await, json!({ "b": 1 }));
+    assert!(ask("/closed").await.get("b").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepts_large_body_of_foreign_document() {
+    let post = json!({ "post": {
+        "requestBody": { "content": { "application/json": {} } }, "responses": { "200": { "description": "" } },
+    } });
+    let mock = small(json!({ "/a": post }), json!({}));
+    let request = Request::new("POST", "/a").with_json(&json!("x".repeat(1024 * 1024)));
+    assert_eq!(mock.send(&request).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

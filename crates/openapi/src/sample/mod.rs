@@ -72,9 +72,24 @@ impl Sampler {
     /// If no valid value was found. The error names the location as a JSON pointer (RFC 6901) relative to the schema, or, behind a
     /// reference, to the document, with a `#`.
     pub fn sample_with(&self, seed: u64, examples: ExampleUse) -> anyhow::Result<Value> {
+        match self.sample_or_invalid(seed, examples)? {
+            (value, None) => Ok(value),
+            (_, Some(violation)) => {
+                bail!("no valid value was found: {violation}; give the schema an example, or correct it")
+            }
+        }
+    }
+
+    /// Returns a value like [`sample_with`](Self::sample_with), or one that violates the schema if no valid value was found, with the
+    /// violation. Some schemas allow no value at all, for example an `allOf` of two objects without additional properties.
+    ///
+    /// # Errors
+    /// If no value was generated at all.
+    pub fn sample_or_invalid(&self, seed: u64, examples: ExampleUse) -> anyhow::Result<(Value, Option<String>)> {
         // Unlike StdRng, this generator returns the same numbers in all versions and on all machines.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut failure = anyhow!("it was not tried");
+        let mut invalid = None;
         let mut budget = BUDGET;
         for attempt in 0..MAX_ATTEMPTS {
             // An optional property may cause the failure, so some attempts have fewer or none of them. So may an example.
@@ -84,10 +99,11 @@ impl Sampler {
                 if attempt >= MAX_ATTEMPTS / 4 && examples == ExampleUse::Always { ExampleUse::Sometimes } else { examples };
             match Generator::new(&self.bundle, &mut rng, optional, &mut budget).with_examples(examples).generate() {
                 Ok(value) => match self.validator.validate(&value) {
-                    Ok(()) => return Ok(value),
+                    Ok(()) => return Ok((value, None)),
                     Err(error) => {
                         let pointer = self.bundle.document_pointer(&error.schema_path().to_string());
-                        failure = anyhow!("`{pointer}` {}", error_message(&error));
+                        let violation = format!("`{pointer}` {}", error_message(&error));
+                        invalid.get_or_insert((value, Some(violation)));
                     }
                 },
                 Err(error) => failure = error,
@@ -96,7 +112,7 @@ impl Sampler {
                 break;
             }
         }
-        bail!("no valid value was found: {failure}; give the schema an example, or correct it")
+        invalid.ok_or_else(|| anyhow!("no valid value was found: {failure}; give the schema an example, or correct it"))
     }
 }
 

@@ -61,6 +61,7 @@ fn validates_keywords_of_json_schema_2020_12() {
         (json!({ "type": "null" }), json!([null]), json!([0])),
         (json!({ "anyOf": [name, { "type": "null" }] }), json!(["ab", null]), json!(["a", 1])),
         (json!({ "oneOf": [name, { "type": "integer" }, { "type": "null" }] }), json!(["ab", null, 1]), json!(["a", 1.5])),
+        (json!({ "type": "string", "nullable": true }), json!(["a"]), json!([null])),
         (json!({ "const": 7 }), json!([7]), json!([8, null])),
         (json!({ "const": null }), json!([null]), json!([8])),
         (json!({ "$ref": "#/components/schemas/Name", "maxLength": 3 }), json!(["abc"]), json!(["a", "abcd"])),
