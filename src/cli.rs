@@ -417,9 +417,7 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
 
 /// Runs a comparison and prints its findings. Returns whether there are none.
 async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
-    let contract = contract::load()?;
-    let emitted = drift::with_policies(routes().openapi()?, &contract.document);
-    let builtin = BuiltinDocument { contract, emitted };
+    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()? };
     let mut progress = Progress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {
@@ -435,8 +433,8 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
 /// Prints all differences between contract and code. Returns whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
-    let server = drift::with_policies(routes().openapi()?, &contract::load()?.document);
-    let differences = drift::compare(&contract.document, &server);
+    let mut differences = drift::compare(&contract.document, &routes().openapi()?);
+    differences.extend(drift::compare_policies(&contract.document, &contract::load()?.document));
     match options.format {
         Format::Json => print(serde_json::to_string_pretty(&differences)?)?,
         Format::Text => {

@@ -315,18 +315,11 @@ impl Mock {
     }
 }
 
-/// Returns the status of a rejection that the document declares: the status itself, or else one with a similar meaning. A status for
-/// invalid arguments takes precedence over `4XX` and `default`.
+/// Returns the status of a rejection: 422 for invalid arguments if the document declares it and not 400.
 fn declared_status(operation: &Operation, status: StatusCode) -> StatusCode {
     let is_declared = |status: StatusCode| operation.statuses.contains(&status.as_u16());
-    let similar = match status {
-        StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
-        _ if operation.response_for(status.as_u16()).is_some() => return status,
-        StatusCode::UNAUTHORIZED => StatusCode::FORBIDDEN,
-        StatusCode::FORBIDDEN => StatusCode::UNAUTHORIZED,
-        _ => return status,
-    };
-    if !is_declared(status) && is_declared(similar) { similar } else { status }
+    let is_422 = status == StatusCode::BAD_REQUEST && !is_declared(status) && is_declared(StatusCode::UNPROCESSABLE_ENTITY);
+    if is_422 { StatusCode::UNPROCESSABLE_ENTITY } else { status }
 }
 
 /// Returns an error response with the platform's JSON body.

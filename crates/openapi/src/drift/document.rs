@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::escape;
-
 /// The keys of a path item that contain operations.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
@@ -140,11 +138,6 @@ impl<'a> Operation<'a> {
     /// Returns method and path: `GET /orders/{order}`.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)
-    }
-
-    /// Returns the location of the operation in its document.
-    pub(super) fn pointer(&self) -> String {
-        format!("/paths/{}/{}", escape(self.path), self.method)
     }
 
     /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.

@@ -1,9 +1,9 @@
 //! Drift: the differences between the OpenAPI document and the server's code.
 //!
 //! The document (`spec/openapi.yaml`) is written by hand and takes precedence. The server's side is the document that dropshot
-//! generates from the endpoints, extended with the headers and errors that the server adds to each of them, and with the
-//! [policies](with_policies) that it follows. A difference means that the server violates the document, or that the document was
-//! changed and the server has yet to follow.
+//! generates from the endpoints, extended with the headers and errors that the server adds to each of them. A difference means that
+//! the server violates the document, or that the document was changed and the server has yet to follow. The policies of a document,
+//! such as `x-scopes`, are compared with those of the contract that is built into the server ([`compare_policies`]).
 //!
 //! There is no list of exceptions. `rules` contains one named rule for each thing that dropshot and schemars can't express.
 //! Everything else must be equal in both directions.
@@ -12,7 +12,7 @@
 //! compared, because only the written document has it: summaries, descriptions, titles, examples and other `x-*` extensions.
 //!
 //! ```text
-//! compare ── operations ─┬─ operation: id, tags, path variables, security, policies
+//! compare ── operations ─┬─ operation: id, tags, path variables, security
 //!                        ├─ parameters ───────────┐
 //!                        ├─ request body ─────────┼─ schemas (schema.rs), down to every property
 //!                        └─ responses: headers,   │
@@ -66,35 +66,27 @@ impl fmt::Display for Difference {
 /// Compares the document with the one that the server generates. Returns all differences, by operation in the document's order.
 #[must_use]
 pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison {
-        document: Document(document),
-        server: Document(server),
-        operation: String::new(),
-        in_progress: Vec::new(),
-        known_equal: HashSet::new(),
-        differences: Vec::new(),
-    };
-    comparison.compare_servers();
+    let mut comparison = Comparison::new(document, server);
     comparison.compare_operations();
     comparison.differences
 }
 
-/// Adds what the server takes from the contract that is built into it: the base paths of `servers`, and for each operation
+/// Compares what the server takes from the contract that is built into it: the addresses of `servers`, and for each operation
 /// `x-scopes`, `x-guessing` and `x-secret`. The server follows these declarations directly, so its endpoints don't repeat them.
 #[must_use]
-pub fn with_policies(mut server: Value, contract: &Value) -> Value {
-    if let (Some(document), Some(servers)) = (server.as_object_mut(), contract.get("servers")) {
-        document.insert("servers".to_owned(), servers.clone());
-    }
+pub fn compare_policies(document: &Value, contract: &Value) -> Vec<Difference> {
+    let mut comparison = Comparison::new(document, contract);
+    comparison.compare_servers();
     let declared = Document(contract).operations().into_iter().map(|operation| (operation.shape(), operation));
     let declared: BTreeMap<_, _> = declared.collect();
-    let served = Document(&server).operations().into_iter().map(|operation| (operation.pointer(), operation.shape()));
-    for (pointer, shape) in served.collect::<Vec<_>>() {
-        let node = server.pointer_mut(&pointer).and_then(Value::as_object_mut);
-        let (Some(node), Some(operation)) = (node, declared.get(&shape)) else { continue };
-        node.extend(POLICIES.iter().filter_map(|policy| Some(((*policy).to_owned(), operation.node.get(*policy)?.clone()))));
+    for operation in Document(document).operations() {
+        let Some(served) = declared.get(&operation.shape()) else { continue };
+        comparison.operation = operation.name();
+        for policy in POLICIES {
+            comparison.compare_values("", policy, operation.policy(policy).as_ref(), served.policy(policy).as_ref());
+        }
     }
-    server
+    comparison.differences
 }
 
 /// A schema of the document and one of the server, by address.
@@ -115,6 +107,17 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    fn new(document: &'a Value, server: &'a Value) -> Self {
+        Self {
+            document: Document(document),
+            server: Document(server),
+            operation: String::new(),
+            in_progress: Vec::new(),
+            known_equal: HashSet::new(),
+            differences: Vec::new(),
+        }
+    }
+
     fn compare_operations(&mut self) {
         let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
         let mut served: BTreeMap<_, _> = self.server.operations().into_iter().map(by_shape).collect();
@@ -143,9 +146,6 @@ impl<'a> Comparison<'a> {
     }
 
     fn compare_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>) {
-        for policy in POLICIES {
-            self.compare_values("", policy, document.policy(policy).as_ref(), server.policy(policy).as_ref());
-        }
         self.compare_keywords("", document.node, server.node, &["parameters", "requestBody", "responses", "security"]);
         self.compare_values("", "security", self.document.security(document), self.server.security(server));
         self.compare_path_variables(document, server);
