@@ -136,9 +136,13 @@ async function sample(document, schemas, node) {
   const example = examples.find((example) => example !== undefined && example !== '' && isValid(example));
   if (example !== undefined) return example;
   const schema = schemas.schema(node.schema);
+  // The generator doesn't decode the pointers of references.
   const text = JSON.stringify(schema);
   if (text.includes('"$ref"')) schema.components = schemas.components;
-  if (text.includes('"#/paths/')) schema.paths = schemas.document.paths;
+  if (text.includes('"#/paths/')) {
+    const decoded = (node) => JSON.parse(JSON.stringify(node), (name, value) => (name === '$ref' ? decodeURIComponent(value) : value));
+    Object.assign(schema, decoded({ ...schema, paths: schemas.document.paths }));
+  }
   let value;
   for (let attempt = 0; attempt < 4; attempt += 1) {
     const required = { alwaysFakeOptionals: false, optionalsProbability: 0, requiredOnly: true };
