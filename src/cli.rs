@@ -1,5 +1,7 @@
 //! The command line.
 
+mod mock;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
@@ -21,9 +23,9 @@ use boxoffice_http::error::one_line;
 use boxoffice_http::log::{self, LevelControl};
 use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::{Contract, drift};
-use clap::builder::FalseyValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use listenfd::ListenFd;
+use mock::MockOptions;
 use sd_notify::NotifyState;
 use slog::{Level, Logger, info, warn};
 use tokio::net::TcpSocket;
@@ -36,7 +38,7 @@ use crate::contract;
 use crate::demo;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
-use crate::kernel::http::{LimitSettings, ListenAddress, TlsOptions};
+use crate::kernel::http::{LimitSettings, ListenAddress};
 use crate::kernel::{open_files, private_files};
 use crate::routes::routes;
 use crate::server::RunningApp;
@@ -70,8 +72,8 @@ enum Command {
     /// Check a running server against the contract; exit code 0: no findings, 1: findings, 2: the command could not run
     Compare(Box<CompareOptions>),
     /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
-    #[command(after_help = MOCK_HELP)]
-    Mock(MockOptions),
+    #[command(after_help = mock::HELP)]
+    Mock(Box<MockOptions>),
     /// Bring the database's tables up to date
     Migrate(StorageOptions),
     /// Manage accounts
@@ -155,38 +157,6 @@ struct DriftOptions {
     /// Output format of the differences
     #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
     format: Format,
-}
-
-/// Help on the `Prefer` header of the mock.
-const MOCK_HELP: &str = "\
-The mock validates each request against the document and rejects an invalid one as the platform does.
-The header `Prefer` selects the response:
-  Prefer: code=409            the response with this status
-  Prefer: example=sold-out    the example with this name
-  Prefer: dynamic=true        data generated from the schema, even if there is an example
-  Prefer: delay=250           sent after this many milliseconds, at most 60000
-  Prefer: scope=customer      as for a key with this scope: public, customer, administrator, redeemer, or none for an unknown key
-Separate several preferences with commas. The response header `Preference-Applied` lists those that were applied.";
-
-#[derive(Debug, Args)]
-struct MockOptions {
-    /// Address to listen on
-    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
-    listen: Setting<ListenAddress>,
-    #[command(flatten)]
-    tls: TlsOptions,
-    /// OpenAPI 3.0 document to serve, YAML or JSON [default: the built-in contract]
-    #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
-    spec: Option<PathBuf>,
-    /// Seed for generated data: the same request and seed give the same data
-    #[arg(long, env = "BOXOFFICE_SEED", default_value_t = 0, value_name = "NUMBER")]
-    seed: u64,
-    /// The only accepted API key; other keys get 403 [default: any key]
-    #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
-    key: Option<String>,
-    /// Store what is posted to a collection, so that it can be read, listed, changed and deleted until the mock stops
-    #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
-    stateful: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -287,7 +257,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
     match command {
         Command::Serve(options) => serve(&options, log, level).await,
         Command::Drift(_) | Command::Compare(_) => Ok(()),
-        Command::Mock(options) => serve_mock(options, log, level).await,
+        Command::Mock(options) => mock::serve(*options, log, level).await,
         Command::Migrate(storage) => {
             private_files::set_umask();
             storage.restrict_access(log)?;
@@ -404,32 +374,6 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
             "file" => path::absolute(&file)?.display().to_string());
     }
     Ok(())
-}
-
-async fn serve_mock(options: MockOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
-    let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
-    for warning in &contract.warnings {
-        warn!(log, "{}", warning);
-    }
-    let operations = contract.operations().count();
-    InvalidSettings::reject([options.listen.problem(), options.tls.problem()])?;
-    let listener = options.tls.listener(options.listen.get()?)?;
-    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
-    handle_other_signals(listener.certificate.clone(), log, level)?;
-    let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
-    let mut stop = StopSignals::listen()?;
-    let mock = boxoffice_mock::start(
-        contract,
-        boxoffice_mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
-        listener,
-        log,
-    )?;
-    let address = mock.address();
-    info!(log, "mock server started"; "address" => address, "document" => &title, "operations" => operations);
-    print(format!("Mock server for {title} at {scheme}://{address} (operations: {operations})"))?;
-    print("The header `Prefer` selects another response, for example `Prefer: code=404`. See `boxoffice mock --help`.")?;
-    stop.recv().await;
-    mock.stop().await
 }
 
 /// Handles the signals that would otherwise end the program without a graceful shutdown: SIGHUP reloads the TLS certificate, if
@@ -550,8 +494,8 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
 /// Prints all differences between contract and code. Returns whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
-    let server = routes().openapi()?;
-    let differences = drift::compare(&contract.document, &server);
+    let mut differences = drift::compare(&contract.document, &routes().openapi()?);
+    differences.extend(drift::compare_policies(&contract.document, &contract::load()?.document));
     match options.format {
         Format::Json => print(serde_json::to_string_pretty(&differences)?)?,
         Format::Text => {

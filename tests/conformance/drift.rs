@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice::routes::routes;
-use boxoffice_openapi::drift::{Difference, compare};
+use boxoffice_openapi::drift::{Difference, compare, compare_policies};
 use serde_json::{Value, json};
 
 use crate::drift_fixture;
@@ -45,6 +45,41 @@ fn assert_all_found(mutations: &[Mutation], mutated: &Value, other: &Value, comp
     let missed: Vec<_> = mutations.iter().filter(&mut is_missed).map(|mutation| mutation.name.as_str()).collect();
     assert!(missed.is_empty(), "missed:\n  {}", missed.join("\n  "));
     assert!(mutations.len() >= 80, "only {} mutations", mutations.len());
+}
+
+#[test]
+fn changed_policy_or_address_is_a_difference() {
+    let contract = boxoffice::contract::load().unwrap().document.clone();
+    let differences_after = |change: &dyn Fn(&mut Value)| {
+        let mut document = contract.clone();
+        change(&mut document);
+        compare_policies(&document, &contract).iter().map(Difference::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(differences_after(&|_| ()), [""; 0]);
+    let session = "/paths/~1sessions/post";
+    let operation = &contract.pointer(session).unwrap();
+    assert!(["x-scopes", "x-guessing", "x-secret"].iter().all(|policy| operation.get(policy).is_some()), "{operation}");
+    for (policy, changed) in [
+        ("x-scopes", json!(["administrator"])),
+        ("x-guessing", json!("other")),
+        ("x-secret", json!(false)),
+        ("x-scopes", json!([])),
+    ] {
+        let changed = differences_after(&|document| document.pointer_mut(session).unwrap()[policy] = changed.clone());
+        assert!(changed.len() == 1 && changed[0].starts_with(&format!("POST /sessions: {policy} is ")), "{changed:?}");
+    }
+    let removed = differences_after(&|document| {
+        document.pointer_mut(session).unwrap().as_object_mut().unwrap().shift_remove("x-guessing");
+    });
+    assert!(removed[0].starts_with("POST /sessions: x-guessing is absent in the document, "), "{removed:?}");
+    let added = differences_after(&|document| document["paths"]["/time"]["get"]["x-secret"] = json!(true));
+    assert_eq!(added, ["GET /time: x-secret is true in the document, absent in the server"]);
+    let moved = differences_after(&|document| document["servers"][0]["url"] = json!("/v9"));
+    assert!(moved.len() == 1 && moved[0].starts_with("servers: addresses is "), "{moved:?}");
+    let reordered = differences_after(&|document| {
+        document.pointer_mut(session).unwrap()["x-scopes"].as_array_mut().unwrap().reverse();
+    });
+    assert_eq!(reordered, [""; 0]);
 }
 
 #[test]
@@ -120,7 +155,7 @@ fn prose_is_not_compared() {
     let texts = texts_after(|document, _| {
         let operation = &mut document["paths"]["/orders"]["get"];
         operation["summary"] = json!("Other");
-        operation["x-scopes"] = json!(["administrator"]);
+        operation["x-note"] = json!("Other");
         document["components"]["schemas"]["Order"]["description"] = json!("Other");
         document["components"]["schemas"]["Order"]["example"] = json!({});
     });

@@ -1,7 +1,9 @@
 //! The mock server: responses generated from the contract, selected by the `Prefer` header, and rejections equal to the
 //! platform's.
 
+mod command;
 mod foreign;
+mod impairment;
 mod kept;
 mod stateful;
 

@@ -5,9 +5,12 @@
 
 mod authentication;
 mod body;
+mod config_file;
+mod impairment;
 mod prefer_header;
 mod responses;
 mod state;
+mod watcher;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +24,17 @@ use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use dropshot::Body;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use impairment::Impairment;
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
-use responses::{OperationResponses, RenderContext};
+use responses::{OperationResponses, RenderContext, SelectionError};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 use state::{MockRequest, MockStore};
+
+pub use config_file::ConfigFile;
+pub use impairment::{DelayRange, FaultRule};
+pub use watcher::FileWatcher;
 
 /// Reason of a rejection, for documents whose errors have no place for it.
 const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
@@ -39,6 +48,10 @@ pub struct Settings {
     pub key: Option<String>,
     /// If true, the mock stores created and changed resources until it stops.
     pub is_stateful: bool,
+    /// The delay of every response.
+    pub delay: Option<DelayRange>,
+    /// Rules for failing requests.
+    pub faults: Vec<FaultRule>,
 }
 
 /// The handler behind the dispatcher.
@@ -48,13 +61,36 @@ struct Mock {
     /// By the operation's pointer. Operation identifiers may be missing in a document, and so not be unique.
     responses: HashMap<String, OperationResponses>,
     store: Option<MockStore>,
+    impairment: Impairment,
     log: Logger,
+}
+
+/// A rejection of a request.
+struct Rejection {
+    status: StatusCode,
+    /// The reason, for the client and the log.
+    reason: String,
+    /// The platform's JSON body.
+    body: Vec<u8>,
+}
+
+impl Rejection {
+    fn new(status: StatusCode, code: &str, reason: String) -> Self {
+        let body = json!({ "message": reason, "code": code }).to_string().into_bytes();
+        Self { status, reason, body }
+    }
+}
+
+impl From<&ApiError> for Rejection {
+    fn from(error: &ApiError) -> Self {
+        Self { status: error.status(), reason: error.to_string(), body: error.body().unwrap_or_default() }
+    }
 }
 
 /// Starts a mock of a document.
 ///
 /// # Errors
-/// Returns an error if the server cannot listen on the address.
+/// Returns an error if the server cannot listen on the address, or a fault names an operation that the document doesn't have.
 pub fn start(
     contract: impl Into<Arc<Contract>>,
     settings: Settings,
@@ -67,7 +103,8 @@ pub fn start(
     let context = RenderContext { contract: &contract, seed: settings.seed, log };
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
-    let mock = Mock { settings, minimum_client_version, responses, store, log: log.clone() };
+    let impairment = Impairment::new(&settings, &contract)?;
+    let mock = Mock { impairment, settings, minimum_client_version, responses, store, log: log.clone() };
     serve(contract, mock, listener, log)
 }
 
@@ -99,8 +136,12 @@ impl RequestHandler for Mock {
         let AuthorizedRequest { incoming: request, contract, operation, principal: prefer, .. } = request;
         let head = &request.head;
         let prefer = prefer.as_deref();
-        if let Some(delay) = prefer.and_then(|prefer| prefer.delay) {
+        let preferred_delay = prefer.and_then(|prefer| prefer.delay);
+        if let Some(delay) = preferred_delay.or_else(|| self.impairment.next_delay()) {
             tokio::time::sleep(delay).await;
+        }
+        if let Some(status) = self.impairment.next_fault(operation) {
+            return Ok(self.respond_fault(contract, operation, status));
         }
         if !prefer.is_some_and(PreferHeader::selects_response) && self.fails_if_match(contract, operation, head).await? {
             return self.reject(contract, operation, Code::ResourceChanged.into());
@@ -120,9 +161,8 @@ impl RequestHandler for Mock {
 }
 
 impl Mock {
-    fn responses_of(&self, operation: &Operation) -> Result<&OperationResponses, ApiError> {
-        let responses = self.responses.get(&operation.pointer).filter(|_| !operation.responses.is_empty());
-        responses.ok_or_else(|| Error::Internal(anyhow::anyhow!("{} declares no response", operation.pointer)).into())
+    fn responses_of(&self, operation: &Operation) -> Option<&OperationResponses> {
+        self.responses.get(&operation.pointer)
     }
 
     fn render_context<'a>(&'a self, contract: &'a Contract) -> RenderContext<'a> {
@@ -142,25 +182,50 @@ impl Mock {
         hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
 
-    /// Rejects a request with the platform's error, unless the document declares errors of another shape for this status. Such an
-    /// error may have no place for the reason, which is therefore also sent in a header and logged.
+    /// Rejects a request with the platform's error, unless the document declares another status or errors of another shape.
     fn reject(&self, contract: &Contract, operation: &Operation, error: ApiError) -> Result<Response<Body>, ApiError> {
-        let status = error.status().as_u16();
-        let Some(spec) = operation.response_for(status) else { return Err(error) };
-        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if spec.violations(&headers, &error.body().unwrap_or_default()).is_empty() {
-            return Err(error);
+        let rejection = Rejection::from(&error);
+        let response = self.declared_rejection(contract, operation, &rejection);
+        response.ok_or(error)
+    }
+
+    /// Returns the response to a request that fails by a rule.
+    fn respond_fault(&self, contract: &Contract, operation: &Operation, status: StatusCode) -> Response<Body> {
+        let reason = "The request fails by a rule of the mock.".to_owned();
+        let fault = Rejection::new(status, "mock.fault", reason);
+        let mut response = match operation.response_for(status.as_u16()) {
+            Some(_) => self.respond_rejected(contract, operation, &fault),
+            None => platform_error(status, &fault.body),
+        };
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            response.headers_mut().entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
         }
-        let prefer = PreferHeader { code: Some(status), ..PreferHeader::default() };
-        let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None);
-        let reason = error.to_string();
-        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status, "reason" => &reason);
-        let response =
-            selected.map(|selected| selected.render_error(&self.render_context(contract), &reason, self.settings.seed));
-        // If the body can't be generated, fall back to the platform's error instead of a 500.
-        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(error) };
+        response
+    }
+
+    /// Returns the response to a rejected request.
+    fn respond_rejected(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Response<Body> {
+        self.declared_rejection(contract, operation, rejection)
+            .unwrap_or_else(|| platform_error(rejection.status, &rejection.body))
+    }
+
+    /// Returns the response that the document declares for a rejection; `None` if the platform's own error fits. An error of another
+    /// shape may have no place for the reason, which is therefore also sent in a header and logged.
+    fn declared_rejection(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Option<Response<Body>> {
+        let status = declared_status(operation, rejection.status);
+        let spec = operation.response_for(status.as_u16())?;
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
+        if spec.violations(&headers, &rejection.body).is_empty() {
+            return (status != rejection.status).then(|| platform_error(status, &rejection.body));
+        }
+        let prefer = PreferHeader { code: Some(status.as_u16()), ..PreferHeader::default() };
+        let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None).ok()?;
+        let reason = rejection.reason.as_str();
+        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status.as_u16(), "reason" => reason);
+        // If the body can't be generated, the platform's error is better than a 500.
+        let mut response = selected.render_error(&self.render_context(contract), reason, self.settings.seed).ok()?;
         response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (MOCK_REFUSAL, reason)));
-        Ok(response)
+        Some(response)
     }
 
     /// Returns whether `If-Match` doesn't match the response to a GET of this path. If that GET fails, the operation itself
@@ -188,9 +253,33 @@ impl Mock {
         arguments: &ParsedRequest,
     ) -> Result<Response<Body>, ApiError> {
         let mut errors = prefer.map(|prefer| prefer.errors.clone()).unwrap_or_default();
-        let selected = self.responses_of(operation)?.select(operation, prefer, head.headers.get(header::ACCEPT));
-        let selected = selected.map_err(|detail| errors.push(FieldError::invalid(PREFER, detail)));
-        let Some(selected) = selected.ok().filter(|_| errors.is_empty()) else { return Err(Error::Invalid(errors).into()) };
+        let Some(responses) = self.responses_of(operation).filter(|_| !operation.responses.is_empty()) else {
+            let reason = format!("The document declares no response of {} {}.", operation.method, operation.path);
+            return Ok(platform_error(
+                StatusCode::NOT_IMPLEMENTED,
+                &Rejection::new(StatusCode::NOT_IMPLEMENTED, "response.undeclared", reason).body,
+            ));
+        };
+        // The platform sends JSON to every client.
+        let accept = head.headers.get(header::ACCEPT).filter(|_| !operation.is_builtin);
+        let selected = match responses.select(operation, prefer, accept) {
+            Ok(selected) => Some(selected),
+            Err(SelectionError::UnknownPreference(detail)) => {
+                errors.push(FieldError::invalid(PREFER, detail));
+                None
+            }
+            Err(SelectionError::NotAcceptable(types)) => {
+                let reason = format!("The response has none of the accepted media types. Accept one of: {types}.");
+                let rejection = Rejection::new(StatusCode::NOT_ACCEPTABLE, "media-type.not-acceptable", reason);
+                return Ok(self.respond_rejected(contract, operation, &rejection));
+            }
+            Err(SelectionError::XmlNotGenerated) => {
+                let reason = "The mock generates no XML. Add an example as text to the document, or accept JSON.".to_owned();
+                let rejection = Rejection::new(StatusCode::NOT_IMPLEMENTED, "xml.not-generated", reason);
+                return Ok(platform_error(rejection.status, &rejection.body));
+            }
+        };
+        let Some(selected) = selected.filter(|_| errors.is_empty()) else { return Err(Error::Invalid(errors).into()) };
         let seed = || self.request_seed(contract, head, arguments);
         let context = self.render_context(contract);
         let path = contract.without_prefix(head.uri.path());
@@ -217,6 +306,21 @@ impl Mock {
         response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
         Ok(response)
     }
+}
+
+/// Returns the status of a rejection: 422 for invalid arguments if the document declares it and not 400.
+fn declared_status(operation: &Operation, status: StatusCode) -> StatusCode {
+    let is_declared = |status: StatusCode| operation.statuses.contains(&status.as_u16());
+    let is_422 = status == StatusCode::BAD_REQUEST && !is_declared(status) && is_declared(StatusCode::UNPROCESSABLE_ENTITY);
+    if is_422 { StatusCode::UNPROCESSABLE_ENTITY } else { status }
+}
+
+/// Returns an error response with the platform's JSON body.
+fn platform_error(status: StatusCode, body: &[u8]) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_vec()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// Returns whether the document declares an `ETag` for this response.

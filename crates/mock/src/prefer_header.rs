@@ -15,7 +15,7 @@ pub const PREFER: &str = "Prefer";
 pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// The longest delay that a client can request.
-const MAX_DELAY: Duration = Duration::from_secs(60);
+pub const MAX_DELAY: Duration = Duration::from_secs(60);
 
 /// A client's preferences. Unknown ones are ignored.
 #[derive(Debug, Default, PartialEq)]

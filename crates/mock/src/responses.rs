@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use anyhow::{Context, anyhow, bail};
-use boxoffice_openapi::response::{Content, Header, ResponseSpec, ViolationKind, essence, matches_range};
-use boxoffice_openapi::{Contract, Direction, Operation, Sampler, Schema, escape, to_plain_string};
+use anyhow::{Context, anyhow};
+use boxoffice_openapi::response::{Content, Header, ResponseSpec, essence, matches_range};
+use boxoffice_openapi::{Contract, Direction, ExampleUse, Operation, Sampler, Schema, escape, to_plain_string};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -16,8 +16,33 @@ use crate::body::{concrete_media_type, encode};
 use crate::prefer_header::{PREFER, PreferHeader};
 
 /// JSON pointers to an error's reason, the most specific first (in RFC 9457, `title` is only the kind of error).
-const REASON_POINTERS: [&str; 8] =
-    ["/detail", "/message", "/error/message", "/error_description", "/errors/0/message", "/description", "/error", "/title"];
+const REASON_POINTERS: [&str; 9] = [
+    "/detail",
+    "/message",
+    "/error/message",
+    "/error_description",
+    "/errors/0/message",
+    "/detail/0/msg",
+    "/description",
+    "/error",
+    "/title",
+];
+
+/// JSON pointers to an error's status.
+const STATUS_POINTERS: [&str; 5] = ["/status", "/statusCode", "/status_code", "/error/status", "/error/code"];
+
+/// Headers that describe the message or the connection. The server sets those that it needs, so an example would be wrong.
+const SERVER_HEADERS: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::DATE,
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// Responses of an operation. They are rendered on first use, so that the mock starts quickly.
 pub struct OperationResponses {
@@ -29,7 +54,7 @@ pub struct OperationResponses {
 
 /// Rendered parts of a declared response.
 struct ResponseTemplate {
-    headers: OnceLock<Result<Vec<(HeaderName, HeaderValue)>, String>>,
+    headers: OnceLock<Vec<(HeaderName, HeaderValue)>>,
     /// In the order of the response's media types.
     sources: Vec<BodySource>,
 }
@@ -60,6 +85,17 @@ pub struct SelectedResponse<'a> {
     content: Option<(&'a Content, &'a BodySource)>,
     /// The index of the example in the content; `None` for generated data.
     example_index: Option<usize>,
+}
+
+/// The reason why no response can be selected for a request.
+#[derive(Debug, PartialEq)]
+pub enum SelectionError {
+    /// The preferred response doesn't exist. The text continues a sentence that begins with `Prefer` and lists those that do.
+    UnknownPreference(String),
+    /// The client accepts none of these media types.
+    NotAcceptable(String),
+    /// The client accepts only XML, and the document has no example of it as text.
+    XmlNotGenerated,
 }
 
 /// Inputs of rendering that all responses share.
@@ -95,22 +131,23 @@ impl OperationResponses {
     /// Selects the response to a request by its `Prefer` and `Accept` headers.
     ///
     /// # Errors
-    /// Returns an error if the preferred response doesn't exist. The text continues a sentence that begins with `Prefer` and
-    /// lists those that do.
+    /// Returns an error if the preferred response doesn't exist, or has no acceptable media type.
     pub fn select<'a>(
         &'a self,
         operation: &'a Operation,
         prefer: Option<&PreferHeader>,
         accept: Option<&HeaderValue>,
-    ) -> Result<SelectedResponse<'a>, String> {
+    ) -> Result<SelectedResponse<'a>, SelectionError> {
         let code = prefer.and_then(|prefer| prefer.code);
         let status = code.unwrap_or(self.default_status);
         let Some((spec, template)) = self.find(operation, status) else {
             let declared: Vec<_> = operation.responses.iter().map(status_key).collect();
-            return Err(format!("has code={status}, which the operation doesn't declare; there are {}", declared.join(", ")));
+            let text = format!("has code={status}, which the operation doesn't declare; there are {}", declared.join(", "));
+            return Err(SelectionError::UnknownPreference(text));
         };
         let Some(example) = prefer.and_then(|prefer| prefer.example.as_deref()) else {
-            let content = negotiate(spec.contents.iter().zip(&template.sources), accept);
+            let contents = spec.contents.iter().zip(&template.sources).filter(|_| has_body(status));
+            let content = negotiate(contents, accept)?;
             let example_index = content.filter(|(content, _)| !content.examples.is_empty()).map(|_| 0);
             return Ok(SelectedResponse { status: status_code(status), spec, template, content, example_index });
         };
@@ -120,11 +157,12 @@ impl OperationResponses {
         let candidates = || [(spec, template)].into_iter().chain(others.clone());
         let selected =
             candidates().find_map(|(spec, template)| SelectedResponse::by_example(spec, template, example, status, accept));
+        let selected = selected.transpose()?;
         if let Some(violation) = selected.as_ref().and_then(SelectedResponse::example_violation) {
             let violation = violation.trim_start_matches(": ");
-            return Err(format!(
+            return Err(SelectionError::UnknownPreference(format!(
                 "has example={example}, which is not as its schema says: {violation}; correct it in the document"
-            ));
+            )));
         }
         selected.ok_or_else(|| {
             let names =
@@ -134,7 +172,7 @@ impl OperationResponses {
             let existing: Vec<_> = existing.map(|(names, status)| format!("{} of {status}", names.join(", "))).collect();
             let existing =
                 if existing.is_empty() { "there is none".to_owned() } else { format!("there are {}", existing.join("; ")) };
-            format!("has example={example}, which is no example here; {existing}")
+            SelectionError::UnknownPreference(format!("has example={example}, which is no example here; {existing}"))
         })
     }
 
@@ -153,20 +191,23 @@ impl<'a> SelectedResponse<'a> {
         example: &str,
         status: u16,
         accept: Option<&HeaderValue>,
-    ) -> Option<Self> {
+    ) -> Option<Result<Self, SelectionError>> {
         let index = |content: &Content| {
             let names = || content.examples.keys();
             let similar = || names().position(|name| normalize_name(name) == normalize_name(example));
             names().position(|name| name == example).or_else(similar)
         };
         let contents = spec.contents.iter().zip(&template.sources).filter(|(content, _)| index(content).is_some());
-        let content = negotiate(contents, accept)?;
+        let content = match negotiate(contents, accept) {
+            Ok(content) => content?,
+            Err(error) => return Some(Err(error)),
+        };
         let status = if spec.statuses.contains(&status) { status } else { first_status(spec) };
-        Some(Self { status: status_code(status), spec, template, content: Some(content), example_index: index(content.0) })
+        Some(Ok(Self { status: status_code(status), spec, template, content: Some(content), example_index: index(content.0) }))
     }
 
     /// Renders the example. If there is none, it is invalid or `is_dynamic` is set, renders data generated from the schema by
-    /// `seed`.
+    /// `seed`: from the schema's own examples, or without them if `is_dynamic` is set.
     ///
     /// # Errors
     /// Returns an error if no data can be generated; the error contains the location in the document.
@@ -180,9 +221,6 @@ impl<'a> SelectedResponse<'a> {
             let rendered = RenderedResponse { headers: self.render_headers(context, &Value::Null, None)?, body: Bytes::new() };
             return Ok(self.to_response(&rendered));
         };
-        if content.is_xml_unseen() {
-            bail!("{}: XML can only be returned as a text example", self.spec.pointer);
-        }
         if let Some(index) = self.example_index.filter(|_| !is_dynamic)
             && let Some((name, example)) = content.examples.iter().nth(index)
         {
@@ -198,7 +236,8 @@ impl<'a> SelectedResponse<'a> {
                 return Ok(self.to_response(rendered));
             }
         }
-        let value = self.generate(context, content, source, seed())?;
+        let examples = if is_dynamic { ExampleUse::Never } else { ExampleUse::Always };
+        let value = self.generate(context, content, source, seed(), examples)?;
         Ok(self.to_response(&self.render_value(context, source, &value, None)?))
     }
 
@@ -216,26 +255,42 @@ impl<'a> SelectedResponse<'a> {
         Ok(self.to_response(&self.render_value(context, source, value, location)?))
     }
 
-    /// Renders an error with a reason. The reason replaces the first string at [`REASON_POINTERS`], or is added there, as far as
-    /// the schema allows it.
+    /// Renders an error with a reason and the response's status. The reason replaces the first string at [`REASON_POINTERS`], or is
+    /// added there, as far as the schema allows it.
     ///
     /// # Errors
     /// Returns an error if no data can be generated; the error contains the location in the document.
     pub fn render_error(&self, context: &RenderContext<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
-        let Some(schema) = self.schema() else { return self.render(context, false, || seed) };
-        let value = self.body_value(context, seed)?;
-        let violations = schema.violations(&value).len();
+        let Some((content, _)) = self.content.filter(|(content, _)| content.is_json()) else {
+            return self.render(context, false, || seed);
+        };
+        let mut value = self.body_value(context, seed)?;
+        let violations = |value: &Value| content.schema.as_ref().map_or(0, |schema| schema.violations(value).len());
+        self.correct_status(content, &mut value, violations);
+        let count = violations(&value);
         let is_string = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
         let (present, absent): (Vec<&str>, Vec<&str>) = REASON_POINTERS.iter().copied().partition(|pointer| is_string(pointer));
         let with_reason = present.into_iter().chain(absent).find_map(|pointer| {
-            let (parent, name) = pointer.rsplit_once('/')?;
-            let mut candidate = value.clone();
-            candidate.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), reason.into());
-            let remaining = schema.violations(&candidate).len();
+            let candidate = with_value_at(&value, pointer, reason.into())?;
+            let remaining = violations(&candidate);
             // The example itself may have undeclared properties, which count as violations.
-            (remaining == 0 || is_string(pointer) && remaining <= violations).then_some(candidate)
+            (remaining == 0 || is_string(pointer) && remaining <= count).then_some(candidate)
         });
         self.render_body(context, with_reason.as_ref().unwrap_or(&value), None)
+    }
+
+    /// Replaces another status in an error by that of the response. Adds it to a problem (RFC 9457) if the schema allows it.
+    fn correct_status(&self, content: &Content, value: &mut Value, violations: impl Fn(&Value) -> usize) {
+        let status = self.status.as_u16();
+        let is_status = |value: &Value| value.as_u64().is_some_and(|status| (100..600).contains(&status));
+        let wrong = STATUS_POINTERS.into_iter().find(|pointer| value.pointer(pointer).is_some_and(is_status));
+        let is_problem = essence(&content.media_type).eq_ignore_ascii_case("application/problem+json");
+        let Some(pointer) = wrong.or(is_problem.then_some("/status")) else { return };
+        if let Some(corrected) =
+            with_value_at(value, pointer, status.into()).filter(|corrected| violations(corrected) <= violations(value))
+        {
+            *value = corrected;
+        }
     }
 
     /// Returns the schema of a JSON body.
@@ -260,7 +315,8 @@ impl<'a> SelectedResponse<'a> {
     /// Returns an error if the response has no body or no data can be generated.
     pub fn body_value(&self, context: &RenderContext<'_>, seed: u64) -> anyhow::Result<Value> {
         let (content, source) = self.content.context("the response has no body")?;
-        self.examples().next().map_or_else(|| self.generate(context, content, source, seed), |example| Ok(example.clone()))
+        let generate = || self.generate(context, content, source, seed, ExampleUse::Always);
+        self.examples().next().map_or_else(generate, |example| Ok(example.clone()))
     }
 
     /// Returns the first violation of the selected example.
@@ -269,12 +325,24 @@ impl<'a> SelectedResponse<'a> {
         first_violation(content, content.examples.values().nth(self.example_index?)?)
     }
 
-    fn generate(&self, context: &RenderContext<'_>, content: &Content, source: &BodySource, seed: u64) -> anyhow::Result<Value> {
+    fn generate(
+        &self,
+        context: &RenderContext<'_>,
+        content: &Content,
+        source: &BodySource,
+        seed: u64,
+        examples: ExampleUse,
+    ) -> anyhow::Result<Value> {
         let Some(schema) = &content.schema else { return Ok(Value::Object(Default::default())) };
         let location = || format!("{}/content/{}/schema", self.spec.pointer, escape(&content.media_type));
         let sampler = source.sampler.get_or_init(|| sampler(context, schema).map_err(|error| format!("{error:#}")));
         let sampler = sampler.as_ref().map_err(|error| anyhow!("{error}")).with_context(location)?;
-        sampler.sample(seed).with_context(location)
+        let (value, violation) = sampler.sample_or_invalid(seed, examples).with_context(location)?;
+        if let Some(violation) = violation {
+            // Such a value is more useful for a client's tests than an error, and the schema may allow no value at all.
+            warn!(context.log, "the generated response violates its schema"; "location" => location(), "error" => violation);
+        }
+        Ok(value)
     }
 
     fn render_value(
@@ -299,15 +367,24 @@ impl<'a> SelectedResponse<'a> {
         location: Option<&str>,
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let rendered = self.template.headers.get_or_init(|| {
-            let headers = self.spec.headers.iter().map(|header| render_header(context, header));
-            headers.collect::<anyhow::Result<_>>().map_err(|error| format!("{error:#}"))
+            let render = |header: &Header| match render_header(context, header) {
+                Ok(rendered) => Some(rendered).filter(|(name, _)| !SERVER_HEADERS.contains(name)),
+                Err(error) => {
+                    let location = format!("{}/headers/{}", self.spec.pointer, escape(&header.name));
+                    warn!(context.log, "header left out"; "location" => location, "cause" => format!("{error:#}"));
+                    None
+                }
+            };
+            self.spec.headers.iter().filter_map(render).collect()
         });
-        let mut headers = rendered.clone().map_err(|error| anyhow!(error)).with_context(|| self.spec.pointer.clone())?;
+        let mut headers = rendered.clone();
         if let Some(uri) = body["self"].as_str().or(location) {
-            let declared = headers.iter_mut().zip(&self.spec.headers).filter(|((name, _), _)| *name == header::LOCATION);
+            let declared = self.spec.headers.iter().find(|header| header.name.eq_ignore_ascii_case(header::LOCATION.as_str()));
+            let rendered = headers.iter_mut().find(|(name, _)| *name == header::LOCATION);
             // A `self` that is only a path isn't valid if the header's schema requires an absolute URI.
-            for ((_, location), _) in declared.filter(|(_, header)| header.schema.violations(&uri.into()).is_empty()) {
-                *location = HeaderValue::try_from(uri)?;
+            let is_valid = declared.is_some_and(|header| header.schema.violations(&uri.into()).is_empty());
+            if let Some((_, value)) = rendered.filter(|_| is_valid) {
+                *value = HeaderValue::try_from(uri)?;
             }
         }
         Ok(headers)
@@ -326,10 +403,10 @@ impl<'a> SelectedResponse<'a> {
     }
 }
 
-/// Returns the first violation of a body by its schema, except for undeclared properties, which a schema allows.
+/// Returns the first violation of a body by its schema. Undeclared properties are none where the schema allows them.
 fn first_violation(content: &Content, value: &Value) -> Option<String> {
-    let violations = content.schema.as_ref().filter(|_| content.is_json())?.violations(value);
-    violations.into_iter().find(|(kind, _)| *kind != ViolationKind::Undeclared).map(|(_, text)| text)
+    let schema = content.schema.as_ref().filter(|_| content.is_json())?;
+    schema.first_declared_error(value).unwrap_or_else(|error| Some(format!("{error:#}")))
 }
 
 fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
@@ -341,7 +418,7 @@ fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result
     let example = header.example.clone().filter(|example| header.schema.violations(example).is_empty());
     let value = match example {
         Some(example) => example,
-        None => sampler(context, &header.schema)?.sample(context.seed)?,
+        None => sampler(context, &header.schema)?.sample_with(context.seed, ExampleUse::Always)?,
     };
     let text = match &value {
         // Lists have the style `simple`, the only one for headers (OpenAPI 3.0, Header Object).
@@ -352,16 +429,44 @@ fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result
     Ok((HeaderName::try_from(&header.name).with_context(header_name)?, HeaderValue::try_from(text).with_context(header_name)?))
 }
 
-/// Returns the content that the client prefers (RFC 9110, section 12.5.1); among equals JSON, then the first. A client that
-/// accepts none of them, or only XML that can't be generated, gets one nevertheless, as the RFC allows.
+/// Returns a copy of a value with another value at a pointer; `None` if its parent is no object.
+fn with_value_at(value: &Value, pointer: &str, new: Value) -> Option<Value> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let mut copy = value.clone();
+    copy.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), new);
+    Some(copy)
+}
+
+/// Returns the content that the client prefers (RFC 9110, section 12.5.1); among equals JSON, then the first. Without `accept`, the
+/// client accepts everything. `None` if there is no content.
+///
+/// # Errors
+/// Returns an error if the client accepts none of them, or only XML that can't be generated.
 fn negotiate<'a>(
     contents: impl Iterator<Item = (&'a Content, &'a BodySource)>,
     accept: Option<&HeaderValue>,
-) -> Option<(&'a Content, &'a BodySource)> {
+) -> Result<Option<(&'a Content, &'a BodySource)>, SelectionError> {
     let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
-    contents.min_by_key(|(content, source)| {
-        (content.is_xml_unseen(), Reverse(quality(accept, essence(&source.media_type))), !content.is_json())
-    })
+    let weigh = |(content, source): &(&Content, &BodySource)| match quality(accept, essence(&source.media_type)) {
+        // A range of the document may include an accepted media type.
+        0 if essence(&content.media_type).ends_with('*') => 1,
+        weight => weight,
+    };
+    let contents: Vec<_> = contents.collect();
+    if contents.is_empty() {
+        return Ok(None);
+    }
+    let acceptable = || contents.iter().filter(|content| weigh(content) > 0);
+    let generated = acceptable().filter(|(content, _)| !content.is_xml_unseen());
+    let best = generated.min_by_key(|content| (Reverse(weigh(content)), !content.0.is_json()));
+    match best {
+        Some(best) => Ok(Some(*best)),
+        None if acceptable().next().is_some() => Err(SelectionError::XmlNotGenerated),
+        None => {
+            let types: Vec<_> = contents.iter().map(|(content, _)| content.media_type.as_str()).collect();
+            Err(SelectionError::NotAcceptable(types.join(", ")))
+        }
+    }
 }
 
 /// Returns the weight of a media type in thousandths, from the most specific range that matches it.
@@ -382,6 +487,11 @@ fn status_key(spec: &ResponseSpec) -> &str {
 /// Returns the status of a response that was selected only by its example. `default` is then an error.
 fn first_status(spec: &ResponseSpec) -> u16 {
     if *spec.statuses.start() < 200 { 500 } else { *spec.statuses.start() }
+}
+
+/// Returns whether a response may have a body, if the document declares one (RFC 9110, section 6.4.1).
+fn has_body(status: u16) -> bool {
+    !matches!(status, 204 | 205 | 304)
 }
 
 fn status_code(status: u16) -> StatusCode {

@@ -1,11 +1,11 @@
-//! An OpenAPI 3.0 document at run time, as a table of operations.
+//! An OpenAPI 3 document at run time, as a table of operations.
 //!
 //! [`Contract`] parses a document once, for example `spec/openapi.yaml`. The server, the mock server and the conformance tests then
 //! share one interpretation of it: they route requests, validate requests and responses, and generate sample data with it.
 //!
 //! ```text
-//! document ── resolver (follows $ref) ──► Contract ── find(method, path) ──► Operation
-//!                                                                            ├─ check: request ──► ParsedRequest
+//! files ── source ──► document ── dialect (3.1, mistakes) ── resolver (follows $ref) ──► Contract ── find(method, path) ──► Operation
+//!                                            ├─ check: request ──► ParsedRequest
 //!                                                                            └─ violations: response ──► Violation …
 //!
 //! schema ─┬─ Schema: validation, compiled on first use
@@ -16,6 +16,7 @@
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
 mod charset_policy;
+mod dialect;
 pub mod drift;
 mod error;
 mod formats;
@@ -32,16 +33,16 @@ mod schema;
 mod schema_registry;
 mod scope;
 mod security;
+mod source;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
-use resolver::{References, remove_unsupported};
+use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
 pub use error::{FieldError, FieldErrorKind, RequestError};
@@ -51,7 +52,7 @@ pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
-pub use sample::Sampler;
+pub use sample::{ExampleUse, Sampler};
 pub use schema::{Direction, Schema, compile, counted, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
@@ -59,13 +60,18 @@ pub use security::SecurityScheme;
 /// The HTTP methods that operations can have.
 pub const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
+/// The other methods that a document can declare.
+const UNSUPPORTED_METHODS: [&str; 4] = ["head", "options", "trace", "query"];
+
 /// An OpenAPI document, parsed for routing and validation.
 #[derive(Debug)]
 pub struct Contract {
-    /// The parsed document, without unsupported patterns.
+    /// The parsed document, in the dialect of this crate: schemas of OpenAPI 3.1 are converted, and broken parts are removed.
     pub document: Value,
     /// Parts of the document that are ignored, one sentence each for the operator.
     pub warnings: Vec<String>,
+    /// The files that the document was read from, its own file first. Empty if it was not read from a file.
+    pub files: Vec<PathBuf>,
     operations: Vec<Operation>,
     by_id: HashMap<String, usize>,
     /// By number of path segments: the operations of each path, paths with literals before those with variables.
@@ -124,52 +130,57 @@ pub struct Operation {
     pub template: PathTemplate,
     /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values and for invalid
     /// path variables then apply.
-    is_builtin: bool,
+    pub is_builtin: bool,
 }
 
 impl Contract {
-    /// Loads an OpenAPI 3.0 document from a YAML or JSON file.
+    /// Loads an OpenAPI 3 document from a YAML or JSON file, with the files that it refers to. A folder stands for the document in
+    /// it.
     ///
     /// # Errors
     /// If the file can't be read or parsed, or [`Contract::new`] rejects the document.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
-        let text = text.trim_start_matches('\u{feff}');
-        let is_json = text.trim_start().starts_with('{');
-        let parse_yaml = |json_error: serde_json::Error| {
-            serde_yaml_ng::from_str(text).map_err(|yaml_error| if is_json { anyhow!(json_error) } else { anyhow!(yaml_error) })
-        };
-        let document = serde_json::from_str(text).or_else(parse_yaml);
-        let document = document.with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
-        Self::new(document).with_context(|| format!("{} can't be used", file.display()))
+        let source = source::read(file)?;
+        let mut contract = Self::new(source.document).with_context(|| format!("{} can't be used", file.display()))?;
+        contract.warnings.splice(0..0, source.warnings);
+        contract.files = source.files;
+        Ok(contract)
     }
 
-    /// Builds the operation table of an OpenAPI 3.0 document.
+    /// Builds the operation table of an OpenAPI 3 document. A broken part is left out, with a warning.
     ///
     /// # Errors
-    /// If the document has another version or no paths, or an operation or a reference is invalid.
+    /// If the document has another version, or neither paths nor another part with operations.
     pub fn new(mut document: Value) -> anyhow::Result<Self> {
-        check_version(&document)?;
-        let mut warnings = remove_unsupported(&mut document);
-        let references = References::read(&document)?;
+        let version = source::version(&document)?;
+        let mut warnings = dialect::convert(&mut document, &version);
+        if ["paths", "webhooks", "components"].iter().all(|part| !document[part].is_object()) {
+            bail!("the document has no paths");
+        }
+        let references = References::read(&document);
         let mut operations = Vec::new();
-        let paths = document["paths"].as_object().context("the document has no paths")?;
-        let invalid_paths = paths.keys().filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
+        let paths = || document["paths"].as_object().into_iter().flatten();
+        let invalid_paths = paths().map(|(path, _)| path).filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
         warnings.extend(invalid_paths.map(|path| format!("the path {path} is left out: it must begin with /")));
-        for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
+        for (path, item) in paths().filter(|(path, _)| path.starts_with('/')) {
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
-                let operation = Operation::new(&references, &document, (path, method), item, operation, &mut warnings);
-                operations.push(operation.with_context(|| format!("{} {path}", method.to_uppercase()))?);
+                operations.push(Operation::new(&references, &document, (path, method), item, operation, &mut warnings));
             }
-            let unsupported = ["head", "options", "trace"].iter().filter(|method| item.get(method).is_some());
-            let warning = |method: &&str| format!("{} {path} is left out: the method isn't served", method.to_uppercase());
+            let additional = item["additionalOperations"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+            let unsupported = UNSUPPORTED_METHODS.into_iter().filter(|method| item.get(method).is_some()).chain(additional);
+            let warning = |method: &str| format!("{} {path} is left out: the method isn't served", method.to_uppercase());
             warnings.extend(unsupported.map(warning));
+        }
+        if document["webhooks"].is_object() {
+            warnings.push("the webhooks are left out: the server doesn't send requests".to_owned());
+        }
+        if operations.is_empty() {
+            warnings.push("the document has no operations".to_owned());
         }
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let by_length = by_length(&operations);
-        Ok(Self { prefixes: prefixes(&document), document, warnings, operations, by_id, by_length })
+        Ok(Self { prefixes: prefixes(&document), document, warnings, files: Vec::new(), operations, by_id, by_length })
     }
 
     /// Returns the operation with this `operationId`.
@@ -225,30 +236,35 @@ impl Operation {
         item: &'a Value,
         operation: &'a Value,
         warnings: &mut Vec<String>,
-    ) -> anyhow::Result<Self> {
+    ) -> Self {
+        let name = format!("{} {path}", method.to_uppercase());
+        let mut warn = |warning: String| warnings.push(format!("{name}: {warning}"));
         let text = |key: &str| operation[key].as_str().map(str::to_owned);
         let pointer = format!("/paths/{}/{method}", escape(path));
-        let parameters = parameters(references, item, operation)?;
+        let parameters = parameters(references, item, operation, &mut warn);
         let declared_scopes = operation["x-scopes"].as_array();
         let mut scopes = Vec::new();
         for scope in declared_scopes.into_iter().flatten() {
             match serde_json::from_value(scope.clone()) {
                 Ok(scope) => scopes.push(scope),
-                Err(_) => warnings.push(format!("{} {path}: the scope {scope} is not known", method.to_uppercase())),
+                Err(_) => warn(format!("the scope {scope} is not known")),
             }
         }
         let is_builtin = declared_scopes.is_some();
         let body = operation.get("requestBody").map(|body| RequestBody::new(references, references.follow(body), is_builtin));
-        let security = security::alternatives(references, document, operation)?;
-        let responses = operation["responses"].as_object().context("has no responses")?;
-        let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
-        if responses().next().is_none() {
-            warnings.push(format!("{} {path} declares no response: the server returns an error", method.to_uppercase()));
+        let body = body.and_then(|body| body.map_err(|error| warn(format!("the body is not validated: {error:#}"))).ok());
+        let security = security::alternatives(references, document, operation, &mut warn);
+        let mut responses = Vec::new();
+        for (status, node) in operation["responses"].as_object().into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
+            match ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node) {
+                Ok(response) => responses.push(response),
+                Err(error) => warn(format!("the response {status} is left out: {error:#}")),
+            }
         }
-        let response = |(status, node): (&String, &'a Value)| {
-            ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node)
-        };
-        Ok(Self {
+        if responses.is_empty() {
+            warn("it declares no response: the server returns an error".to_owned());
+        }
+        Self {
             id: text("operationId").unwrap_or_else(|| format!("{method} {path}")),
             path: path.to_owned(),
             method: method.to_uppercase(),
@@ -260,14 +276,14 @@ impl Operation {
             security,
             credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
-            statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
-            responses: responses().map(response).collect::<anyhow::Result<_>>()?,
+            statuses: responses.iter().filter_map(ResponseSpec::status).collect(),
+            responses,
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
-            body: body.transpose()?,
+            body,
             template: PathTemplate::new(path),
             is_builtin,
             pointer,
-        })
+        }
     }
 
     /// Returns the declared response for a status: the exact status wins over `4XX`, and `4XX` over `default`.
@@ -307,31 +323,28 @@ impl Operation {
     }
 }
 
-/// Rejects a document of another version, because its keywords have other meanings. A document without a version is accepted.
-fn check_version(document: &Value) -> anyhow::Result<()> {
-    if let Some(version) = document.get("swagger") {
-        bail!("it is Swagger {version}, not OpenAPI 3.0; convert it first: npx swagger2openapi FILE -o openapi.yaml");
-    }
-    match document.get("openapi").map(|version| version.as_str().unwrap_or_default()) {
-        Some(version) if version != "3.0" && !version.starts_with("3.0.") => bail!(
-            "it is OpenAPI {version}, not 3.0; convert it first: \
-             npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
-        ),
-        _ => Ok(()),
-    }
-}
-
 /// Returns the parameters of an operation. They override parameters of the path item with the same name and location.
-fn parameters<'a>(references: &References<'a>, item: &'a Value, operation: &'a Value) -> anyhow::Result<Vec<Parameter>> {
+fn parameters<'a>(
+    references: &References<'a>,
+    item: &'a Value,
+    operation: &'a Value,
+    warn: &mut impl FnMut(String),
+) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for node in [&item["parameters"], &operation["parameters"]].into_iter().filter_map(Value::as_array).flatten() {
-        let parameter = Parameter::new(references, references.follow(node))?;
+        let parameter = match Parameter::new(references, references.follow(node)) {
+            Ok(parameter) => parameter,
+            Err(error) => {
+                warn(format!("a parameter is left out: {error:#}"));
+                continue;
+            }
+        };
         match parameters.iter_mut().find(|shared| (&shared.name, shared.location) == (&parameter.name, parameter.location)) {
             Some(shared) => *shared = parameter,
             None => parameters.push(parameter),
         }
     }
-    Ok(parameters)
+    parameters
 }
 
 /// Returns whether a parameter is not validated as a parameter: OpenAPI 3.0 declares these headers elsewhere in the document

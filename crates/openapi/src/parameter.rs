@@ -222,7 +222,9 @@ impl Parameter {
     fn array(&self, raw: &RawValues) -> Option<Value> {
         let schema = &self.schema.resolved["items"];
         if self.style == Style::DeepObject {
-            let items: Vec<Value> = self.bracketed(raw).map(|(_, text)| coerce(schema, text)).collect();
+            // OpenAPI doesn't define this style for arrays. Clients send `name[]=text`, `name[0]=text` or `name=text`.
+            let texts = self.bracketed(raw).map(|(_, text)| text).chain(self.texts(raw));
+            let items: Vec<Value> = texts.map(|text| coerce(schema, text)).collect();
             return (!items.is_empty()).then(|| items.into());
         }
         self.texts(raw).next()?;

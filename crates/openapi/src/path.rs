@@ -1,9 +1,11 @@
 //! Path templates such as `/events/{id}`, and matching a request's path against them.
 
+use std::cmp::Ordering;
+
 use percent_encoding::percent_decode_str;
 
 /// A path of the document. Shapes sort literals before variables, because a literal path takes precedence (OpenAPI 3.0, Paths
-/// Object).
+/// Object), and `{id}.json` before `{id}`.
 #[derive(Debug, Clone)]
 pub struct PathTemplate {
     /// The segments, without the names of the variables.
@@ -13,7 +15,7 @@ pub struct PathTemplate {
 }
 
 /// A path segment: the text between two slashes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     /// A fixed text.
     Literal(String),
@@ -58,6 +60,26 @@ impl PathTemplate {
             }
         }
         replaced
+    }
+}
+
+impl Ord for Segment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Literal(one), Self::Literal(other)) => one.cmp(other),
+            (Self::Literal(_), Self::Variables(_)) => Ordering::Less,
+            (Self::Variables(_), Self::Literal(_)) => Ordering::Greater,
+            (Self::Variables(one), Self::Variables(other)) => {
+                let fixed = |texts: &[String]| texts.iter().map(String::len).sum::<usize>();
+                fixed(other).cmp(&fixed(one)).then_with(|| one.cmp(other))
+            }
+        }
+    }
+}
+
+impl PartialOrd for Segment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -24,9 +24,9 @@ use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json};
 use crate::schema::{Direction, Schema, client_message, counted};
 
-/// Maximum size of a body, in bytes.
+/// Maximum size of a body of the built-in document, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;
-/// Maximum size of a body with images or of a media type other than JSON, in bytes.
+/// Maximum size of a body with images, of a media type other than JSON, or of another document, in bytes.
 const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
 
 /// Compressing codings (IANA's registry and common aliases). The server doesn't decompress any of them.
@@ -118,7 +118,7 @@ impl RequestBody {
             let properties = content.schema.as_ref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
-        let limit = if contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
+        let limit = if !is_builtin || contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
         Ok(Self { limit, required: node["required"] == true, contents, parsers })
     }
 

@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use crate::schema::compile;
 use crate::schema_registry::SchemaRegistry;
+use crate::source::EXTERNAL_FILES;
 
 /// Maximum number of JSON values in an inlined target, including nested targets.
 const INLINE_LIMIT: usize = 5_000;
@@ -21,12 +21,20 @@ const INLINE_LIMIT: usize = 5_000;
 const MAX_HOPS: usize = 64;
 
 /// Keywords whose values are data and contain no references.
-const DATA_KEYWORDS: [&str; 4] = ["default", "enum", "example", "value"];
+const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "value"];
 
 /// Keywords whose values are maps from names: their keys are not keywords.
-const MAP_KEYWORDS: [&str; 12] = [
+const MAP_KEYWORDS: [&str; 20] = [
+    EXTERNAL_FILES,
+    "$defs",
+    "dependentSchemas",
+    "mediaTypes",
+    "pathItems",
     "paths",
+    "patternProperties",
     "properties",
+    "securitySchemes",
+    "webhooks",
     "examples",
     "headers",
     "content",
@@ -54,39 +62,22 @@ impl<'a> References<'a> {
         Self { document, registry: Arc::default(), sizes: RefCell::default() }
     }
 
-    /// Collects and checks all references of a document, and registers the targets that are not inlined.
-    ///
-    /// # Errors
-    /// If the target of a reference doesn't exist or is outside of the document.
-    pub fn read(document: &'a Value) -> anyhow::Result<Self> {
+    /// Collects all references of a document, and registers the targets that are not inlined.
+    pub fn read(document: &'a Value) -> Self {
         let mut references = Self::new(document);
         let mut all = HashSet::new();
         collect_references(document, false, &mut all);
-        for reference in &all {
-            references.target(reference)?;
-        }
         let remaining = all.into_iter().filter(|reference| references.size(reference).is_none());
         // A circle of references without any schema allows every value.
         let target = |reference| Some(references.follow_to_target(reference)).filter(|target| self::reference(target).is_none());
         let resolved = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
         let schemas = remaining.map(|reference| (reference.to_owned(), resolved(reference)));
         references.registry = Arc::new(SchemaRegistry::new(schemas));
-        Ok(references)
-    }
-
-    /// Returns the direct target of a reference.
-    fn target(&self, reference: &str) -> anyhow::Result<&'a Value> {
-        let Some(pointer) = reference.strip_prefix('#') else {
-            bail!(
-                "`{reference}` leads out of the document; make it one document first: npx @redocly/cli bundle FILE -o whole.yaml"
-            );
-        };
-        let pointer = percent_decode_str(pointer).decode_utf8_lossy();
-        self.document.pointer(&pointer).with_context(|| format!("the reference `{reference}` leads nowhere in the document"))
+        references
     }
 
     fn follow_to_target(&self, reference: &str) -> &'a Value {
-        self.target(reference).map_or(&Value::Null, |target| self.follow(target))
+        target(self.document, reference).map_or(&Value::Null, |target| self.follow(target))
     }
 
     /// Follows a chain of references to its end. Returns the node itself if it is not a reference.
@@ -94,7 +85,7 @@ impl<'a> References<'a> {
         let mut node = node;
         for _ in 0..MAX_HOPS {
             match reference(node) {
-                Some(reference) => node = self.target(reference).unwrap_or(&Value::Null),
+                Some(reference) => node = target(self.document, reference).unwrap_or(&Value::Null),
                 None => break,
             }
         }
@@ -136,9 +127,8 @@ impl<'a> References<'a> {
         }
         // Until the size is known, nested occurrences of the same reference find this entry: they are recursive.
         self.sizes.borrow_mut().insert(reference, None);
-        // `References::read` reports a missing target.
-        let size =
-            self.target(reference).map_or(Some(1), |target| self.size_of(target, false)).filter(|size| *size <= INLINE_LIMIT);
+        let size = target(self.document, reference).map_or(Some(1), |target| self.size_of(target, false));
+        let size = size.filter(|size| *size <= INLINE_LIMIT);
         self.sizes.borrow_mut().insert(reference, size);
         size
     }
@@ -183,49 +173,8 @@ pub fn resolve(document: &Value, value: &Value) -> Value {
     resolved
 }
 
-/// Removes the patterns that the regex engine doesn't support. Returns warnings about them and about external examples.
-pub fn remove_unsupported(document: &mut Value) -> Vec<String> {
-    let (mut pattern_errors, mut warnings) = (HashMap::new(), Vec::new());
-    remove_invalid_patterns(document, false, String::new(), &mut pattern_errors, &mut warnings);
-    warnings
-}
-
-/// Implements [`remove_unsupported`] for the value at `pointer`. `pattern_errors` caches the compiler's error for each pattern.
-fn remove_invalid_patterns(
-    value: &mut Value,
-    is_map: bool,
-    pointer: String,
-    pattern_errors: &mut HashMap<String, Option<String>>,
-    warnings: &mut Vec<String>,
-) {
-    match value {
-        Value::Object(object) => {
-            if let Some(pattern) = object.get("pattern").and_then(Value::as_str).filter(|_| !is_map) {
-                let compile_error = || compile(&json!({ "pattern": pattern })).err().map(|error| format!("{error:#}"));
-                if let Some(error) = pattern_errors.entry(pattern.to_owned()).or_insert_with(compile_error) {
-                    warnings.push(format!("the pattern at {pointer}/pattern is not checked: {error}"));
-                    object.remove("pattern");
-                }
-            }
-            if !is_map && object.get("externalValue").is_some_and(Value::is_string) {
-                warnings
-                    .push(format!("the example at {pointer} is not served: put its externalValue into the document, as `value`"));
-            }
-            for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_map)) {
-                let pointer = format!("{pointer}/{}", escape(key));
-                remove_invalid_patterns(value, has_names(key, is_map), pointer, pattern_errors, warnings);
-            }
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                remove_invalid_patterns(item, false, format!("{pointer}/{index}"), pattern_errors, warnings);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn collect_references<'a>(value: &'a Value, is_map: bool, found: &mut HashSet<&'a str>) {
+/// Adds all references in a value to `found`. `is_map` is true if its keys are names.
+pub fn collect_references<'a>(value: &'a Value, is_map: bool, found: &mut HashSet<&'a str>) {
     match value {
         Value::Object(object) => match reference(value).filter(|_| !is_map) {
             Some(reference) => {
@@ -241,18 +190,32 @@ fn collect_references<'a>(value: &'a Value, is_map: bool, found: &mut HashSet<&'
     }
 }
 
+/// Returns the direct target of a reference.
+///
+/// # Errors
+/// If it doesn't exist or is outside of the document.
+pub fn target<'a>(document: &'a Value, reference: &str) -> anyhow::Result<&'a Value> {
+    let Some(pointer) = reference.strip_prefix('#') else {
+        bail!("the reference `{reference}` is ignored: it leads out of the document");
+    };
+    let pointer = percent_decode_str(pointer).decode_utf8_lossy();
+    document
+        .pointer(&pointer)
+        .with_context(|| format!("the reference `{reference}` is ignored: it leads nowhere in the document"))
+}
+
 /// Returns the `$ref` of a node, if it is a reference.
 pub fn reference(node: &Value) -> Option<&str> {
     node.get("$ref")?.as_str()
 }
 
 /// Returns whether the value of a key is data or an extension. `is_map` is true if the key is a name and not a keyword.
-fn is_data(key: &str, is_map: bool) -> bool {
+pub fn is_data(key: &str, is_map: bool) -> bool {
     !is_map && (DATA_KEYWORDS.contains(&key) || key.starts_with("x-"))
 }
 
 /// Returns whether the keys in the value of a key are names. `is_map` is true if the key itself is a name.
-fn has_names(key: &str, is_map: bool) -> bool {
+pub fn has_names(key: &str, is_map: bool) -> bool {
     !is_map && MAP_KEYWORDS.contains(&key)
 }
 

@@ -94,11 +94,16 @@ impl ResponseSpec {
                 .map(|(name, header)| Header {
                     name: name.clone(),
                     is_required: header["required"] == true,
-                    example: header.get("example").cloned(),
+                    example: examples(references, header).values().next().cloned(),
                     schema: Schema::new(references, &header["schema"], Direction::Response),
                 })
                 .collect(),
         })
+    }
+
+    /// Returns the status, if it is a single one.
+    pub(super) fn status(&self) -> Option<u16> {
+        (self.statuses.start() == self.statuses.end()).then_some(*self.statuses.start())
     }
 
     /// Returns all violations in the headers and the body of a response.
@@ -129,6 +134,10 @@ impl ResponseSpec {
             vec![Violation { kind, pointer, text, normalized: normalized.to_owned() }]
         };
         let essence = essence(media_type);
+        // These have no body, even if the document declares one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
+        if matches!(self.status(), Some(204 | 205 | 304)) && body.is_empty() && media_type.is_empty() {
+            return Vec::new();
+        }
         if self.contents.is_empty() {
             let pointer = self.pointer.clone();
             return match (body.is_empty(), media_type) {
@@ -269,10 +278,11 @@ fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
     if key == "default" {
         return Ok(100..=599);
     }
-    if let Some(hundred) = key.strip_suffix("XX").and_then(|digit| digit.parse::<u16>().ok()) {
+    if let Some(hundred) = key.strip_suffix("XX").or_else(|| key.strip_suffix("xx")).and_then(|digit| digit.parse::<u16>().ok()) {
         return Ok(hundred * 100..=hundred * 100 + 99);
     }
-    let status = key.parse::<u16>().with_context(|| format!("{key} is not a status"))?;
+    let status = key.parse::<u16>().ok().filter(|status| (100..600).contains(status));
+    let status = status.with_context(|| format!("{key} is not a status"))?;
     Ok(status..=status)
 }
 
@@ -297,9 +307,17 @@ pub fn normalize(media_type: &str) -> String {
 pub fn matches_range(declared: &str, media_type: &str) -> bool {
     let declared = essence(declared);
     let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
+    // `application/*+json`, which some tools declare.
+    let suffixed = declared.split_once("/*+");
+    let is_suffixed = |(kind, suffix): (&str, &str)| {
+        media_type.split_once('/').is_some_and(|(sent, subtype)| {
+            sent.eq_ignore_ascii_case(kind) && subtype.rsplit('+').next().is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+        })
+    };
     declared == "*/*"
         || declared.eq_ignore_ascii_case(media_type)
         || range.is_some_and(|range| media_type.to_lowercase().starts_with(range))
+        || suffixed.is_some_and(is_suffixed)
 }
 
 /// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix).

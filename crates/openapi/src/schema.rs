@@ -1,4 +1,4 @@
-//! Schemas of OpenAPI 3.0: conversion to JSON Schema, validation, and messages for validation errors.
+//! Schemas: conversion to JSON Schema, validation, and messages for validation errors.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -53,6 +53,25 @@ impl Schema {
         Ok(self.registry.errors(validator, value))
     }
 
+    /// Returns the first error of a response's value. Unlike [`errors`](Self::errors), it allows undeclared properties where the
+    /// schema does.
+    ///
+    /// # Errors
+    /// If the schema can't be compiled.
+    pub fn first_declared_error(&self, value: &Value) -> anyhow::Result<Option<String>> {
+        let is_undeclared = |error: &ValidationError<'_>| {
+            let kind = error.kind();
+            matches!(kind, ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. })
+        };
+        let text = |(pointer, error): (String, ValidationError<'_>)| format!("{pointer}: {error}");
+        let (undeclared, others): (Vec<_>, Vec<_>) = self.errors(value)?.into_iter().partition(|(_, error)| is_undeclared(error));
+        if undeclared.is_empty() || !others.is_empty() {
+            return Ok(others.into_iter().next().map(text));
+        }
+        let validator = self.registry.compile(&self.resolved, ValidationMode::Response)?;
+        Ok(self.registry.errors(&validator, value).into_iter().next().map(text))
+    }
+
     /// Returns the declared properties by name, including those of `allOf`, `anyOf` and `oneOf`.
     pub fn properties(&self) -> Vec<(&str, &Value)> {
         let follow = |schema| self.registry.target(schema).unwrap_or(schema);
@@ -89,13 +108,25 @@ pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
         match (keyword, value) {
-            ("properties" | "$defs", Value::Object(named)) => {
+            ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(named)) => {
                 subschemas.extend(named.values_mut().map(|subschema| (keyword, subschema)));
             }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => {
                 subschemas.extend(list.iter_mut().map(|subschema| (keyword, subschema)));
             }
-            ("items" | "additionalProperties" | "not", subschema @ Value::Object(_)) => subschemas.push((keyword, subschema)),
+            (
+                "items"
+                | "additionalProperties"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "contains"
+                | "propertyNames"
+                | "unevaluatedProperties"
+                | "unevaluatedItems",
+                subschema @ Value::Object(_),
+            ) => subschemas.push((keyword, subschema)),
             // `resolve` adds the targets of remaining references here.
             ("components", Value::Object(components)) => {
                 let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();

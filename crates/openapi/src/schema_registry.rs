@@ -197,7 +197,7 @@ impl SchemaRewriter<'_> {
         self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
         let branches = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_combined = has("allOf") || has("anyOf") || has("oneOf");
+        let is_combined = ["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"].into_iter().any(has);
         // A single branch declares all properties of a value here, so each branch is closed by itself. `anyOf` and `oneOf` need this
         // only for registered branches, because `unevaluatedProperties` doesn't see properties behind the custom keyword.
         let has_exclusive_branches =
@@ -209,7 +209,7 @@ impl SchemaRewriter<'_> {
                 _ => false,
             };
         if is_closed && is_combined && !has_exclusive_branches && !has("additionalProperties") {
-            object.insert("unevaluatedProperties".to_owned(), json!(false));
+            object.entry("unevaluatedProperties").or_insert(json!(false));
         } else if is_closed && has("properties") {
             object.entry("additionalProperties").or_insert(json!(false));
         }
@@ -218,8 +218,9 @@ impl SchemaRewriter<'_> {
             object.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten().for_each(|branch| self.inline(branch));
         }
         for (keyword, subschema) in subschemas_mut(object) {
-            let is_branch = matches!(keyword, "allOf" | "anyOf" | "oneOf");
-            let is_closed = is_closed && (!is_branch || has_exclusive_branches) && keyword != "not";
+            let is_branch = matches!(keyword, "allOf" | "anyOf" | "oneOf" | "then" | "else" | "dependentSchemas");
+            let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
+            let is_closed = is_closed && (!is_branch || has_exclusive_branches) && !is_condition;
             self.rewrite(subschema, is_closed, if keyword == "allOf" { &names } else { &[] });
         }
     }

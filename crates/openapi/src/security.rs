@@ -23,7 +23,7 @@ impl SecurityScheme {
             "apiKey" => Self::Key(ParameterLocation::new(&node["in"])?, text("name")?.to_owned()),
             "http" => Self::Authorization(text("scheme")?.to_owned()),
             "oauth2" | "openIdConnect" => Self::Authorization("Bearer".to_owned()),
-            kind => bail!("OpenAPI 3.0 has no security scheme of type `{kind}`"),
+            kind => bail!("its type is `{kind}`"),
         })
     }
 
@@ -51,20 +51,20 @@ impl SecurityScheme {
     }
 }
 
-/// Returns the alternative security requirements of an operation. A request must satisfy all schemes of one of them.
-///
-/// # Errors
-/// If a requirement names an undeclared scheme, or a scheme has an unknown type.
+/// Returns the alternative security requirements of an operation. A request must satisfy all schemes of one of them. A scheme that is
+/// undeclared or of an unknown type is not checked.
 pub fn alternatives<'a>(
     references: &References<'a>,
     document: &'a Value,
     operation: &Value,
-) -> anyhow::Result<Vec<Vec<SecurityScheme>>> {
+    warn: &mut impl FnMut(String),
+) -> Vec<Vec<SecurityScheme>> {
     let declared = operation.get("security").or_else(|| document.get("security"));
-    let scheme = |name: &String| {
+    let mut scheme = |name: &String| {
         let node = document["components"]["securitySchemes"].get(name).context("the document has none of this name");
-        node.and_then(|node| SecurityScheme::new(references.follow(node))).with_context(|| format!("security scheme {name}"))
+        let scheme = node.and_then(|node| SecurityScheme::new(references.follow(node)));
+        scheme.map_err(|error| warn(format!("the security scheme {name} is not checked: {error:#}"))).ok()
     };
     let alternatives = declared.and_then(Value::as_array).into_iter().flatten();
-    alternatives.map(|all| all.as_object().into_iter().flatten().map(|(name, _)| scheme(name)).collect()).collect()
+    alternatives.map(|all| all.as_object().into_iter().flatten().filter_map(|(name, _)| scheme(name)).collect()).collect()
 }

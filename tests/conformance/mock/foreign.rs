@@ -4,7 +4,7 @@ use boxoffice_conformance::http_client::Request;
 use boxoffice_mock::Settings;
 use serde_json::{Value, json};
 
-use super::header;
+use super::{header, header as header_of};
 use crate::support::MockServer;
 
 /// Recursive and mutually exclusive schemas, keys in other places, errors of another shape.
@@ -202,6 +202,7 @@ async fn reads_body_by_parameters_of_media_type() {
         ("application/vnd.a+json;version=2", json!({ "one": 1 }), 400),
         ("application/vnd.a+json", json!({ "one": 1 }), 200),
         ("application/json", json!({ "one": 1 }), 415),
+        ("application/vnd.b+json", json!({}), 415),
     ] {
         let request = Request::new("POST", "/versions").with_json(&body).with_header("Content-Type", media_type);
         assert_eq!(mock.server.send(&request).await.unwrap().status, status, "{media_type} {body}");
@@ -228,13 +229,23 @@ async fn xml_response_contains_text_only() {
     let alone = json!({ "application/xml": { "schema": schema } });
     for (content, status, media_type) in [
         (both(json!({ "schema": schema, "example": "<a/>" })), 200, "application/xml"),
-        (both(json!({ "schema": schema, "example": { "a": 1 } })), 200, "application/json"),
-        (both(json!({ "schema": schema })), 200, "application/json"),
-        (alone, 500, "application/json"),
+        (both(json!({ "schema": schema, "example": { "a": 1 } })), 501, "application/json"),
+        (both(json!({ "schema": schema })), 501, "application/json"),
+        (alone.clone(), 501, "application/json"),
     ] {
         let request = Request::new("GET", "/xml").with_header("Accept", "application/xml");
         let reply = small(json!({ "/xml": answered(content) }), json!({})).server.send(&request).await.unwrap();
         assert_eq!((reply.status, header(&reply, "content-type")), (status, media_type));
+    }
+    for (content, accept, status) in [
+        (both(json!({ "schema": schema })), "application/xml, */*;q=0.1", 200),
+        (both(json!({ "schema": schema })), "*/*", 200),
+        (alone, "*/*", 501),
+    ] {
+        let request = Request::new("GET", "/xml").with_header("Accept", accept);
+        let reply = small(json!({ "/xml": answered(content) }), json!({})).server.send(&request).await.unwrap();
+        assert_eq!(reply.status, status, "{accept}");
+        assert!(status == 200 || reply.json()["message"].as_str().unwrap().starts_with("The mock generates no XML."));
     }
 }
 
@@ -286,7 +297,6 @@ async fn accept_header_selects_media_type() {
         ("application/json;q=0.1, image/png", "image/png"),
         ("image/*", "image/png"),
         ("application/json;q=0, */*;q=0.1", "text/plain"),
-        ("application/xml", "application/json"),
     ] {
         let reply = mock.send(&Request::new("GET", "/pictures").with_header("Accept", accept)).await;
         assert_eq!((reply.status, header(&reply, "content-type")), (200, media_type), "{accept}");
@@ -295,9 +305,197 @@ async fn accept_header_selects_media_type() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unacceptable_media_type_is_rejected() {
+    let problem = json!({ "description": "", "content": { "application/problem+json": {
+        "schema": { "type": "object", "required": ["title"], "properties": { "title": {}, "status": {}, "detail": {} } },
+        "example": { "title": "Error", "status": 400, "detail": "Why" },
+    } } });
+    let mut declared = answered(json!({ "text/csv": { "example": "a,b" } }));
+    let paths = json!({ "/plain": declared.clone(), "/any": answered(json!({ "*/*": { "schema": { "type": "object" } } })) });
+    declared["get"]["responses"]["default"] = problem;
+    let mock = small(json!({ "/declared": declared, "/plain": paths["/plain"], "/any": paths["/any"] }), json!({}));
+    let ask = async |path: &str, accept: &str| {
+        mock.server.send(&Request::new("GET", path).with_header("Accept", accept)).await.unwrap()
+    };
+    let reason = "The response has none of the accepted media types. Accept one of: text/csv.";
+
+    let plain = ask("/plain", "application/json").await;
+    assert_eq!((plain.status, plain.json()["message"].as_str()), (406, Some(reason)));
+    let declared = ask("/declared", "text/csv;q=0, image/*").await;
+    assert_eq!((declared.status, declared.json()), (406, json!({ "title": "Error", "status": 406, "detail": reason })));
+    for accept in ["text/csv", "text/*", "*/*"] {
+        assert_eq!(ask("/declared", accept).await.status, 200, "{accept}");
+    }
+    assert_eq!(ask("/any", "image/png").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rejection_has_declared_status() {
+    let error = json!({ "description": "", "content": { "application/json": {
+        "schema": { "type": "object", "required": ["reason"], "properties": { "reason": { "type": "string" } }, "additionalProperties": false },
+    } } });
+    let fitting = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    for (responses, expected) in [
+        (json!({ "200": {} }), 400),
+        (json!({ "200": {}, "422": error }), 422),
+        (json!({ "200": {}, "422": error, "default": error }), 422),
+        (json!({ "200": {}, "422": { "description": "" } }), 422),
+        (json!({ "200": {}, "422": fitting }), 422),
+        (json!({ "200": {}, "400": error, "422": error }), 400),
+        (json!({ "200": {}, "4XX": error }), 400),
+    ] {
+        let parameters = json!([{ "name": "size", "in": "query", "schema": { "type": "integer" } }]);
+        let mock = small(json!({ "/a": { "get": { "parameters": parameters, "responses": responses } } }), json!({}));
+        assert_eq!(mock.server.send(&Request::new("GET", "/a?size=x")).await.unwrap().status, expected, "{responses}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn problem_has_status_of_response() {
+    let problem = |schema: Value, example: Value| json!({ "description": "", "content": { "application/problem+json": { "schema": schema, "example": example } } });
+    let closed = json!({ "type": "object", "properties": { "title": { "type": "string" } }, "additionalProperties": false });
+    let open = json!({ "type": "object", "properties": { "title": {}, "status": { "type": "integer" } } });
+    for (response, expected) in [
+        (problem(open.clone(), json!({ "title": "a", "status": 500 })), json!(400)),
+        (problem(open, json!({ "title": "a" })), json!(400)),
+        (problem(closed, json!({ "title": "a" })), Value::Null),
+        (json!({ "description": "", "content": { "application/problem+json": {} } }), json!(400)),
+        (
+            json!({ "description": "", "content": { "application/json": { "example": { "error": { "code": 404, "message": "a" } } } } }),
+            Value::Null,
+        ),
+    ] {
+        let parameters = json!([{ "name": "size", "in": "query", "schema": { "type": "integer" } }]);
+        let get = json!({ "get": { "parameters": parameters, "responses": { "200": {}, "default": response } } });
+        let reply = small(json!({ "/a": get }), json!({})).server.send(&Request::new("GET", "/a?size=x")).await.unwrap();
+        assert_eq!((reply.status, &reply.json()["status"]), (400, &expected), "{response}");
+        let nested = &reply.json()["error"]["code"];
+        assert!(nested.is_null() || nested == 400);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn headers_of_message_and_connection_are_not_taken_from_examples() {
+    let header = |example: &str| json!({ "schema": { "type": "string" }, "example": example, "required": true });
+    let mut get = answered(json!({ "application/json": { "example": { "a": 1 } } }));
+    get["get"]["responses"]["200"]["headers"] = json!({
+        "Content-Length": header("9999"), "date": header("Mon, 01 Jan 2001 00:00:00 GMT"), "Transfer-Encoding": header("gzip"),
+        "Connection": header("upgrade"), "Content-Encoding": header("br"), "Keep-Alive": header("timeout=5"), "X-Own": header("yes"),
+        "bad name": header("no"), "X-Impossible": { "schema": { "type": "integer", "minimum": 2, "maximum": 1 } },
+    });
+    let mock = small(json!({ "/a": get }), json!({}));
+    for method in ["GET", "HEAD"] {
+        let reply = mock.server.send(&Request::new(method, "/a")).await.unwrap();
+        assert_eq!(
+            (reply.status, header_of(&reply, "x-own"), header_of(&reply, "content-length")),
+            (200, "yes", "7"),
+            "{method}"
+        );
+        assert!(!header_of(&reply, "date").contains("2001"));
+        for name in ["transfer-encoding", "connection", "content-encoding", "keep-alive", "x-impossible"] {
+            assert_eq!(header_of(&reply, name), "", "{name}");
+        }
+    }
+    let options = mock.server.send(&Request::new("OPTIONS", "/a")).await.unwrap();
+    assert_eq!((options.status, options.body.len()), (204, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn examples_in_schemas_are_followed_unless_dynamic() {
+    let schema = json!({ "type": "object", "required": ["name", "tags"], "properties": {
+        "name": { "type": "string", "example": "Ama" }, "tags": { "type": "array", "items": { "type": "string", "example": "new" } },
+        "note": { "type": "string", "default": "none" },
+    } });
+    let mock = small(json!({ "/a": answered(json!({ "application/json": { "schema": schema } })) }), json!({}));
+    for number in 0..10 {
+        let request = Request::new("GET", format!("/a?{number}"));
+        let body = mock.send(&request).await.json();
+        assert_eq!((&body["name"], &body["tags"][0], &body["note"]), (&json!("Ama"), &json!("new"), &json!("none")));
+        let dynamic = mock.send(&request.with_header("Prefer", "dynamic=true")).await.json().to_string();
+        assert!(!["Ama", "new", "none"].iter().any(|example| dynamic.contains(&format!("\"{example}\""))), "{dynamic}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operation_without_responses_is_not_implemented() {
+    let mock = small(json!({ "/a": { "get": { "summary": "no responses" } } }), json!({}));
+    let reply = mock.server.send(&Request::new("GET", "/a")).await.unwrap();
+    assert_eq!((reply.status, &reply.json()["message"]), (501, &json!("The document declares no response of GET /a.")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn document_of_openapi_3_1_is_served() {
+    let schema = json!({ "type": ["object", "null"], "required": ["kind", "parts"], "properties": {
+        "kind": { "const": "tree" }, "parts": { "type": "array", "prefixItems": [{ "type": "integer" }], "items": false },
+        "note": { "$ref": "#/components/schemas/Note", "description": "A note." },
+    } });
+    let schemas = json!({ "Note": { "type": ["string", "integer"], "examples": ["a note"] } });
+    let document = json!({
+        "openapi": "3.1.0",
+        "paths": { "/a": answered(json!({ "application/json": { "schema": schema } })) },
+        "webhooks": { "grown": { "post": {} } },
+        "components": { "schemas": schemas },
+    });
+    let mock = MockServer::of(document, Settings::default());
+    let body = mock.send(&Request::new("GET", "/a")).await.json();
+    assert_eq!((&body["kind"], &body["note"]), (&json!("tree"), &json!("a note")), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn invalid_example_is_not_served() {
     let reply = mock().send(&Request::new("GET", "/wrong")).await;
     assert!(reply.json()["size"].is_i64(), "{}", reply.json());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn response_without_content_has_no_media_type() {
+    let gone = json!({ "delete": { "responses": { "204": { "description": "", "content": { "application/json": { "schema": {} } } } } } });
+    let mock = small(json!({ "/a": gone }), json!({}));
+    let reply = mock.send(&Request::new("DELETE", "/a").with_header("Accept", "text/plain")).await;
+    assert_eq!((reply.status, header(&reply, "content-type"), reply.body.len()), (204, "", 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn path_with_more_literal_text_takes_precedence() {
+    let of = |name: &str| answered(json!({ "text/plain": { "example": name } }));
+    let mock = small(
+        json!({ "/a/{id}": of("any"), "/a/{id}.{kind}": of("kind"), "/a/{id}.json": of("json"), "/a/b": of("b") }),
+        json!({}),
+    );
+    for (path, expected) in [("/a/7", "any"), ("/a/7.txt", "kind"), ("/a/7.json", "json"), ("/a/b", "b")] {
+        assert_eq!(mock.send(&Request::new("GET", path)).await.body, expected.as_bytes(), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schema_without_valid_value_is_served_as_described() {
+    let part = |name: &str| json!({ "type": "object", "required": [name], "properties": { name: { "type": "integer" } }, "additionalProperties": false });
+    let schema = json!({ "allOf": [part("a"), part("b")] });
+    let mock = small(json!({ "/a": answered(json!({ "application/json": { "schema": schema } })) }), json!({}));
+    let reply = mock.server.send(&Request::new("GET", "/a")).await.unwrap();
+    assert_eq!(reply.status, 200);
+    assert!(["a", "b"].iter().all(|name| reply.json()[name].is_i64()), "{}", reply.json());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn example_with_forbidden_property_is_not_served() {
+    let schema = |additional: bool| json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "additionalProperties": additional });
+    let with =
+        |additional: bool| answered(json!({ "application/json": { "schema": schema(additional), "example": { "b": 1 } } }));
+    let mock = small(json!({ "/open": with(true), "/closed": with(false) }), json!({}));
+    let ask = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().json();
+    assert_eq!(ask("/open").await, json!({ "b": 1 }));
+    assert!(ask("/closed").await.get("b").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepts_large_body_of_foreign_document() {
+    let post = json!({ "post": {
+        "requestBody": { "content": { "application/json": {} } }, "responses": { "200": { "description": "" } },
+    } });
+    let mock = small(json!({ "/a": post }), json!({}));
+    let request = Request::new("POST", "/a").with_json(&json!("x".repeat(1024 * 1024)));
+    assert_eq!(mock.send(&request).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,6 +13,9 @@ const PROSE: [&str; 6] = ["summary", "description", "title", "example", "example
 /// Extension that names the optional properties of a request that must not be blank. No other extension affects validation.
 pub(super) const NOT_BLANK: &str = "x-not-blank";
 
+/// Extensions of an operation that the server follows: who may call it, and the protection of secrets.
+pub(super) const POLICIES: [&str; 3] = ["x-scopes", "x-guessing", "x-secret"];
+
 /// Keywords with the default `false`.
 const FLAGS: [&str; 10] = [
     "required",
@@ -123,6 +126,15 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> Operation<'a> {
+    /// Returns an extension of the operation. The values of a list have no order.
+    pub(super) fn policy(&self, extension: &str) -> Option<Value> {
+        let mut value = self.node.get(extension).filter(|value| **value != Value::Bool(false))?.clone();
+        if let Value::Array(values) = &mut value {
+            values.sort_by_key(Value::to_string);
+        }
+        Some(value)
+    }
+
     /// Returns method and path: `GET /orders/{order}`.
     pub(super) fn name(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)

@@ -2,13 +2,14 @@
 //!
 //! The document (`spec/openapi.yaml`) is written by hand and takes precedence. The server's side is the document that dropshot
 //! generates from the endpoints, extended with the headers and errors that the server adds to each of them. A difference means that
-//! the server violates the document, or that the document was changed and the server has yet to follow.
+//! the server violates the document, or that the document was changed and the server has yet to follow. The policies of a document,
+//! such as `x-scopes`, are compared with those of the contract that is built into the server ([`compare_policies`]).
 //!
 //! There is no list of exceptions. `rules` contains one named rule for each thing that dropshot and schemars can't express.
 //! Everything else must be equal in both directions.
 //!
 //! All references are followed, so that a schema may be a shared component in one document and inline in the other. Prose is not
-//! compared, because only the written document has it: summaries, descriptions, titles, examples and `x-*` extensions.
+//! compared, because only the written document has it: summaries, descriptions, titles, examples and other `x-*` extensions.
 //!
 //! ```text
 //! compare ── operations ─┬─ operation: id, tags, path variables, security
@@ -26,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::document::{Document, Operation, keywords_of};
+use self::document::{Document, Operation, POLICIES, keywords_of};
 
 /// Shown for a side without a value.
 const ABSENT: &str = "absent";
@@ -65,15 +66,26 @@ impl fmt::Display for Difference {
 /// Compares the document with the one that the server generates. Returns all differences, by operation in the document's order.
 #[must_use]
 pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison {
-        document: Document(document),
-        server: Document(server),
-        operation: String::new(),
-        in_progress: Vec::new(),
-        known_equal: HashSet::new(),
-        differences: Vec::new(),
-    };
+    let mut comparison = Comparison::new(document, server);
     comparison.compare_operations();
+    comparison.differences
+}
+
+/// Compares what the server takes from the contract that is built into it: the addresses of `servers`, and for each operation
+/// `x-scopes`, `x-guessing` and `x-secret`. The server follows these declarations directly, so its endpoints don't repeat them.
+#[must_use]
+pub fn compare_policies(document: &Value, contract: &Value) -> Vec<Difference> {
+    let mut comparison = Comparison::new(document, contract);
+    comparison.compare_servers();
+    let declared = Document(contract).operations().into_iter().map(|operation| (operation.shape(), operation));
+    let declared: BTreeMap<_, _> = declared.collect();
+    for operation in Document(document).operations() {
+        let Some(served) = declared.get(&operation.shape()) else { continue };
+        comparison.operation = operation.name();
+        for policy in POLICIES {
+            comparison.compare_values("", policy, operation.policy(policy).as_ref(), served.policy(policy).as_ref());
+        }
+    }
     comparison.differences
 }
 
@@ -95,6 +107,17 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
+    fn new(document: &'a Value, server: &'a Value) -> Self {
+        Self {
+            document: Document(document),
+            server: Document(server),
+            operation: String::new(),
+            in_progress: Vec::new(),
+            known_equal: HashSet::new(),
+            differences: Vec::new(),
+        }
+    }
+
     fn compare_operations(&mut self) {
         let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
         let mut served: BTreeMap<_, _> = self.server.operations().into_iter().map(by_shape).collect();
@@ -109,6 +132,17 @@ impl<'a> Comparison<'a> {
             self.operation = operation.name();
             self.report_one_sided("", "operation", false);
         }
+    }
+
+    /// Compares the addresses of the servers, in their order.
+    fn compare_servers(&mut self) {
+        let addresses = |document: &Value| {
+            let servers = document["servers"].as_array().into_iter().flatten();
+            json!(servers.map(|server| (&server["url"], &server["variables"])).collect::<Vec<_>>())
+        };
+        let (documented, served) = (addresses(self.document.0), addresses(self.server.0));
+        self.operation = "servers".to_owned();
+        self.compare_values("", "addresses", Some(&documented), Some(&served));
     }
 
     fn compare_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>) {

@@ -175,10 +175,26 @@ impl<'a> Bundler<'a> {
                     };
                     names.iter().filter(remains).cloned().collect()
                 }
-                ("allOf" | "oneOf" | "anyOf", Value::Array(subschemas)) => {
+                ("patternProperties" | "dependentSchemas", Value::Object(named)) => {
+                    let copy = |(name, subschema): (&String, &Value)| Ok((name.clone(), self.copy(subschema)?));
+                    Value::Object(named.iter().map(copy).collect::<anyhow::Result<_>>()?)
+                }
+                ("allOf" | "oneOf" | "anyOf" | "prefixItems", Value::Array(subschemas)) => {
                     subschemas.iter().map(|subschema| self.copy(subschema)).collect::<anyhow::Result<_>>()?
                 }
-                ("items" | "additionalProperties" | "not", subschema) => self.copy(subschema)?,
+                (
+                    "items"
+                    | "additionalProperties"
+                    | "not"
+                    | "if"
+                    | "then"
+                    | "else"
+                    | "contains"
+                    | "propertyNames"
+                    | "unevaluatedProperties"
+                    | "unevaluatedItems",
+                    subschema,
+                ) => self.copy(subschema)?,
                 ("pattern", Value::String(pattern)) => {
                     self.patterns.entry(pattern.clone()).or_insert_with(|| Pattern::new(pattern));
                     value.clone()

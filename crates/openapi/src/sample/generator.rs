@@ -11,6 +11,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
+use super::ExampleUse;
 use super::bundle::{SchemaBundle, is_simple, reference};
 use super::merge::merge;
 use super::number::NumberRange;
@@ -42,6 +43,7 @@ pub struct Generator<'a> {
     rng: &'a mut Xoshiro256PlusPlus,
     /// The probability of an optional property.
     optional: f64,
+    examples: ExampleUse,
     /// Number of values generated so far.
     generated: usize,
     /// The rest of [`BUDGET`].
@@ -51,7 +53,12 @@ pub struct Generator<'a> {
 impl<'a> Generator<'a> {
     /// Creates a generator. `optional` is the probability of an optional property, from 0 to 1. The cost is subtracted from `budget`.
     pub fn new(bundle: &'a SchemaBundle, rng: &'a mut Xoshiro256PlusPlus, optional: f64, budget: &'a mut usize) -> Self {
-        Self { bundle, rng, optional, generated: 0, budget }
+        Self { bundle, rng, optional, examples: ExampleUse::Sometimes, generated: 0, budget }
+    }
+
+    /// Changes the use of examples.
+    pub fn with_examples(self, examples: ExampleUse) -> Self {
+        Self { examples, ..self }
     }
 
     /// Generates a value of the bundled schema that is likely to be valid.
@@ -70,18 +77,29 @@ impl<'a> Generator<'a> {
         if level > MAX_DEPTH {
             bail!("`{pointer}` is more than {MAX_DEPTH} levels deep");
         }
+        let own_example = || schema.get("example").or_else(|| schema.get("default"));
+        if let Some(example) = own_example().filter(|_| self.examples == ExampleUse::Always) {
+            return Ok(example.clone());
+        }
         let is_small = self.bundle.min_depth(schema) == Some(0);
-        if schema["nullable"] == true && (self.rng.random_bool(0.1) || !is_small && self.is_minimal(level)) {
+        let is_varied = self.examples != ExampleUse::Always;
+        if allows_null(schema) && (is_varied && self.rng.random_bool(0.1) || !is_small && self.is_minimal(level)) {
             return Ok(Value::Null);
         }
         for keyword in ["example", "default"] {
             if let Some(example) = schema.get(keyword)
+                && self.examples == ExampleUse::Sometimes
                 && self.rng.random_bool(0.5)
             {
                 return Ok(example.clone());
             }
         }
         let flat = self.flatten(schema, &pointer, level)?;
+        if self.examples == ExampleUse::Always
+            && let Some(example) = flat.get("example").filter(|_| self.is_example_complete(schema))
+        {
+            return Ok(example.clone());
+        }
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
             return values.choose(self.rng).cloned().ok_or_else(|| anyhow!("`{pointer}` has no value that all its parts allow"));
         }
@@ -95,6 +113,13 @@ impl<'a> Generator<'a> {
             }
             _ => self.text(&flat, &pointer),
         }
+    }
+
+    /// Returns whether the merged example of a schema describes the whole value: each part of its `allOf` has an example.
+    fn is_example_complete(&self, schema: &Value) -> bool {
+        let parts = schema["allOf"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let has_example = |part: &Value| self.bundle.follow(part, "").0.get("example").is_some();
+        schema.get("properties").is_none_or(|_| parts.is_empty()) && (parts.len() <= 1 || parts.iter().all(has_example))
     }
 
     /// Subtracts a cost from the budget, or fails if it is spent.
@@ -136,6 +161,7 @@ impl<'a> Generator<'a> {
             }
         }
         flat.remove("allOf");
+        self.flatten_condition(schema, &pointer, level, &mut flat)?;
         for (number, parent) in schema["allOf"].as_array().into_iter().flatten().enumerate() {
             merge(&mut flat, self.flatten(parent, &format!("{pointer}/allOf/{number}"), level)?);
             let (parent, _) = bundle.follow(parent, "");
@@ -167,6 +193,27 @@ impl<'a> Generator<'a> {
             }
         }
         Ok(flat)
+    }
+
+    /// Merges either `if` and `then`, or `else`.
+    fn flatten_condition(
+        &mut self,
+        schema: &Value,
+        pointer: &str,
+        level: usize,
+        flat: &mut Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        for keyword in ["if", "then", "else"] {
+            flat.remove(keyword);
+        }
+        if !schema["if"].is_object() {
+            return Ok(());
+        }
+        let chosen = if self.rng.random_bool(0.5) { ["if", "then"].as_slice() } else { &["else"] };
+        for keyword in chosen.iter().filter(|keyword| schema[**keyword].is_object()) {
+            merge(flat, self.flatten(&schema[*keyword], &format!("{pointer}/{keyword}"), level)?);
+        }
+        Ok(())
     }
 
     fn object(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
@@ -212,7 +259,14 @@ impl<'a> Generator<'a> {
             if object.len() >= wanted {
                 break;
             }
-            let name = if number <= 3 { text::word(self.rng).to_owned() } else { format!("{}{number}", text::word(self.rng)) };
+            // `propertyNames` may allow fewer names.
+            if number > 10 * (wanted + 1) {
+                if object.len() >= minimum {
+                    break;
+                }
+                bail!("`{pointer}` has no valid names for {minimum} properties");
+            }
+            let name = self.property_name(flat, pointer, number, level)?;
             if !properties.contains_key(&name) {
                 let value = self.value(additional, &format!("{pointer}/additionalProperties"), level + 1)?;
                 object.insert(name, value);
@@ -225,15 +279,33 @@ impl<'a> Generator<'a> {
         Ok(Value::Object(entries.into_iter().collect()))
     }
 
+    /// Generates the name of an additional property.
+    fn property_name(&mut self, flat: &Map<String, Value>, pointer: &str, number: usize, level: usize) -> anyhow::Result<String> {
+        if let Some(names) = flat.get("propertyNames").filter(|names| names.is_object()) {
+            let name = self.value(names, &format!("{pointer}/propertyNames"), level + 1)?;
+            return Ok(crate::to_plain_string(&name));
+        }
+        Ok(if number <= 3 { text::word(self.rng).to_owned() } else { format!("{}{number}", text::word(self.rng)) })
+    }
+
     fn array(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
         let minimum = count_limit(flat, "minItems").unwrap_or(0);
         let maximum = count_limit(flat, "maxItems").unwrap_or(usize::MAX);
         if minimum > maximum || minimum > MAX_LENGTH {
             bail!("`{pointer}` has contradictory numbers of items");
         }
-        let wanted =
-            if self.is_minimal(level) { minimum } else { self.rng.random_range(minimum..=maximum.min(minimum.max(1) + 1)) };
-        self.items(flat, pointer, level, minimum, wanted).map(Value::Array)
+        let highest = maximum.min(minimum.max(1) + 1);
+        let lowest = if self.examples == ExampleUse::Always { minimum.max(1).min(highest) } else { minimum };
+        let wanted = if self.is_minimal(level) { minimum } else { self.rng.random_range(lowest..=highest) };
+        let prefix = flat.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut items = Vec::new();
+        for (number, schema) in prefix.iter().enumerate().take(maximum) {
+            items.push(self.value(schema, &format!("{pointer}/prefixItems/{number}"), level + 1)?);
+        }
+        let is_closed = !prefix.is_empty() && flat.get("items").is_none_or(|items| items == false);
+        let wanted = if is_closed { 0 } else { wanted.saturating_sub(items.len()) };
+        items.extend(self.items(flat, pointer, level, minimum.saturating_sub(items.len()).min(wanted), wanted)?);
+        Ok(items.into())
     }
 
     /// Generates `wanted` items of an array, or at least `minimum` if there are not enough different ones.
@@ -356,6 +428,12 @@ fn property_constraint(property: &str, values: Value) -> Option<Map<String, Valu
     json!({ "required": [property], "properties": { property: { "enum": values } } }).as_object().cloned()
 }
 
+/// Returns whether a schema allows null. An enumeration without null excludes it.
+fn allows_null(schema: &Value) -> bool {
+    let values = schema["enum"].as_array();
+    schema["nullable"] == true && values.is_none_or(|values| values.contains(&Value::Null))
+}
+
 fn has_branches(schema: &Value) -> bool {
     ["oneOf", "anyOf"].iter().any(|keyword| schema[keyword].is_array())
 }
@@ -366,7 +444,7 @@ pub fn type_of(flat: &Map<String, Value>) -> &str {
     match flat.get("type").and_then(Value::as_str) {
         Some(kind) => kind,
         None if has(&["properties", "required", "additionalProperties", "minProperties", "maxProperties"]) => "object",
-        None if has(&["items", "minItems", "maxItems", "uniqueItems"]) => "array",
+        None if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) => "array",
         None if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) => "number",
         None => "string",
     }

@@ -45,6 +45,10 @@ fn merge_keyword(keyword: &str, first: Value, second: Value) -> Value {
             json!(false)
         }
         ("items" | "additionalProperties", first, second) => json!({ "allOf": [first, second] }),
+        ("example", Value::Object(mut first), Value::Object(second)) => {
+            first.extend(second);
+            first.into()
+        }
         ("not", first, second) => json!({ "anyOf": [first, second] }),
         // An integer is also a number.
         ("type", _, second) if second == "integer" => second,

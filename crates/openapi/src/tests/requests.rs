@@ -79,6 +79,8 @@ fn keeps_the_order_of_deep_object_items() {
         contract.find("POST", "/things/1").unwrap().check("/things/1", Some("p[9]=a&p[10]=b&p[1]=c"), &HeaderMap::new(), b"");
 
     assert_eq!(found.unwrap().query["p"], json!(["a", "b", "c"]));
+    let repeated = contract.find("POST", "/things/1").unwrap().check("/things/1", Some("p=a&p=b"), &HeaderMap::new(), b"");
+    assert_eq!(repeated.unwrap().query["p"], json!(["a", "b"]));
 }
 
 #[test]

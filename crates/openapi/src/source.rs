@@ -1,0 +1,331 @@
+//! Reading of a document from its files: YAML or JSON, and the files that it refers to.
+//!
+//! A `$ref` may point into another file. Such a file is copied into the document below [`EXTERNAL_FILES`], and the reference then
+//! points there. So the rest of the crate has a single document.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use percent_encoding::percent_decode_str;
+use serde::de::{Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::resolver::{escape, has_names, is_data, reference};
+
+/// The key of the document that contains the other files, by their paths relative to the document's folder.
+pub const EXTERNAL_FILES: &str = "externalFiles";
+
+/// The files that represent a folder, the first that exists.
+const FILES_OF_FOLDER: [&str; 6] = ["openapi.yaml", "openapi.yml", "openapi.json", "index.yaml", "index.yml", "index.json"];
+
+/// Maximum length of a chain of references between sections of a document.
+const MAX_HOPS: usize = 16;
+
+/// A document that was read from files.
+#[derive(Debug)]
+pub struct Source {
+    /// The document, with all other files in it.
+    pub document: Value,
+    /// Files that could not be read, one sentence each.
+    pub warnings: Vec<String>,
+    /// All files, the document itself first.
+    pub files: Vec<PathBuf>,
+}
+
+/// Reads a document, and all files that it refers to. A folder stands for the document in it.
+///
+/// # Errors
+/// If the file can't be read or parsed. Other files only cause warnings.
+pub fn read(path: &Path) -> anyhow::Result<Source> {
+    let file = file_of(path)?;
+    let document = parse_file(&file)?;
+    let folder = file.parent().unwrap_or(Path::new("")).to_owned();
+    let mut bundler =
+        Bundler { root: normalize(&file), folder, pending: Vec::new(), files: BTreeMap::new(), warnings: Vec::new() };
+    let mut document = document;
+    bundler.rewrite(&mut document, &file, None, false);
+    let mut external = Map::new();
+    while let Some((file, key)) = bundler.pending.pop() {
+        match parse_file(&file) {
+            Ok(mut content) => {
+                bundler.rewrite(&mut content, &file, Some(&key), false);
+                external.insert(key, content);
+            }
+            Err(error) => bundler.warnings.push(format!("{key} is left out: {error:#}")),
+        }
+    }
+    if let Some(document) = document.as_object_mut().filter(|_| !external.is_empty()) {
+        document.insert(EXTERNAL_FILES.to_owned(), external.into());
+    }
+    inline_sections(&mut document);
+    let mut files = vec![file];
+    files.extend(bundler.files.into_keys());
+    Ok(Source { document, warnings: bundler.warnings, files })
+}
+
+/// Returns the file of a path: the path itself, or the document in a folder.
+fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let file = FILES_OF_FOLDER.iter().map(|name| path.join(name)).find(|file| file.is_file());
+    file.with_context(|| format!("the folder {} has none of {}", path.display(), FILES_OF_FOLDER.join(", ")))
+}
+
+fn parse_file(file: &Path) -> anyhow::Result<Value> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    parse(&text).with_context(|| format!("{} is neither YAML nor JSON", file.display()))
+}
+
+/// Parses YAML or JSON.
+fn parse(text: &str) -> anyhow::Result<Value> {
+    // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
+    let text = text.trim_start_matches('\u{feff}');
+    let is_json = text.trim_start().starts_with('{');
+    serde_json::from_str(text).or_else(|json_error| match serde_yaml_ng::from_str::<Yaml>(text) {
+        Ok(Yaml(value)) => Ok(value),
+        Err(_) if is_json => Err(anyhow!(json_error)),
+        Err(yaml_error) => Err(anyhow!(yaml_error)),
+    })
+}
+
+/// Collector of the files that a document refers to.
+struct Bundler {
+    /// The document's file.
+    root: PathBuf,
+    /// The document's folder.
+    folder: PathBuf,
+    /// Files to read, with their keys.
+    pending: Vec<(PathBuf, String)>,
+    /// The key of each file that was found.
+    files: BTreeMap<PathBuf, String>,
+    warnings: Vec<String>,
+}
+
+impl Bundler {
+    /// Rewrites the references in a file to pointers in the document. `key` is the file's key, or `None` for the document itself.
+    /// `is_map` is true if the keys of the value are names.
+    fn rewrite(&mut self, value: &mut Value, file: &Path, key: Option<&str>, is_map: bool) {
+        match value {
+            Value::Object(object) => {
+                // Also instead of a map: `schemas: { $ref: schemas.yaml }`.
+                if let Some(Value::String(reference)) = object.get_mut("$ref") {
+                    *reference = self.pointer(reference, file, key);
+                }
+                if let Some(Value::Object(mapping)) = object.get_mut("mapping").filter(|_| !is_map) {
+                    // A mapping has names of schemas or references.
+                    let targets = mapping.values_mut().filter_map(|target| match target {
+                        Value::String(target) if target.contains(['#', '/', '.']) => Some(target),
+                        _ => None,
+                    });
+                    targets.for_each(|target| *target = self.pointer(target, file, key));
+                }
+                for (name, value) in object.iter_mut().filter(|(name, _)| !is_data(name, is_map)) {
+                    self.rewrite(value, file, key, has_names(name, is_map));
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rewrite(item, file, key, false)),
+            _ => {}
+        }
+    }
+
+    /// Returns the pointer in the document for a reference in a file.
+    fn pointer(&mut self, reference: &str, file: &Path, key: Option<&str>) -> String {
+        let (target, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        if target.contains("://") {
+            return reference.to_owned();
+        }
+        let key = if target.is_empty() {
+            key.map(str::to_owned)
+        } else {
+            let target = percent_decode_str(target).decode_utf8_lossy().into_owned();
+            self.key_of(&file.parent().unwrap_or(Path::new("")).join(target))
+        };
+        match key {
+            None => format!("#{fragment}"),
+            Some(key) => format!("#/{EXTERNAL_FILES}/{}{fragment}", escape(&key).replace('%', "%25")),
+        }
+    }
+
+    /// Returns the key of a file, `None` for the document itself. A file that is new is read later.
+    fn key_of(&mut self, path: &Path) -> Option<String> {
+        let file = normalize(&file_of(path).unwrap_or_else(|_| path.to_owned()));
+        if file == self.root {
+            return None;
+        }
+        if let Some(key) = self.files.get(&file) {
+            return Some(key.clone());
+        }
+        let relative = file.strip_prefix(normalize(&self.folder)).unwrap_or(&file);
+        let key = relative.display().to_string();
+        self.files.insert(file.clone(), key.clone());
+        self.pending.push((file, key.clone()));
+        Some(key)
+    }
+}
+
+/// Removes `.` and `..` from a path, so that each file has one path.
+fn normalize(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if normalized.file_name().is_some() => drop(normalized.pop()),
+            other => normalized.push(other),
+        }
+    }
+    normalized
+}
+
+/// Replaces the sections of a document that are references, such as `components: { schemas: { $ref: schemas.yaml } }`, by their
+/// targets. Pointers to `#/components/schemas` then lead somewhere.
+fn inline_sections(document: &mut Value) {
+    let sections = document["components"].as_object().into_iter().flat_map(Map::keys);
+    let sections: Vec<String> = sections.map(|name| format!("/components/{}", escape(name))).collect();
+    let top = ["/components", "/paths"].map(str::to_owned);
+    for pointer in top.into_iter().chain(sections) {
+        for _ in 0..MAX_HOPS {
+            let target = document.pointer(&pointer).and_then(reference).and_then(|target| target.strip_prefix('#'));
+            let Some(target) = target.map(|target| percent_decode_str(target).decode_utf8_lossy().into_owned()) else { break };
+            let (Some(target), Some(section)) = (document.pointer(&target).cloned(), document.pointer_mut(&pointer)) else {
+                break;
+            };
+            *section = target;
+        }
+    }
+}
+
+/// A value of YAML as JSON. Unlike `serde_json::Value`, it accepts integers of more than 64 bits, which become floating-point
+/// numbers, merge keys (`<<`) and tags.
+struct Yaml(Value);
+
+impl<'de> Deserialize<'de> for Yaml {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(YamlVisitor).map(Self)
+    }
+}
+
+struct YamlVisitor;
+
+impl<'de> Visitor<'de> for YamlVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_i128<E>(self, number: i128) -> Result<Value, E> {
+        Ok((number as f64).into())
+    }
+
+    fn visit_u128<E>(self, number: u128) -> Result<Value, E> {
+        Ok((number as f64).into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Yaml(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(array.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Yaml(value))) = entries.next_entry::<String, Yaml>()? {
+            object.insert(name, value);
+        }
+        let merged = match object.shift_remove("<<") {
+            Some(Value::Array(parents)) => parents,
+            Some(parent) => vec![parent],
+            None => Vec::new(),
+        };
+        for parent in merged {
+            let Value::Object(parent) = parent else { continue };
+            for (name, value) in parent {
+                object.entry(name).or_insert(value);
+            }
+        }
+        Ok(object.into())
+    }
+
+    /// Drops a tag, such as `!custom`.
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Value, A::Error> {
+        let (_, content) = tagged.variant::<String>()?;
+        content.newtype_variant::<Yaml>().map(|Yaml(value)| value)
+    }
+}
+
+/// Returns the version of a document's format, such as `3.0.3`. An unquoted version is a number in YAML. A document without a version
+/// is OpenAPI 3.0.
+///
+/// # Errors
+/// If the document is no OpenAPI 3 document. The text contains the command that converts it, if there is one.
+pub fn version(document: &Value) -> anyhow::Result<String> {
+    let text = |version: &Value| version.as_str().map_or_else(|| version.to_string(), str::to_owned);
+    if let Some(version) = document.get("swagger") {
+        bail!(
+            "it is Swagger {}, not OpenAPI 3; convert it first: npx --yes swagger2openapi --patch FILE --outfile openapi.yaml",
+            text(version)
+        );
+    }
+    match document.get("openapi").map(text) {
+        Some(version) if version.split('.').next() != Some("3") => bail!("it is OpenAPI {version}, not OpenAPI 3"),
+        version => Ok(version.unwrap_or_else(|| "3.0".to_owned())),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parses_every_kind_of_yaml_value() {
+        let text = "a: &a {b: 1, c: .5}\nd: {<<: *a, b: 2}\ne: [~, true, 0o17, -7]\n200: ok\nf: 123456789012345678901234567890\n\
+            g: -99999999999999999999\nh: !custom x\ni: !!str 7\nj: 2020-01-01\nk: 340282366920938463463374607431768211456000\n";
+        let expected = json!({
+            "a": { "b": 1, "c": 0.5 }, "d": { "b": 2, "c": 0.5 }, "e": [null, true, 15, -7], "200": "ok",
+            "f": 123456789012345678901234567890_u128 as f64, "g": -99999999999999999999_i128 as f64, "h": "x", "i": "7",
+            "j": "2020-01-01", "k": 340282366920938463463374607431768211456000_f64,
+        });
+        assert_eq!(parse(text).unwrap(), expected);
+        assert_eq!(parse("{\"a\": 123456789012345678901234567890}").unwrap()["a"], expected["f"]);
+    }
+
+    #[test]
+    fn paths_are_normalized() {
+        for (path, expected) in [("a/./b/../c.yaml", "a/c.yaml"), ("../../a", "../../a"), ("/a/../b", "/b"), ("./a", "a")] {
+            assert_eq!(normalize(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+}

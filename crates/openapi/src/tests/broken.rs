@@ -1,0 +1,129 @@
+//! Tests with documents that have mistakes: a broken part never stops the whole document, and a warning names it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{Contract, Direction, Sampler};
+
+/// Returns the warnings of a document with this operation at `GET /a`, after checking that another operation is still there.
+fn warnings_of(operation: Value, components: Value) -> Vec<String> {
+    let fine = json!({ "responses": { "200": { "description": "" } } });
+    let paths = json!({ "/a": { "get": operation }, "/fine": { "get": fine } });
+    let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": paths, "components": components })).unwrap();
+    assert!(contract.find("GET", "/fine").is_ok());
+    assert!(contract.find("GET", "/a").is_ok());
+    contract.warnings
+}
+
+#[test]
+fn broken_parts_are_left_out_with_a_warning() {
+    let done = json!({ "200": { "description": "" } });
+    for (operation, components, warning) in [
+        (json!({ "responses": {} }), json!({}), "GET /a: it declares no response: the server returns an error"),
+        (json!({ "summary": "no responses" }), json!({}), "GET /a: it declares no response: the server returns an error"),
+        (json!(null), json!({}), "GET /a: it declares no response: the server returns an error"),
+        (
+            json!({ "security": [{ "none": [] }], "responses": done }),
+            json!({}),
+            "GET /a: the security scheme none is not checked: the document has none of this name",
+        ),
+        (
+            json!({ "security": [{ "tls": [] }], "responses": done }),
+            json!({ "securitySchemes": { "tls": { "type": "mutualTLS" } } }),
+            "GET /a: the security scheme tls is not checked: its type is `mutualTLS`",
+        ),
+        (
+            json!({ "parameters": [{ "in": "query" }], "responses": done }),
+            json!({}),
+            "GET /a: a parameter is left out: a parameter has no name",
+        ),
+        (
+            json!({ "parameters": [{ "name": "q", "in": "body" }], "responses": done }),
+            json!({}),
+            "GET /a: a parameter is left out: parameter q: `in` is \"body\", and not path, query, header or cookie",
+        ),
+        (json!({ "requestBody": {}, "responses": done }), json!({}), "GET /a: the body is not validated: a body has no content"),
+        (json!({ "responses": { "ok": {}, "200": {} } }), json!({}), "GET /a: the response ok is left out: ok is not a status"),
+        (
+            json!({ "parameters": [{ "$ref": "#/components/parameters/None" }], "responses": done }),
+            json!({}),
+            "the reference `#/components/parameters/None` is ignored: it leads nowhere in the document",
+        ),
+        (
+            json!({ "responses": done }),
+            json!({ "schemas": { "A": { "items": { "$ref": "https://example.com/a.json" } } } }),
+            "the reference `https://example.com/a.json` is ignored: it leads out of the document",
+        ),
+        (
+            json!({ "responses": done }),
+            json!({ "schemas": { "A": { "type": "text", "maxLength": 7 } } }),
+            "type at /components/schemas/A is ignored: it can't be \"text\"",
+        ),
+    ] {
+        let warnings = warnings_of(operation.clone(), components);
+        assert_eq!(warnings.first().map(String::as_str), Some(warning), "{operation}");
+    }
+}
+
+#[test]
+fn references_within_data_are_not_checked() {
+    let schemas = json!({ "B": { "example": { "$ref": "x" }, "enum": [{ "$ref": "y" }] } });
+    assert_eq!(warnings_of(json!({ "responses": { "200": {} } }), json!({ "schemas": schemas })), [""; 0]);
+}
+
+#[test]
+fn values_are_generated_for_schemas_with_mistakes() {
+    for (schema, expected) in [
+        (json!({ "type": "string", "required": true }), json!({ "type": "string" })),
+        (json!({ "type": "string", "maxLength": "5" }), json!({ "type": "string", "maxLength": 5 })),
+        (json!({ "type": "any" }), json!({})),
+        (json!({ "type": "file" }), json!({ "type": "string" })),
+        (json!({ "type": "array", "items": null }), json!({ "type": "array" })),
+        (
+            json!({ "type": "array", "items": [{ "type": "integer" }] }),
+            json!({ "type": "array", "items": { "type": "integer" } }),
+        ),
+        (json!({ "type": "object", "properties": { "a": null } }), json!({ "type": "object" })),
+        (json!({ "type": "object", "required": ["a", "a"] }), json!({ "type": "object", "required": ["a"] })),
+        (json!({ "type": "object", "properties": [] }), json!({ "type": "object" })),
+        (json!({ "type": "string", "enum": "a" }), json!({ "type": "string" })),
+        (json!({ "allOf": [] }), json!({})),
+        (json!({ "type": "string", "description": null, "title": 7 }), json!({ "type": "string" })),
+        (json!({ "type": "string", "nullable": "false" }), json!({ "type": "string" })),
+        (json!({ "type": "integer", "minimum": "one" }), json!({ "type": "integer" })),
+        (json!({ "type": "string", "pattern": 7 }), json!({ "type": "string" })),
+    ] {
+        let schemas = json!({ "A": schema });
+        let contract = Contract::new(json!({ "openapi": "3.0.0", "paths": {}, "components": { "schemas": schemas } })).unwrap();
+        let reference = json!({ "$ref": "#/components/schemas/A" });
+        let sampler = Sampler::new(&contract.document, &reference, Direction::Response).unwrap();
+        let validator = crate::compile(&expected).unwrap();
+        for seed in 0..20 {
+            let value = sampler.sample(seed).unwrap();
+            assert!(validator.is_valid(&value), "{schema}: {value}");
+        }
+    }
+}
+
+#[test]
+fn yaml_with_numbers_beyond_64_bits_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("big.yaml");
+    let text = "openapi: 3.0\ninfo: {title: big, version: 1}\npaths:\n  /a:\n    get:\n      responses:\n        200:\n          content:\n\
+        \x20           application/json:\n              schema: {type: integer, maximum: 18446744073709551616000, example: 99999999999999999999}\n";
+    fs::write(&file, text).unwrap();
+    let contract = Contract::read(&file).unwrap();
+    assert_eq!((contract.warnings.as_slice(), contract.operations().count()), (&[][..], 1));
+}
+
+#[test]
+fn unreadable_file_of_a_reference_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openapi.yaml");
+    fs::write(&file, "openapi: 3.0.0\npaths: {/a: {$ref: none.yaml}, /b: {get: {responses: {200: {}}}}}\n").unwrap();
+    let contract = Contract::read(&file).unwrap();
+    assert!(contract.warnings[0].starts_with("none.yaml is left out: cannot read "), "{:?}", contract.warnings);
+    assert_eq!(contract.warnings[1], "the reference `#/externalFiles/none.yaml` is ignored: it leads nowhere in the document");
+    assert_eq!(contract.operations().count(), 1);
+}

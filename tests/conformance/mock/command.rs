@@ -1,0 +1,91 @@
+//! The command `boxoffice mock`: configuration file and reload.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+/// A mock in a process of its own, which ends with this value.
+struct MockProcess {
+    child: Child,
+    /// Open, because the mock ends if it can't print.
+    _output: BufReader<ChildStdout>,
+    client: HttpClient,
+}
+
+impl MockProcess {
+    fn start(options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+        let mut child =
+            command.arg("mock").args(options).stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(line.starts_with("Mock server for"), "the mock doesn't start: {line}");
+        let address = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
+        Self { child, _output: output, client: HttpClient::new(address).unwrap() }
+    }
+
+    async fn get(&self, path: &str) -> ReceivedResponse {
+        self.client.send(&Request::new("GET", path)).await.unwrap()
+    }
+}
+
+impl Drop for MockProcess {
+    fn drop(&mut self) {
+        let _stopped = self.child.kill().and_then(|()| self.child.wait());
+    }
+}
+
+/// Writes a document whose only operation returns a text.
+fn write_document(file: &Path, text: &str) {
+    let content = json!({ "text/plain": { "example": text } });
+    let get = json!({ "get": { "responses": { "200": { "description": "", "content": content } } } });
+    fs::write(file, json!({ "openapi": "3.0.0", "info": { "title": "texts" }, "paths": { "/text": get } }).to_string()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_document_is_loaded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openapi.json");
+    write_document(&file, "first");
+    let mock = MockProcess::start(&["--listen", "127.0.0.1:0", "--watch", "--spec", file.to_str().unwrap()]);
+    assert_eq!(mock.get("/text").await.body, b"first".as_slice());
+
+    fs::write(&file, "neither YAML nor JSON: [").unwrap();
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(mock.get("/text").await.body, b"first".as_slice(), "the previous document stays in use");
+
+    write_document(&file, "second");
+    let reloaded = async {
+        // The address accepts no connection for a moment.
+        while mock.client.send(&Request::new("GET", "/text")).await.map_or(true, |reply| reply.body != b"second".as_slice()) {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), reloaded).await.expect("the second document is served");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn options_are_read_from_configuration_file() {
+    let folder = tempfile::tempdir().unwrap();
+    write_document(&folder.path().join("openapi.json"), "text");
+    let config = folder.path().join("mock.yaml");
+    fs::write(&config, "spec: openapi.json\nlisten: 127.0.0.1:0\nfaults: [100% 503]\n").unwrap();
+    let config = config.to_str().unwrap();
+
+    assert_eq!(MockProcess::start(&["--config", config]).get("/text").await.status, 503);
+    let overriding = MockProcess::start(&["--config", config, "--fault", "100% 504 GET /text"]);
+    assert_eq!(overriding.get("/text").await.status, 504, "the command line takes precedence");
+    for (option, part) in [("5% 503 GET /none", "the document has no operation GET /none"), ("often", "such as")] {
+        let failed = Command::new(env!("CARGO_BIN_EXE_boxoffice")).args(["mock", "--config", config, "--fault", option]).output();
+        let failed = failed.unwrap();
+        let error = String::from_utf8(failed.stderr).unwrap();
+        assert!(!failed.status.success() && error.contains(part), "{error}");
+    }
+}
