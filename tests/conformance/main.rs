@@ -11,6 +11,7 @@ mod drift;
 mod drift_fixture;
 mod mock;
 mod mutator;
+mod names;
 mod proxy;
 mod requirement;
 mod response_validation;

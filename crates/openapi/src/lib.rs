@@ -52,7 +52,7 @@ pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::Sampler;
-pub use schema::{Direction, Schema, compile, counted, to_plain_string};
+pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 

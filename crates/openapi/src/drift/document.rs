@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::EXTENSIBLE_ENUM;
+
 /// The keys of a path item that contain operations.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// Keywords for human readers.
 const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
 
-/// Extension that names the optional properties of a request that must not be blank. No other extension affects validation.
+/// Extension that names the optional properties of a request that must not be blank.
 pub(super) const NOT_BLANK: &str = "x-not-blank";
 
 /// Keywords with the default `false`.
@@ -140,7 +142,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Returns the keywords of a node, without prose, extensions other than [`NOT_BLANK`], and default values.
+/// Returns the keywords of a node, without prose, default values, and extensions other than [`NOT_BLANK`] and [`EXTENSIBLE_ENUM`].
 pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
     let all = node.as_object().into_iter().flatten();
     all.filter(|(keyword, value)| !is_prose(keyword) && !is_default(keyword, value))
@@ -149,7 +151,7 @@ pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
 }
 
 fn is_prose(keyword: &str) -> bool {
-    PROSE.contains(&keyword) || (keyword.starts_with("x-") && keyword != NOT_BLANK)
+    PROSE.contains(&keyword) || (keyword.starts_with("x-") && ![NOT_BLANK, EXTENSIBLE_ENUM].contains(&keyword))
 }
 
 fn is_default(keyword: &str, value: &Value) -> bool {
