@@ -299,12 +299,12 @@ impl<'a> SelectedResponse<'a> {
         location: Option<&str>,
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let rendered = self.template.headers.get_or_init(|| {
-            let headers = self.spec.headers.iter().map(|header| render_header(context, header));
+            let headers = rendered_headers(self.spec).map(|header| render_header(context, header));
             headers.collect::<anyhow::Result<_>>().map_err(|error| format!("{error:#}"))
         });
         let mut headers = rendered.clone().map_err(|error| anyhow!(error)).with_context(|| self.spec.pointer.clone())?;
         if let Some(uri) = body["self"].as_str().or(location) {
-            let declared = headers.iter_mut().zip(&self.spec.headers).filter(|((name, _), _)| *name == header::LOCATION);
+            let declared = headers.iter_mut().zip(rendered_headers(self.spec)).filter(|((name, _), _)| *name == header::LOCATION);
             // A `self` that is only a path isn't valid if the header's schema requires an absolute URI.
             for ((_, location), _) in declared.filter(|(_, header)| header.schema.violations(&uri.into()).is_empty()) {
                 *location = HeaderValue::try_from(uri)?;
@@ -334,6 +334,14 @@ fn first_violation(content: &Content, value: &Value) -> Option<String> {
 
 fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
     Sampler::new(&context.contract.document, &schema.raw, Direction::Response)
+}
+
+/// Returns the declared headers that the mock renders: not those that the server adds itself if they apply.
+fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Header> {
+    let added = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy", "idempotency-replayed"];
+    spec.headers
+        .iter()
+        .filter(move |header| header.is_required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
 }
 
 /// Renders a declared header from its example or its schema.
