@@ -31,6 +31,7 @@ use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions, Setting, Settings, StorageOptions, setting, whole_number};
 use crate::contract;
 use crate::demo;
+use crate::error_catalogue;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, ListenAddress, TlsOptions};
@@ -64,6 +65,8 @@ enum Command {
     Serve(Box<ServeOptions>),
     /// Compare the contract with the server's code; exit code 0: no differences, 1: differences, 2: the command could not run
     Drift(DriftOptions),
+    /// Print the error catalogue: the status, operations, cause and remedy of each error code
+    Errors,
     /// Check a running server against the contract; exit code 0: no findings, 1: findings, 2: the command could not run
     Compare(Box<CompareOptions>),
     /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
@@ -252,6 +255,7 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log).await,
         Command::Drift(_) | Command::Compare(_) => Ok(()),
+        Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
             private_files::set_umask();

@@ -9,6 +9,7 @@ mod compare;
 mod drift;
 #[expect(dead_code, reason = "the fixture's endpoints are described and never called")]
 mod drift_fixture;
+mod error_catalogue;
 mod mock;
 mod mutator;
 mod names;

@@ -23,6 +23,9 @@ string_newtype!(
     IdempotencyKey, None, Some("^[!-~]+$"), Some(1), Some(255)
 );
 
+/// Extension of an emitted response: its error codes, for the error catalogue.
+pub const CODES: &str = "x-codes";
+
 /// The metadata of an endpoint.
 #[derive(Debug)]
 pub struct EndpointMetadata {
@@ -116,8 +119,9 @@ impl EndpointMetadata {
         for code in codes {
             let [client, server] = &classes;
             let content = if code.status().is_client_error() { client } else { server };
-            let error = json!({ "headers": error_headers(code), "content": content });
-            responses.insert(code.status().as_str().to_owned(), error);
+            let error = json!({ "headers": error_headers(code), "content": content, CODES: [] });
+            let response = responses.entry(code.status().as_str()).or_insert(error);
+            response[CODES].as_array_mut().into_iter().for_each(|codes| codes.push(code.as_str().into()));
         }
         for (status, response) in responses {
             self.describe_optional_headers(status, response);

@@ -12,6 +12,7 @@ mod response;
 mod routes;
 
 pub use api_request::{ApiRequest, ApiResponse, ApiResult, Json, Path, Query};
+pub use endpoint_metadata::CODES;
 pub use handler::{AppState, api_key, client_address};
 pub use options::{BodyMemoryOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub use precondition::PreconditionContext;
