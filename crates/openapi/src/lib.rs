@@ -16,6 +16,8 @@
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
 mod charset_policy;
+mod deprecation;
+pub mod diff;
 pub mod drift;
 mod error;
 mod formats;
@@ -44,6 +46,7 @@ use serde_json::{Map, Value};
 use resolver::{References, remove_unsupported};
 use response::{ResponseSpec, Violation, ViolationKind};
 
+pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};
 pub use parameter::{Parameter, ParameterLocation, Style};
@@ -112,6 +115,8 @@ pub struct Operation {
     pub credential_param: Option<String>,
     /// True if the response contains a key or a code that must not be cached (`x-secret`).
     pub is_secret: bool,
+    /// The dates of a deprecated operation.
+    pub deprecation: Option<Deprecation>,
     /// Every declared status.
     pub statuses: BTreeSet<u16>,
     /// Every declared response.
@@ -260,6 +265,7 @@ impl Operation {
             security,
             credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
+            deprecation: Deprecation::read(operation, is_builtin)?,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
             responses: responses().map(response).collect::<anyhow::Result<_>>()?,
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
