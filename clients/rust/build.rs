@@ -9,10 +9,10 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ImplItem, Item, Path, Stmt, Token, Type, parse_quote};
 
 fn main() {
-    let source = "../../spec/openapi.yaml";
+    let source = "openapi.yaml";
     println!("cargo::rerun-if-changed={source}");
-    let text = fs::read_to_string(source).expect("spec/openapi.yaml can be read");
-    let mut document: Value = serde_yaml_ng::from_str(&text).expect("spec/openapi.yaml is YAML");
+    let text = fs::read_to_string(source).expect("openapi.yaml can be read");
+    let mut document: Value = serde_yaml_ng::from_str(&text).expect("openapi.yaml is YAML");
     for item in document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut()) {
         for operation in item.as_object_mut().into_iter().flat_map(|item| item.values_mut()) {
             simplify(operation);
@@ -21,7 +21,7 @@ fn main() {
     remove_constraints(&mut document);
     enumerate_known_values(&mut document);
     share_lists(&mut document);
-    let document = serde_json::from_value(document).expect("spec/openapi.yaml is OpenAPI 3.0");
+    let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
     // Every client contains a retry policy.
