@@ -22,6 +22,7 @@ use boxoffice_conformance::report;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::{self, LevelControl};
 use boxoffice_http::{Certificate, Listener};
+use boxoffice_openapi::diff::{self, Impact};
 use boxoffice_openapi::{Contract, drift};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use listenfd::ListenFd;
@@ -36,6 +37,7 @@ use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions, Setting, Settings, StorageOptions, setting, whole_number};
 use crate::contract;
 use crate::demo;
+use crate::error_catalogue;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, ListenAddress};
@@ -69,6 +71,11 @@ enum Command {
     Serve(Box<ServeOptions>),
     /// Compare the contract with the server's code; exit code 0: no differences, 1: differences, 2: the command could not run
     Drift(DriftOptions),
+    /// Print the changes between two OpenAPI documents; exit code 0: no breaking change, 1: breaking changes, 2: the command could
+    /// not run
+    Diff(DiffOptions),
+    /// Print the error catalogue: the status, operations, cause and remedy of each error code
+    Errors,
     /// Check a running server against the contract; exit code 0: no findings, 1: findings, 2: the command could not run
     Compare(Box<CompareOptions>),
     /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
@@ -159,6 +166,27 @@ struct DriftOptions {
     format: Format,
 }
 
+#[derive(Debug, Args)]
+struct DiffOptions {
+    /// The older OpenAPI document
+    old: PathBuf,
+    /// The newer OpenAPI document [default: the built-in contract]
+    new: Option<PathBuf>,
+    /// Output format of the changes
+    #[arg(long, default_value = "text")]
+    format: DiffFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DiffFormat {
+    /// A line for each change
+    Text,
+    /// An array with an object for each change
+    Json,
+    /// A section of the change log
+    Markdown,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
     Text,
@@ -227,6 +255,7 @@ pub fn run() -> ExitCode {
     let (log, level, _written_when_dropped) = log::open(cli.log_level.into());
     let done = match cli.command {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
+        Command::Diff(options) => return finish("diff", find_changes(&options)),
         Command::Compare(options) => return finish("compare", block_on(compare(&options))),
         command => block_on(execute(command, &log, &level)),
     };
@@ -256,7 +285,8 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log, level).await,
-        Command::Drift(_) | Command::Compare(_) => Ok(()),
+        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) => Ok(()),
+        Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::Mock(options) => mock::serve(*options, log, level).await,
         Command::Migrate(storage) => {
             private_files::set_umask();
@@ -506,6 +536,26 @@ fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
         }
     }
     Ok(differences.is_empty())
+}
+
+/// Prints all changes between two documents. Returns whether none is breaking.
+fn find_changes(options: &DiffOptions) -> anyhow::Result<bool> {
+    let old = Contract::read(&options.old)?;
+    let new = options.new.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
+    let changes = diff::diff(&old.document, &new.document);
+    let count = |impact: Impact| changes.iter().filter(|change| change.impact == impact).count();
+    match options.format {
+        DiffFormat::Json => print(serde_json::to_string_pretty(&changes)?)?,
+        DiffFormat::Markdown => print(diff::to_markdown(&changes).trim_end())?,
+        DiffFormat::Text => {
+            for change in &changes {
+                print(change)?;
+            }
+            let [breaking, compatible, prose] = [Impact::Breaking, Impact::NonBreaking, Impact::Prose].map(count);
+            print(format!("{breaking} breaking, {compatible} non-breaking, {prose} prose"))?;
+        }
+    }
+    Ok(count(Impact::Breaking) == 0)
 }
 
 /// Prints the result of the command to standard output.

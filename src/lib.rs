@@ -6,6 +6,7 @@
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`clock_watch`]: a job that watches the machine's clock.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
+//! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
 //!
 //! A feature is a folder with up to four files of the same names: `endpoints` (HTTP), `service` (rules), `store` (SQL) and `model`
 //! (types). `docs/tour.md` follows one request through all of them.
@@ -20,6 +21,7 @@ pub mod clock_watch;
 pub mod config;
 pub mod contract;
 pub mod demo;
+pub mod error_catalogue;
 /// The features of the platform, by group.
 pub mod features;
 pub mod kernel;

@@ -9,17 +9,19 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ImplItem, Item, Path, Stmt, Token, Type, parse_quote};
 
 fn main() {
-    let source = "../../spec/openapi.yaml";
+    let source = "openapi.yaml";
     println!("cargo::rerun-if-changed={source}");
-    let text = fs::read_to_string(source).expect("spec/openapi.yaml can be read");
-    let mut document: Value = serde_yaml_ng::from_str(&text).expect("spec/openapi.yaml is YAML");
+    let text = fs::read_to_string(source).expect("openapi.yaml can be read");
+    let mut document: Value = serde_yaml_ng::from_str(&text).expect("openapi.yaml is YAML");
     for item in document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut()) {
         for operation in item.as_object_mut().into_iter().flat_map(|item| item.values_mut()) {
             simplify(operation);
         }
     }
     remove_constraints(&mut document);
-    let document = serde_json::from_value(document).expect("spec/openapi.yaml is OpenAPI 3.0");
+    enumerate_known_values(&mut document);
+    share_lists(&mut document);
+    let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
     // Every client contains a retry policy.
@@ -30,6 +32,48 @@ fn main() {
     let code = prettyplease::unparse(&file);
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
     fs::write(std::path::Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
+}
+
+/// Turns lists of known values into enumerations. [`accept_unknown_values`] makes them accept other values.
+fn enumerate_known_values(value: &mut Value) {
+    if let Some(values) = value.as_object_mut().and_then(|schema| schema.remove("x-extensible-enum")) {
+        value["enum"] = values;
+    }
+    match value {
+        Value::Object(object) => object.values_mut().for_each(enumerate_known_values),
+        Value::Array(items) => items.iter_mut().for_each(enumerate_known_values),
+        _ => {}
+    }
+}
+
+/// Replaces each list for requests (`OrderStatusInput`) by the equal list for responses (`OrderStatus`), so that a caller can send a
+/// value that it has received.
+fn share_lists(document: &mut Value) {
+    let schemas = document["components"]["schemas"].as_object().expect("the contract has schemas");
+    let is_shared = |(input, schema): &(&String, &Value)| {
+        let name = input.strip_suffix("Input").and_then(|name| schemas.get(name));
+        name.is_some_and(|received| received.get("enum").is_some() && received["enum"] == schema["enum"])
+    };
+    let shared: BTreeSet<_> = schemas.iter().filter(is_shared).map(|(name, _)| name.clone()).collect();
+    document["components"]["schemas"]
+        .as_object_mut()
+        .into_iter()
+        .for_each(|schemas| schemas.retain(|name, _| !shared.contains(name)));
+    replace_references(document, &shared);
+}
+
+fn replace_references(value: &mut Value, shared: &BTreeSet<String>) {
+    match value {
+        Value::Object(object) => object.values_mut().for_each(|value| replace_references(value, shared)),
+        Value::Array(items) => items.iter_mut().for_each(|value| replace_references(value, shared)),
+        Value::String(text) => {
+            let name = text.strip_prefix("#/components/schemas/").filter(|name| shared.contains(*name));
+            if let Some(name) = name.and_then(|_| text.strip_suffix("Input")) {
+                *value = name.into();
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Adds a variant for other values to every enumeration of texts: later versions of the server may send values that the contract

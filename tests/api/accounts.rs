@@ -276,7 +276,7 @@ async fn empty_text_clears_optional_property(app: TestApp) {
             let value = match name.as_str() {
                 "dateOfBirth" => "1992-04-18",
                 "website" => "https://example.com",
-                _ => property["enum"][0].as_str().unwrap_or("Text"),
+                _ => property["allOf"][0]["enum"][0].as_str().unwrap_or("Text"),
             };
             let put = async |value: &str| app.request("PUT", &path).key(key).json(&json!({ name: value })).send().await;
 

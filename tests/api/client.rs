@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use boxoffice_client::types::{self, VerificationStatus};
-use boxoffice_client::{Error, HasEtag, IfChanged, RetryPolicy};
+use boxoffice_client::{ApiError, ClientBuilder, Error, HasEtag, IfChanged, RetryPolicy};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -21,6 +21,7 @@ on_both_databases![
     lost_response_counts_code_attempt_once,
     unchanged_resource_is_not_an_error,
     update_requires_current_etag,
+    error_has_one_line_with_code_and_request,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
@@ -455,4 +456,29 @@ async fn update_requires_current_etag(app: TestApp) {
 
     assert_eq!(late.rejection(), (412, "resource.changed".to_owned()));
     assert_eq!(next.city, "Hohoe");
+}
+
+async fn error_has_one_line_with_code_and_request(app: TestApp) {
+    let application = &app.public_client;
+
+    let missing = ApiError::from(application.region_get().region("1").send().await.unwrap_err());
+    let invalid = application.account_create().body_map(|body| body.username("a").email("b").password("c"));
+    let invalid = ApiError::from(invalid.send().await.unwrap_err());
+
+    let id = missing.request_id().unwrap().to_owned();
+    let expected = format!("404 resource.not-found: There is presently no resource with the given URI. (request {id})");
+    assert_eq!((missing.status().unwrap().as_u16(), missing.to_string()), (404, expected));
+    assert_eq!(missing.code(), Some(&types::ErrorCode::ResourceNotFound));
+    let fields: Vec<_> = invalid.fields().iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(fields, ["username", "password", "email"]);
+    assert!(!invalid.to_string().contains('\n'));
+}
+
+#[tokio::test]
+async fn failed_connection_is_source_of_error() {
+    let client = ClientBuilder::new("http://127.0.0.1:1", "a key").retries(RetryPolicy::NONE).build().unwrap();
+    let error = ApiError::from(client.time_get().send().await.unwrap_err());
+    assert_eq!((error.status(), error.request_id(), error.to_string().as_str()), (None, None, "the request failed"));
+    assert!(std::error::Error::source(&error).is_some());
+    assert!(ClientBuilder::new("http://127.0.0.1:1", "a\nkey").build().is_err());
 }

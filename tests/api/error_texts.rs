@@ -1,6 +1,7 @@
 //! Texts of errors: plain words, without regular expressions, names of formats and types, and with correct plurals.
 
 use boxoffice_http::error::Code;
+use boxoffice_openapi::EXTENSIBLE_ENUM;
 use boxoffice_openapi::invalid_values::invalid_values_for;
 use serde_json::{Value, json};
 
@@ -124,7 +125,7 @@ fn default_texts_are_plain() {
 
 /// Returns the codes that the contract lists.
 fn codes() -> Value {
-    boxoffice::contract::load().unwrap().document["components"]["schemas"]["ErrorCode"]["enum"].clone()
+    boxoffice::contract::load().unwrap().document["components"]["schemas"]["ErrorCode"][EXTENSIBLE_ENUM].clone()
 }
 
 #[test]

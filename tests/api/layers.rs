@@ -13,7 +13,8 @@ use std::path::Path;
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 9] = ["admin", "bootstrap", "cli", "clock_watch", "contract", "demo", "routes", "server", "state"];
+const APPLICATION: [&str; 10] =
+    ["admin", "bootstrap", "cli", "clock_watch", "contract", "demo", "error_catalogue", "routes", "server", "state"];
 
 /// Features that depend on each other because their rules change the same rows. Every other cycle is an error.
 const CYCLES: [&[&str]; 2] =

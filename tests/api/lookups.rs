@@ -55,7 +55,7 @@ async fn response_echoes_request(app: TestApp) {
     let requested = ama
         .client
         .lookup_create()
-        .body_map(|body| body.identification("Ama@example.com").role(Some(types::LookupCreateRole::Customer)));
+        .body_map(|body| body.identification("Ama@example.com").role(Some(types::AccountRoleInput::Customer)));
     let response = requested.send().await.unwrap().into_inner();
     let without = app.request("POST", "/lookups").json(&json!({ "identification": "kofi" })).send().await;
 

@@ -5,12 +5,17 @@
 #[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
+mod changelog;
 mod compare;
+mod deprecation;
+mod diff;
 mod drift;
 #[expect(dead_code, reason = "the fixture's endpoints are described and never called")]
 mod drift_fixture;
+mod error_catalogue;
 mod mock;
 mod mutator;
+mod names;
 mod proxy;
 mod requirement;
 mod response_validation;

@@ -2,14 +2,32 @@
 
 use std::sync::{Arc, LazyLock};
 
-use boxoffice_openapi::Scope;
-use boxoffice_openapi::{Contract, resolve};
+use boxoffice_openapi::{Contract, EXTENSIBLE_ENUM, Scope, resolve};
 use serde_json::{Value, json};
 
 use super::{Request, Response, TestApp};
 
 /// The contract.
 pub static CONTRACT: LazyLock<Arc<Contract>> = LazyLock::new(|| boxoffice::contract::load().unwrap());
+
+/// The contract with closed lists of values in responses: clients accept other values, but this server must only send those that
+/// the contract lists.
+pub static CLOSED_CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
+    let mut document = CONTRACT.document.clone();
+    close_lists(&mut document);
+    Contract::new(document).unwrap()
+});
+
+fn close_lists(node: &mut Value) {
+    if let Some(values) = node.as_object_mut().and_then(|schema| schema.remove(EXTENSIBLE_ENUM)) {
+        node["enum"] = values;
+    }
+    match node {
+        Value::Object(members) => members.values_mut().for_each(close_lists),
+        Value::Array(items) => items.iter_mut().for_each(close_lists),
+        _ => {}
+    }
+}
 
 /// An operation of the contract, with all references resolved.
 pub struct Operation {

@@ -51,32 +51,35 @@
 //! # Ok(())
 //! # }
 //! ```
-
+//!
 //! # Redirects
 //!
 //! The client doesn't follow redirects, because the server that they lead to would receive the key. The API never redirects, so
 //! a redirect is an [`Error::UnexpectedResponse`]: usually the address of the server is wrong, such as `http` in place of `https`.
 //!
-//! [`Client::new_with_client`] takes a `reqwest::Client` of your own, for example with a proxy or another certificate authority. It
-//! must send the headers `X-API-Key` and `X-Client-Version` itself. Turn its redirects off, too:
+//! # Errors
+//!
+//! Each operation returns an [`Error`], with the response. [`ApiError`] is a summary of it on one line, with the status, the code
+//! and the request's identifier. `?` converts the one to the other:
 //!
 //! ```no_run
-//! # fn example(headers: reqwest::header::HeaderMap) -> Result<(), Box<dyn std::error::Error>> {
-//! use boxoffice_client::{Client, RetryPolicy};
+//! use boxoffice_client::{ApiError, Client};
 //!
-//! let http = reqwest::Client::builder().default_headers(headers).redirect(reqwest::redirect::Policy::none()).build()?;
-//! let client = Client::new_with_client("https://tickets.example.com", http, RetryPolicy::default());
-//! # Ok(())
-//! # }
+//! async fn first_region(client: &Client) -> Result<Option<String>, ApiError> {
+//!     Ok(client.region_list().send().await?.entries.first().map(|region| region.name.clone()))
+//! }
 //! ```
+//!
+//! # Proxies and certificates
+//!
+//! [`ClientBuilder`] creates a client with a proxy, another certificate authority or another retry policy.
 
+mod client_builder;
 mod conditions;
+mod errors;
 mod retries;
 
 use std::fmt;
-
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
 
 #[expect(
     missing_docs,
@@ -89,9 +92,16 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
 
+pub use client_builder::ClientBuilder;
 pub use conditions::{HasEtag, IfChanged};
+pub use errors::ApiError;
 pub use generated::*;
 pub use retries::RetryPolicy;
+
+/// The example of the README, compiled with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 /// API version for which this client was generated.
 pub const VERSION: &str = "3.0.0";
@@ -131,15 +141,6 @@ impl Client {
     /// # Errors
     /// Returns an error if the key or the version can't be sent or the HTTP client can't be initialized.
     pub fn connect_as(address: &str, key: &str, version: &str) -> Result<Self, ConnectError> {
-        let header = |text: &str| HeaderValue::from_str(text).map_err(|_| ConnectError::Key);
-        let mut key = header(key)?;
-        key.set_sensitive(true);
-        let headers = HeaderMap::from_iter([
-            (HeaderName::from_static("x-api-key"), key),
-            (HeaderName::from_static("x-client-version"), header(version)?),
-        ]);
-        // A redirect to another server would reveal the key to it. The API never redirects.
-        let http = reqwest::Client::builder().default_headers(headers).redirect(Policy::none()).build();
-        Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, RetryPolicy::default()))
+        ClientBuilder::new(address, key).version(version).build()
     }
 }

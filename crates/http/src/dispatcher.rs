@@ -246,6 +246,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             };
             let RequestFacts { operation, account, rate_limit, code } = facts;
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
+            response_headers::add_deprecation(response.headers_mut(), operation);
             if let Some(rate_limit) = rate_limit {
                 rate_limit.write_headers(response.headers_mut());
             }

@@ -2,10 +2,14 @@
 //!
 //! The values follow the OWASP cheat sheets on REST security and on HTTP headers.
 
+use boxoffice_openapi::Operation;
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
     HeaderName, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
+
+const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+const SUNSET: HeaderName = HeaderName::from_static("sunset");
 
 /// Usual maximum number of headers of a response, those of the rate limit and of dropshot included.
 pub const USUAL_COUNT: usize = 16;
@@ -15,7 +19,7 @@ static COMMON: [(HeaderName, HeaderValue); 7] = [
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
-            "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-ignored-parameters, x-mock-refusal, x-request-id",
+            "allow, deprecation, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, sunset, x-ignored-parameters, x-mock-refusal, x-request-id",
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -39,4 +43,11 @@ pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
     if is_tls {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
+}
+
+/// Adds the dates of a deprecated operation (RFC 9745 and RFC 8594).
+pub fn add_deprecation(headers: &mut HeaderMap, operation: Option<&Operation>) {
+    let Some(deprecation) = operation.and_then(|operation| operation.deprecation.as_ref()) else { return };
+    headers.insert(DEPRECATION, deprecation.since.clone());
+    headers.extend(deprecation.sunset.clone().map(|sunset| (SUNSET, sunset)));
 }

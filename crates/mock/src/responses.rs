@@ -375,7 +375,7 @@ impl<'a> SelectedResponse<'a> {
                     None
                 }
             };
-            self.spec.headers.iter().filter_map(render).collect()
+            rendered_headers(self.spec).filter_map(render).collect()
         });
         let mut headers = rendered.clone();
         if let Some(uri) = body["self"].as_str().or(location) {
@@ -411,6 +411,14 @@ fn first_violation(content: &Content, value: &Value) -> Option<String> {
 
 fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
     Sampler::new(&context.contract.document, &schema.raw, Direction::Response)
+}
+
+/// Returns the declared headers that the mock renders: not those that the server adds itself if they apply.
+fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Header> {
+    let added = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy", "idempotency-replayed"];
+    spec.headers
+        .iter()
+        .filter(move |header| header.is_required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
 }
 
 /// Renders a declared header from its example or its schema.

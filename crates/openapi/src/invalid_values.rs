@@ -99,6 +99,13 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
         let texts = INVISIBLE.iter().filter(|_| schema["items"]["type"] == "string");
         values.extend(texts.map(|text| InvalidValue::new(InvalidKind::Form, json!([text]))));
     }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        for candidate in candidates(part, false) {
+            if !values.contains(&candidate) {
+                values.push(candidate);
+            }
+        }
+    }
     if schema["type"] == "object" {
         values.extend(number("minProperties").map(|_| bounds(json!({}))));
         let entries = candidates(&schema["additionalProperties"], false);

@@ -16,7 +16,9 @@
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
 mod charset_policy;
+mod deprecation;
 mod dialect;
+pub mod diff;
 pub mod drift;
 mod error;
 mod formats;
@@ -45,6 +47,7 @@ use serde_json::{Map, Value};
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
+pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};
 pub use parameter::{Parameter, ParameterLocation, Style};
@@ -53,7 +56,7 @@ pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, Sampler};
-pub use schema::{Direction, Schema, compile, counted, to_plain_string};
+pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 
@@ -118,6 +121,8 @@ pub struct Operation {
     pub credential_param: Option<String>,
     /// True if the response contains a key or a code that must not be cached (`x-secret`).
     pub is_secret: bool,
+    /// The dates of a deprecated operation.
+    pub deprecation: Option<Deprecation>,
     /// Every declared status.
     pub statuses: BTreeSet<u16>,
     /// Every declared response.
@@ -261,6 +266,10 @@ impl Operation {
                 Err(error) => warn(format!("the response {status} is left out: {error:#}")),
             }
         }
+        let deprecation = Deprecation::read(operation, is_builtin).unwrap_or_else(|error| {
+            warn(format!("it is not deprecated: {error:#}"));
+            None
+        });
         if responses.is_empty() {
             warn("it declares no response: the server returns an error".to_owned());
         }
@@ -276,6 +285,7 @@ impl Operation {
             security,
             credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
+            deprecation,
             statuses: responses.iter().filter_map(ResponseSpec::status).collect(),
             responses,
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),

@@ -13,6 +13,9 @@ use crate::formats::{BIRTH_DATE_DESCRIPTION, is_birth_date, is_deliverable_email
 use crate::resolver::References;
 use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
 
+/// Extension with the known values of a list that may grow. Other values are valid, too.
+pub const EXTENSIBLE_ENUM: &str = "x-extensible-enum";
+
 /// The direction in which a value is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {

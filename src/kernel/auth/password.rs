@@ -225,7 +225,6 @@ impl Passwords {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use boxoffice_http::error::Code;
     use futures::FutureExt;
     use futures::future::join_all;
 
@@ -249,7 +248,7 @@ mod tests {
 
         let late = hash(&passwords, None, None).await;
 
-        assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
+        assert!(matches!(late, Err(Error::Rejected(boxoffice_http::error::Code::ServerUnavailable, _))), "{late:?}");
         drop(hashes);
         assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
     }

@@ -1,9 +1,7 @@
 //! Metadata of endpoints: the request headers that the handler reads, and the errors and response headers that it adds. Each rule
 //! is stated once. The handler follows it, and the emitted OpenAPI document describes it.
 //!
-//! Headers common to all responses (`boxoffice_http::response_headers`, `RateLimit` before a limit is reached,
-//! `Idempotency-Replayed`) are not listed per operation. The contract documents them in `info.description`, or at the request
-//! header that causes them.
+//! The security headers common to all responses (`boxoffice_http::response_headers`) are not listed per operation.
 
 use std::collections::BTreeSet;
 
@@ -24,6 +22,9 @@ string_newtype!(
     /// An `Idempotency-Key`.
     IdempotencyKey, None, Some("^[!-~]+$"), Some(1), Some(255)
 );
+
+/// Extension of an emitted response: its error codes, for the error catalogue.
+pub const CODES: &str = "x-codes";
 
 /// The metadata of an endpoint.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ impl EndpointMetadata {
     pub fn describe(&self, operation: &mut Value, own_codes: &[Code], is_conditional: bool, error_responses: &Value) {
         let codes = self.codes(operation, own_codes, is_conditional);
         // The scheme's name in the contract. `tests/conformance/requirement.rs` checks that it is the header `X-API-Key`.
-        operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
+        operation["security"] = if self.needs_key() { json!([{ "ApiKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         parameters.extend(self.parameters(is_conditional));
         operation["parameters"] = parameters.into();
@@ -123,8 +124,25 @@ impl EndpointMetadata {
         for code in codes {
             let [client, server] = &classes;
             let content = if code.status().is_client_error() { client } else { server };
-            let error = json!({ "headers": error_headers(code), "content": content });
-            responses.insert(code.status().as_str().to_owned(), error);
+            let error = json!({ "headers": error_headers(code), "content": content, CODES: [] });
+            let response = responses.entry(code.status().as_str()).or_insert(error);
+            response[CODES].as_array_mut().into_iter().for_each(|codes| codes.push(code.as_str().into()));
+        }
+        for (status, response) in responses {
+            self.describe_optional_headers(status, response);
+        }
+    }
+
+    /// Adds the headers that the server sends with any response: the request's identifier, ignored query parameters, the rate
+    /// limit if the request was counted, and a mark if the response is a replay.
+    fn describe_optional_headers(&self, status: &str, response: &mut Value) {
+        let is_error = status.starts_with('4') && status != StatusCode::TOO_MANY_REQUESTS.as_str();
+        let may_be_replay = is_error || status.starts_with('2') && self.is_idempotency_keyed();
+        let names = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy"];
+        for name in names.into_iter().chain(may_be_replay.then_some("idempotency-replayed")) {
+            if response["headers"].get(name).is_none() {
+                response["headers"][name] = json!({ "schema": schema::<String>() });
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod response;
 mod routes;
 
 pub use endpoint::{delete, get, patch, post, put};
+pub use endpoint_metadata::CODES;
 pub use extract::{ApiKey, ClientAddress, Json, Path, Query};
 pub use handler::AppState;
 pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};

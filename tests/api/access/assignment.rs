@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use boxoffice_openapi::EXTENSIBLE_ENUM;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
@@ -90,7 +91,7 @@ fn value(fixtures: &AccessFixtures, name: &str, schema: &Value, first: bool) -> 
         "order" | "payments" => json!(format!("/orders/{}", others["order"])),
         "section" => json!(others["sold_section"]),
         "number" | "id" => json!(others["order"]),
-        _ => match (schema["type"].as_str(), &schema["enum"]) {
+        _ => match (schema["type"].as_str(), &schema[EXTENSIBLE_ENUM]) {
             (_, Value::Array(values)) => if first { values.first() } else { values.last() }.cloned().unwrap_or_default(),
             (Some("boolean"), _) => json!(first),
             (Some("integer"), _) => json!(if first { 7 } else { 0 }),

@@ -56,11 +56,9 @@ const PLANTED: &[Planted] = &[
     ("region_list", Success, Remove("/total"), Check::Body, "lacks total"),
     ("region_list", Success, Set("/total", "\"5\""), Check::Body, "at /total must be an integer"),
     ("region_list", Success, Remove("/entries/0/city"), Check::Body, "at /entries/* lacks city"),
-    ("event_get", Success, Set("/status", "\"Sold\""), Check::Body, "at /status must be one of"),
     ("event_get", Success, Set("/start", "\"20 December\""), Check::Body, "at /start must match"),
     ("event_get", Success, Set("/tags/0", "true"), Check::Body, "at /tags/* must be a string"),
     ("time_get", Success, Set("/utc", "-1"), Check::Body, "at /utc must be at least 0"),
-    ("region_get", On::Status(412), Set("/code", "\"too.old\""), Check::Body, "at /code must be one of"),
     ("region_get", Success, Set("/secret", "1"), Check::UndeclaredProperty, "has the undeclared secret"),
     ("event_get", Success, Set("/venue/secret", "1"), Check::UndeclaredProperty, "at /venue has the undeclared secret"),
     ("region_list", Success, Set("/entries/0/secret", "1"), Check::UndeclaredProperty, "at /entries/* has the undeclared secret"),
@@ -78,7 +76,6 @@ const PLANTED: &[Planted] = &[
     ("time_get", Success, Set("/utc", "1763700000.5"), Check::Body, "at /utc must be an integer"),
     ("region_list", Success, Set("/entries", "{}"), Check::Body, "at /entries must be an array"),
     ("region_list", Success, Set("/entries/0", "[]"), Check::Body, "at /entries/* must be an object"),
-    ("event_get", Success, Set("/status", "\"LISTED\""), Check::Body, "at /status must be one of"),
     ("event_get", Success, Set("/start", "\"2026-12-20T19:00:00+01:00\""), Check::Body, "at /start must match"),
     ("region_get", On::Status(403), Set("/code", "\"key.missing\""), Check::Body, "403 has the code key.missing, which belongs to 401"),
     ("region_get", On::Status(403), Remove("/code"), Check::Body, "lacks code"),
@@ -231,6 +228,19 @@ async fn missing_persistence_is_found() {
 
         assert_eq!(sound.findings, []);
         assert!(is_told(&findings, request, Some((Check::Persistence, output))), "{request}: {findings:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_values_of_extensible_lists_are_accepted() {
+    let mock = mock();
+    let mut comparison = comparison(&mock.address, None).await;
+    for (request, on, member, value) in
+        [("event_get", Success, "/status", "\"Postponed\""), ("region_get", On::Status(412), "/code", "\"client.too-old\"")]
+    {
+        comparison.target = side(&faulty(&mock.address, request, on, Set(member, value)).await).await;
+        comparison.selected = BTreeSet::from([request.to_owned()]);
+        assert_eq!(comparison.run(|_| ()).await.findings, [], "{request}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The kinds of change. Each is a function from a node to the changed node, or to `None` if it doesn't apply.
 
+use boxoffice_openapi::EXTENSIBLE_ENUM;
 use serde_json::{Map, Value, json};
 
 use super::sites::{Context, Kind, Site, is_method};
@@ -208,19 +209,24 @@ fn types(changes: &mut Vec<Change>) {
         });
     }
     add(changes, kind, "type removed", |node, site| (!site.wrapped).then(|| without(node, "type"))?);
-    add(changes, kind, "enum value added", |node, _| replace(node, "enum", |values| push(values, json!("added"))));
+    add(changes, kind, "enum value added", |node, _| replace(node, list_of(node)?, |values| push(values, json!("added"))));
     add(changes, kind, "enum value removed", |node, _| {
-        let kept = node["enum"].as_array()?.split_last()?.1;
-        Some(set(node, "enum", json!(kept)))
+        let kept = node[list_of(node)?].as_array()?.split_last()?.1;
+        Some(set(node, list_of(node)?, json!(kept)))
     });
     add(changes, kind, "enum value changed", |node, _| {
-        let kept = node["enum"].as_array()?.split_last()?.1;
-        Some(set(node, "enum", push(&json!(kept), json!("other"))?))
+        let kept = node[list_of(node)?].as_array()?.split_last()?.1;
+        Some(set(node, list_of(node)?, push(&json!(kept), json!("other"))?))
     });
-    add(changes, kind, "enum removed", |node, _| without(node, "enum"));
+    add(changes, kind, "enum removed", |node, _| without(node, list_of(node)?));
     add(changes, kind, "enum added", |node, _| {
         (node["type"] == "string").then(|| set_new(node, "enum", json!(["one", "two"])))?
     });
+}
+
+/// Returns the keyword of a list of values, which may be closed or extensible.
+fn list_of(node: &Value) -> Option<&'static str> {
+    ["enum", EXTENSIBLE_ENUM].into_iter().find(|keyword| node.get(keyword).is_some())
 }
 
 /// Members of schemas: properties, items, alternatives.

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::EXTENSIBLE_ENUM;
+
 /// The keys of a path item that contain operations.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// Keywords for human readers.
-const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
+pub(crate) const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
 
-/// Extension that names the optional properties of a request that must not be blank. No other extension affects validation.
-pub(super) const NOT_BLANK: &str = "x-not-blank";
+/// Extension that names the optional properties of a request that must not be blank.
+pub(crate) const NOT_BLANK: &str = "x-not-blank";
 
 /// Extensions of an operation that the server follows: who may call it, and the protection of secrets.
 pub(super) const POLICIES: [&str; 3] = ["x-scopes", "x-guessing", "x-secret"];
@@ -34,24 +36,24 @@ const FLAGS: [&str; 10] = [
 const MAX_HOPS: usize = 16;
 
 /// The keywords of a node, with their values.
-pub(super) type Keywords<'a> = BTreeMap<&'a str, &'a Value>;
+pub(crate) type Keywords<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// One of the two OpenAPI documents.
 #[derive(Clone, Copy)]
-pub(super) struct Document<'a>(pub(super) &'a Value);
+pub(crate) struct Document<'a>(pub(crate) &'a Value);
 
 /// An operation of a document.
-pub(super) struct Operation<'a> {
+pub(crate) struct Operation<'a> {
     method: &'a str,
     path: &'a str,
     /// The parameters of the path item, shared by all its operations.
     shared_parameters: &'a Value,
-    pub(super) node: &'a Value,
+    pub(crate) node: &'a Value,
 }
 
 impl<'a> Document<'a> {
     /// Returns all operations, in the document's order.
-    pub(super) fn operations(self) -> Vec<Operation<'a>> {
+    pub(crate) fn operations(self) -> Vec<Operation<'a>> {
         let mut operations = Vec::new();
         for (path, item) in self.0["paths"].as_object().into_iter().flatten() {
             for (method, node) in item.as_object().into_iter().flatten() {
@@ -64,25 +66,25 @@ impl<'a> Document<'a> {
     }
 
     /// Returns the parameters of an operation by location and name (`query.page`). They override those of the path item.
-    pub(super) fn parameters(self, operation: &Operation<'a>) -> BTreeMap<String, &'a Value> {
+    pub(crate) fn parameters(self, operation: &Operation<'a>) -> BTreeMap<String, &'a Value> {
         let lists = [operation.shared_parameters, &operation.node["parameters"]];
         let all = lists.into_iter().filter_map(Value::as_array).flatten();
         all.map(|parameter| self.resolve(parameter)).map(|parameter| (key_of_parameter(parameter), parameter)).collect()
     }
 
     /// Returns the security requirements of an operation, or else those of the whole document.
-    pub(super) fn security(self, operation: &Operation<'a>) -> Option<&'a Value> {
+    pub(crate) fn security(self, operation: &Operation<'a>) -> Option<&'a Value> {
         operation.node.get("security").or_else(|| self.0.get("security"))
     }
 
     /// Returns the headers of a response, by name in lower case, because header names are case-insensitive.
-    pub(super) fn headers(self, response: &'a Value) -> BTreeMap<String, &'a Value> {
+    pub(crate) fn headers(self, response: &'a Value) -> BTreeMap<String, &'a Value> {
         let all = response["headers"].as_object().into_iter().flatten();
         all.map(|(name, header)| (name.to_lowercase(), self.resolve(header))).collect()
     }
 
     /// Follows a chain of references to its end. Returns a reference without a target itself.
-    pub(super) fn resolve(self, node: &'a Value) -> &'a Value {
+    pub(crate) fn resolve(self, node: &'a Value) -> &'a Value {
         let mut node = node;
         for _ in 0..MAX_HOPS {
             match self.target(node) {
@@ -97,7 +99,7 @@ impl<'a> Document<'a> {
     ///
     /// An `allOf` with a single schema is merged: both documents use it to add a keyword to a reference (`allOf: [{$ref: …}]`).
     /// Keywords beside a `$ref` are ignored, as in OpenAPI 3.0.
-    pub(super) fn flatten(self, schema: &'a Value) -> Keywords<'a> {
+    pub(crate) fn flatten(self, schema: &'a Value) -> Keywords<'a> {
         let mut keywords = Keywords::new();
         let mut node = schema;
         for _ in 0..MAX_HOPS {
@@ -136,24 +138,24 @@ impl<'a> Operation<'a> {
     }
 
     /// Returns method and path: `GET /orders/{order}`.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)
     }
 
     /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.
-    pub(super) fn shape(&self) -> String {
+    pub(crate) fn shape(&self) -> String {
         let segments = self.path.split('/').map(|segment| if is_variable(segment) { "{}" } else { segment });
         format!("{} {}", self.method, segments.collect::<Vec<_>>().join("/"))
     }
 
     /// Returns the variables of the path, in order.
-    pub(super) fn variables(&self) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &'a str> {
         self.path.split('/').filter(|segment| is_variable(segment))
     }
 }
 
-/// Returns the keywords of a node, without prose, extensions other than [`NOT_BLANK`], and default values.
-pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
+/// Returns the keywords of a node, without prose, default values, and extensions other than [`NOT_BLANK`] and [`EXTENSIBLE_ENUM`].
+pub(crate) fn keywords_of(node: &Value) -> Keywords<'_> {
     let all = node.as_object().into_iter().flatten();
     all.filter(|(keyword, value)| !is_prose(keyword) && !is_default(keyword, value))
         .map(|(keyword, value)| (keyword.as_str(), value))
@@ -161,7 +163,7 @@ pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
 }
 
 fn is_prose(keyword: &str) -> bool {
-    PROSE.contains(&keyword) || (keyword.starts_with("x-") && keyword != NOT_BLANK)
+    PROSE.contains(&keyword) || (keyword.starts_with("x-") && ![NOT_BLANK, EXTENSIBLE_ENUM].contains(&keyword))
 }
 
 fn is_default(keyword: &str, value: &Value) -> bool {

@@ -19,7 +19,7 @@
 //!                           bodies ───────────────┘
 //! ```
 
-mod document;
+pub(crate) mod document;
 mod rules;
 mod schema;
 
@@ -290,7 +290,7 @@ impl<'a> Comparison<'a> {
 }
 
 /// Iterates over the keys of two maps, with the value of each map.
-fn aligned<'m, K: Ord, D, S>(
+pub(crate) fn aligned<'m, K: Ord, D, S>(
     document: &'m BTreeMap<K, D>,
     server: &'m BTreeMap<K, S>,
 ) -> impl Iterator<Item = (&'m K, Option<&'m D>, Option<&'m S>)> {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::document::{Keywords, NOT_BLANK, keywords_of};
+use crate::EXTENSIBLE_ENUM;
 
 /// **Raw bodies.** Dropshot generates `*/*` with an empty schema for a body without a type (`HttpResponseOk<FreeformBody>`).
 /// `Response<Body>` also hides the status and all errors, so no rule allows it.
@@ -40,10 +41,14 @@ pub(super) fn drop_nullable(served: &mut Keywords) {
 }
 
 /// **Documented variants.** If the variants of an enumeration have doc comments, schemars generates a `oneOf` with an enumeration for
-/// each comment. Removes the values of either form from the schema and returns them as JSON.
+/// each comment. **Lists that may grow.** schemars generates closed lists only; the document has `x-extensible-enum` in responses.
+/// **Null among values.** An inline nullable enumeration must contain null, but schemars doesn't add it, and a shared one doesn't
+/// have it. `nullable` is compared anyway.
+///
+/// Removes the values of each form from the schema and returns them as JSON, without null.
 pub(super) fn extract_enum(schema: &mut Keywords) -> BTreeSet<String> {
-    if let Some(values) = schema.remove("enum") {
-        return values.as_array().into_iter().flatten().map(Value::to_string).collect();
+    if let Some(values) = schema.remove("enum").or_else(|| schema.remove(EXTENSIBLE_ENUM)) {
+        return values.as_array().into_iter().flatten().filter(|value| !value.is_null()).map(Value::to_string).collect();
     }
     let variants = schema.get("oneOf").and_then(|variants| variants.as_array()).map_or(&[][..], Vec::as_slice);
     if variants.is_empty() || !variants.iter().all(is_variant) {
@@ -52,13 +57,6 @@ pub(super) fn extract_enum(schema: &mut Keywords) -> BTreeSet<String> {
     schema.remove("oneOf");
     schema.insert("type", &variants[0]["type"]);
     variants.iter().filter_map(|variant| variant["enum"].as_array()).flatten().map(Value::to_string).collect()
-}
-
-/// **Null among values.** A nullable enumeration must contain null, but schemars doesn't add it.
-pub(super) fn add_null_variant(served: &Keywords, values: &mut BTreeSet<String>) {
-    if served.contains_key("nullable") && !values.is_empty() {
-        values.insert(Value::Null.to_string());
-    }
 }
 
 fn is_variant(schema: &Value) -> bool {

@@ -40,8 +40,7 @@ impl<'a> Comparison<'a> {
     fn compare_flat_schema(&mut self, location: &str, mut documented: Keywords<'a>, mut served: Keywords<'a>) {
         let not_blank = rules::extract_not_blank(&mut documented);
         let documented_values = rules::extract_enum(&mut documented);
-        let mut served_values = rules::extract_enum(&mut served);
-        rules::add_null_variant(&served, &mut served_values);
+        let served_values = rules::extract_enum(&mut served);
         for value in documented_values.symmetric_difference(&served_values) {
             self.report_one_sided(location, &format!("enum value {value}"), documented_values.contains(value));
         }

@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::pattern::Pattern;
+use crate::schema::EXTENSIBLE_ENUM;
 use crate::{Direction, compile};
 
 /// A schema with all schemas that it refers to.
@@ -202,6 +203,10 @@ impl<'a> Bundler<'a> {
                 _ => value.clone(),
             };
             copy.insert(keyword.clone(), value);
+        }
+        // Samples only have known values; validation accepts others.
+        if let Some(values) = copy.remove(EXTENSIBLE_ENUM).filter(Value::is_array) {
+            copy.entry("enum").or_insert(values);
         }
         Ok(copy.into())
     }

@@ -115,6 +115,15 @@ fn assert_samples(schema: Value, conditions: &[fn(&Value) -> bool]) {
 }
 
 #[test]
+fn samples_only_known_values_of_an_extensible_list() {
+    let schema = json!({ "type": "array", "minItems": 1, "items": { "type": "string", "x-extensible-enum": ["a", "b"] } });
+    let sampler = sampler(&schema);
+    for value in (0..50).map(|seed| sampler.sample(seed).unwrap()).chain(sampler.boundaries()) {
+        assert!(value.as_array().unwrap().iter().all(|item| *item == "a" || *item == "b"), "{value}");
+    }
+}
+
+#[test]
 fn samples_satisfy_every_keyword() {
     assert_samples(json!({ "type": "boolean" }), &[|value| *value == true, |value| *value == false]);
     assert_samples(json!({ "type": "string", "nullable": true }), &[Value::is_null, Value::is_string]);

@@ -212,6 +212,14 @@ fn applies_openapi_keywords() {
 }
 
 #[test]
+fn accepts_unknown_values_of_an_extensible_list() {
+    let list = json!({ "type": "string", "x-extensible-enum": ["open"] });
+    assert_eq!(response_violations(list.clone(), json!({}), &json!("open")), [""; 0]);
+    assert_eq!(response_violations(list.clone(), json!({}), &json!("later")), [""; 0]);
+    assert_eq!(response_violations(list, json!({}), &json!(7)), [r#"body: 7 is not of type "string" in 7"#]);
+}
+
+#[test]
 fn ignores_invalid_patterns_with_a_warning() {
     let content = json!({ "application/json": { "schema": { "properties": { "a": { "type": "string", "pattern": "(" } } } } });
     let contract = operation(json!([]), content);

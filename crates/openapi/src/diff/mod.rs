@@ -1,0 +1,315 @@
+//! The changes between two versions of an OpenAPI document, by their effect on clients.
+//!
+//! A change is breaking if a client that conforms to the old document can fail with the new one: a request that was valid is rejected
+//! or has another effect, or a response has a form that the old document excludes. So the same change has opposite effects in a
+//! request and in a response: a new value of a list widens what the server accepts, but also what a client receives. Lists with
+//! `x-extensible-enum` and objects in responses may grow, because clients must accept values and properties that they don't know.
+//!
+//! `docs/versioning.md` has the rules in words.
+
+mod prose;
+mod schema;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::counted;
+use crate::drift::aligned;
+use crate::drift::document::{Document, Keywords, Operation, keywords_of};
+
+/// The effect of a change on clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Impact {
+    /// An existing client can fail.
+    Breaking,
+    /// Existing clients work unchanged.
+    NonBreaking,
+    /// Only text for readers, such as a description or an example.
+    Prose,
+}
+
+/// A change from the old document to the new one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Change {
+    /// The effect on clients.
+    pub impact: Impact,
+    /// The operation, the shared component, or the JSON pointer of prose.
+    pub place: String,
+    /// The change, as a phrase: `the value Paid was added`.
+    pub text: String,
+}
+
+impl fmt::Display for Impact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Breaking => "breaking",
+            Self::NonBreaking => "non-breaking",
+            Self::Prose => "prose",
+        })
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:12} {}: {}", self.impact, self.place, self.text)
+    }
+}
+
+/// Returns all changes, breaking ones first.
+pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
+    let mut comparison = Comparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
+    comparison.compare_operations();
+    let mut changes = comparison.changes;
+    changes.extend(prose::changes(old, new));
+    changes.sort();
+    changes.dedup();
+    changes
+}
+
+/// Longest list of places in the change log.
+const LISTED_PLACES: usize = 5;
+
+/// Returns the changes as a section of the change log: breaking changes, then others. Equal changes share a line; prose is only
+/// counted.
+pub fn to_markdown(changes: &[Change]) -> String {
+    let mut text = String::new();
+    for (impact, title) in [(Impact::Breaking, "Breaking"), (Impact::NonBreaking, "Compatible")] {
+        let mut by_text: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for change in changes.iter().filter(|change| change.impact == impact) {
+            by_text.entry(&change.text).or_default().push(&change.place);
+        }
+        if by_text.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("### {title}\n\n"));
+        for (change, places) in by_text {
+            let listed = places.iter().take(LISTED_PLACES).map(|place| format!("`{place}`")).collect::<Vec<_>>().join(", ");
+            let others = places.len().saturating_sub(LISTED_PLACES);
+            let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+            text.push_str(&format!("- {listed}{others}: {change}\n"));
+        }
+        text.push('\n');
+    }
+    let prose = changes.iter().filter(|change| change.impact == Impact::Prose).count() as u64;
+    text.push_str(&counted(prose, "change of descriptions or examples", "changes of descriptions or examples"));
+    text.push_str(".\n");
+    text
+}
+
+/// The direction in which a value is sent, from the client's point of view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sent {
+    InRequest,
+    InResponse,
+}
+
+impl Sent {
+    /// Returns the impact of accepting or sending more values than before.
+    fn widened(self) -> Impact {
+        if self == Self::InRequest { Impact::NonBreaking } else { Impact::Breaking }
+    }
+
+    /// Returns the impact of accepting or sending fewer values than before.
+    fn narrowed(self) -> Impact {
+        if self == Self::InRequest { Impact::Breaking } else { Impact::NonBreaking }
+    }
+}
+
+/// The state of a comparison.
+struct Comparison<'a> {
+    old: Document<'a>,
+    new: Document<'a>,
+    /// The pairs of nodes that were compared, by address. Shared ones are compared once for each direction.
+    compared: HashSet<(*const Value, *const Value, Sent)>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Comparison<'a> {
+    fn report(&mut self, impact: Impact, place: &str, text: impl Into<String>) {
+        self.changes.push(Change { impact, place: place.to_owned(), text: text.into() });
+    }
+
+    /// Reports a part that was added or removed.
+    fn report_part(&mut self, place: &str, part: &str, (added, removed): (Impact, Impact), is_added: bool) {
+        let (impact, verb) = if is_added { (added, "added") } else { (removed, "removed") };
+        self.report(impact, place, format!("{part} was {verb}"));
+    }
+
+    fn compare_operations(&mut self) {
+        let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
+        let old: BTreeMap<_, _> = self.old.operations().into_iter().map(by_shape).collect();
+        let new: BTreeMap<_, _> = self.new.operations().into_iter().map(by_shape).collect();
+        for (_, old, new) in aligned(&old, &new) {
+            match (old, new) {
+                (Some(old), Some(new)) => self.compare_operation(old, new),
+                (old, new) => {
+                    let name = old.or(new).map(Operation::name).unwrap_or_default();
+                    self.report_part(&name, "the operation", (Impact::NonBreaking, Impact::Breaking), new.is_some());
+                }
+            }
+        }
+    }
+
+    fn compare_operation(&mut self, old: &Operation<'a>, new: &Operation<'a>) {
+        let place = new.name();
+        if old.node["operationId"] != new.node["operationId"] {
+            self.report(Impact::Breaking, &place, format!("the operationId is now {}", new.node["operationId"]));
+        }
+        if old.variables().ne(new.variables()) {
+            self.report(Impact::Breaking, &place, "the path's variables have other names");
+        }
+        self.compare_scopes(&place, &old.node["x-scopes"], &new.node["x-scopes"]);
+        let (old_security, new_security) = (requirements(self.old, old), requirements(self.new, new));
+        if old_security != new_security {
+            // An empty alternative allows requests without a key.
+            let is_open = new_security.is_empty() || new_security.contains(&Vec::new());
+            let impact = if is_open { Impact::NonBreaking } else { Impact::Breaking };
+            self.report(impact, &place, "the security requirements have changed");
+        }
+        for keyword in ["deprecated", "tags", "x-deprecated-since", "x-sunset"] {
+            if old.node[keyword] != new.node[keyword] {
+                self.report(Impact::NonBreaking, &place, format!("{keyword} is now {}", new.node[keyword]));
+            }
+        }
+        self.compare_parameters(&place, old, new);
+        self.compare_request_body(&place, &old.node["requestBody"], &new.node["requestBody"]);
+        self.compare_responses(&place, &old.node["responses"], &new.node["responses"]);
+    }
+
+    fn compare_scopes(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        let scopes =
+            |list: &'a Value| -> BTreeSet<&'a str> { list.as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
+        let (old, new) = (scopes(old), scopes(new));
+        for scope in old.symmetric_difference(&new) {
+            let part = format!("the scope {scope}");
+            self.report_part(place, &part, (Impact::NonBreaking, Impact::Breaking), new.contains(scope));
+        }
+    }
+
+    fn compare_parameters(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+        let by_name = |document: Document<'a>, operation: &Operation<'a>| -> BTreeMap<String, &'a Value> {
+            let parameters = document.parameters(operation).into_iter();
+            // Names of variables are compared with the path.
+            parameters.filter(|(_, parameter)| parameter["in"] != "path").collect()
+        };
+        for (name, old, new) in aligned(&by_name(self.old, old), &by_name(self.new, new)) {
+            let Some(parameter) = new.or(old) else { continue };
+            let (Some(old), Some(new)) = (old, new) else {
+                let added = if parameter["required"] == true { Impact::Breaking } else { Impact::NonBreaking };
+                self.report_part(place, &format!("the parameter {name}"), (added, Impact::Breaking), new.is_some());
+                continue;
+            };
+            self.compare_parameter(&format!("{place} {name}"), old, new);
+        }
+        let path = |document: Document<'a>, operation: &Operation<'a>| -> Vec<&'a Value> {
+            let all = document.parameters(operation);
+            let of_variable = |name: &str| all.get(&format!("path.{}", name.trim_matches(['{', '}']))).copied();
+            operation.variables().filter_map(of_variable).collect()
+        };
+        for (old, new) in path(self.old, old).into_iter().zip(path(self.new, new)) {
+            self.compare_parameter(&format!("{place} {}", new["name"].as_str().unwrap_or_default()), old, new);
+        }
+    }
+
+    fn compare_parameter(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        self.compare_required(place, old, new, Sent::InRequest);
+        for keyword in ["style", "explode", "allowReserved", "content"] {
+            if old[keyword] != new[keyword] {
+                self.report(Impact::Breaking, place, format!("{keyword} is now {}", new[keyword]));
+            }
+        }
+        self.compare_schema(place, &old["schema"], &new["schema"], Sent::InRequest);
+    }
+
+    /// Compares the flag `required` of a parameter, a header or a body.
+    fn compare_required(&mut self, place: &str, old: &Value, new: &Value, sent: Sent) {
+        match (old["required"] == true, new["required"] == true) {
+            (false, true) => self.report(sent.narrowed(), place, "it is now required"),
+            (true, false) => self.report(sent.widened(), place, "it is no longer required"),
+            _ => {}
+        }
+    }
+
+    fn compare_request_body(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        let (old, new) = (self.old.resolve(old), self.new.resolve(new));
+        match (old.is_null(), new.is_null()) {
+            (true, true) => {}
+            (false, false) => {
+                self.compare_required(&format!("{place} body"), old, new, Sent::InRequest);
+                self.compare_contents(place, old, new, Sent::InRequest);
+            }
+            (is_added, _) => {
+                let added = if new["required"] == true { Impact::Breaking } else { Impact::NonBreaking };
+                self.report_part(place, "the request body", (added, Impact::Breaking), is_added);
+            }
+        }
+    }
+
+    fn compare_responses(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        for (status, old, new) in aligned(&members(old), &members(new)) {
+            let is_success = status.starts_with('2');
+            let (Some(old), Some(new)) = (old, new) else {
+                let added = if is_success { Impact::Breaking } else { Impact::NonBreaking };
+                self.report_part(place, &format!("the response {status}"), (added, added), new.is_some());
+                continue;
+            };
+            let place = component_name(new).unwrap_or_else(|| format!("{place} {status}"));
+            let (old, new) = (self.old.resolve(old), self.new.resolve(new));
+            if self.compared.insert((old, new, Sent::InResponse)) {
+                self.compare_headers(&place, old, new);
+                self.compare_contents(&place, old, new, Sent::InResponse);
+            }
+        }
+    }
+
+    fn compare_headers(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        for (name, old, new) in aligned(&self.old.headers(old), &self.new.headers(new)) {
+            let (Some(old), Some(new)) = (old, new) else {
+                let removed = if old.is_some_and(|old| old["required"] == true) { Impact::Breaking } else { Impact::NonBreaking };
+                self.report_part(place, &format!("the header {name}"), (Impact::NonBreaking, removed), new.is_some());
+                continue;
+            };
+            let place = format!("{place} {name}");
+            self.compare_required(&place, old, new, Sent::InResponse);
+            self.compare_schema(&place, &old["schema"], &new["schema"], Sent::InResponse);
+        }
+    }
+
+    /// Compares the media types of a body, and the schema of each.
+    fn compare_contents(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
+        for (media_type, old, new) in aligned(&members(&old["content"]), &members(&new["content"])) {
+            let place = if sent == Sent::InRequest { format!("{place} body") } else { place.to_owned() };
+            match (old, new) {
+                (Some(old), Some(new)) => self.compare_schema(&place, &old["schema"], &new["schema"], sent),
+                _ => self.report_part(
+                    &place,
+                    &format!("the media type {media_type}"),
+                    (Impact::NonBreaking, Impact::Breaking),
+                    new.is_some(),
+                ),
+            }
+        }
+    }
+}
+
+/// Returns the security requirements of an operation: the schemes of each alternative, whose names have no meaning.
+fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Vec<(&'a Value, Keywords<'a>)>> {
+    let alternatives = document.security(operation).and_then(Value::as_array).into_iter().flatten();
+    let schemes = &document.0["components"]["securitySchemes"];
+    let scheme = |(name, scopes): (&'a String, &'a Value)| (scopes, keywords_of(&schemes[name]));
+    alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect()
+}
+
+/// Returns the members of an object, by name.
+fn members(node: &Value) -> BTreeMap<&str, &Value> {
+    node.as_object().into_iter().flatten().map(|(name, member)| (name.as_str(), member)).collect()
+}
+
+/// Returns the name of the shared component that a node refers to.
+fn component_name(node: &Value) -> Option<String> {
+    Some(node.get("$ref")?.as_str()?.rsplit('/').next()?.to_owned())
+}

@@ -1,0 +1,64 @@
+//! Deprecated operations: the headers that announce their removal.
+
+use boxoffice_conformance::http_client::Request;
+use boxoffice_mock::Settings;
+use boxoffice_openapi::Contract;
+use serde_json::{Value, json};
+
+use crate::support::{CONTRACT, MockServer, mock_request};
+
+/// Returns the contract with `GET /time` as a deprecated operation with these dates.
+fn contract_with(dates: Value) -> anyhow::Result<Contract> {
+    let mut document = CONTRACT.document.clone();
+    let operation = document["paths"]["/time"]["get"].as_object_mut().unwrap();
+    operation.insert("deprecated".to_owned(), json!(true));
+    operation.extend(dates.as_object().unwrap().clone());
+    Contract::new(document)
+}
+
+#[test]
+fn dates_become_header_values() {
+    let contract = contract_with(json!({ "x-deprecated-since": "2026-07-01", "x-sunset": "2027-07-01" })).unwrap();
+    let deprecation = contract.operation("time_get").unwrap().deprecation.clone().unwrap();
+    assert_eq!(
+        (deprecation.since, deprecation.sunset.unwrap()),
+        ("@1782864000".parse().unwrap(), "Thu, 01 Jul 2027 00:00:00 GMT".parse().unwrap())
+    );
+    assert_eq!(CONTRACT.operation("time_get").unwrap().deprecation, None);
+}
+
+#[test]
+fn invalid_dates_are_rejected() {
+    for (dates, text) in [
+        (json!({}), "a deprecated operation needs x-deprecated-since"),
+        (json!({ "x-deprecated-since": "soon" }), "x-deprecated-since must be a date such as 2026-12-31"),
+        (json!({ "x-deprecated-since": "2026-07-01", "x-sunset": "2026-06-30" }), "x-sunset must be after x-deprecated-since"),
+    ] {
+        let error = format!("{:#}", contract_with(dates).unwrap_err());
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_response_of_deprecated_operation_announces_removal() {
+    let mut document = CONTRACT.document.clone();
+    let operation = &mut document["paths"]["/time"]["get"];
+    operation["deprecated"] = json!(true);
+    operation["x-deprecated-since"] = json!("2026-07-01");
+    operation["x-sunset"] = json!("2027-07-01");
+    let mock = MockServer::of(document, Settings::default());
+    let announced = async |request: Request| {
+        let response = mock.send(&request).await;
+        let header = |name: &str| response.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+        (response.status, header("deprecation"), header("sunset"))
+    };
+
+    let success = announced(mock_request("GET", "/time")).await;
+    let rejection = announced(Request::new("GET", "/time")).await;
+    let other = announced(mock_request("GET", "/countries")).await;
+
+    let (since, sunset) = (Some("@1782864000".to_owned()), Some("Thu, 01 Jul 2027 00:00:00 GMT".to_owned()));
+    assert_eq!(success, (200, since.clone(), sunset.clone()));
+    assert_eq!(rejection, (412, since, sunset));
+    assert_eq!(other, (200, None, None));
+}
