@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
+mod faults;
 mod faulty;
 mod fixtures;
 mod foreign;
