@@ -67,7 +67,7 @@ fn assert_clean(report: &Report) {
     }
     let made = |check| report.operations.iter().any(|operation| operation.checks.contains_key(check));
     let never: Vec<_> = Check::ALL.iter().filter(|check| !made(check)).collect();
-    assert_eq!(never, [&Check::ReferenceStatus, &Check::ReferenceShape]);
+    assert_eq!(never, [&Check::Prepared, &Check::ReferenceStatus, &Check::ReferenceShape]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,7 +81,7 @@ async fn mock_conforms_to_contract() {
 async fn mock_with_fixtures_conforms_to_contract() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await);
 }
@@ -90,7 +90,7 @@ async fn mock_with_fixtures_conforms_to_contract() {
 async fn stateful_mock_conforms_to_contract() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await);
 }
@@ -98,8 +98,8 @@ async fn stateful_mock_conforms_to_contract() {
 async fn platform_conforms_to_contract(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
     let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
-    side.create_fixtures(&contract, 1).await.unwrap();
     let requested = select_operations(&contract, &[], &[]).unwrap();
+    side.create_fixtures(&contract, 1, &requested).await.unwrap();
     let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap());
 
     assert_clean(&comparison.run(|_| ()).await);
@@ -160,7 +160,7 @@ async fn failed_setup_is_reported() {
     const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
     let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
     comparison.target.client = HttpClient::new(&refuses).unwrap();
     comparison.selected = ["event_update".to_owned()].into();
@@ -168,10 +168,10 @@ async fn failed_setup_is_reported() {
     let report = comparison.run(|_| ()).await;
 
     let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
-    assert_eq!((finding.check, finding.operation.as_str()), (Check::Valid, "event_update"));
+    assert_eq!((finding.check, finding.operation.as_str()), (Check::Prepared, "event_update"));
     assert_eq!(finding.summary, "a valid request could not be sent");
-    assert!(finding.actual.contains("event_create returned 403 (You are restricted"), "{}", finding.actual);
-    assert!(finding.actual.contains("curl -i -X POST"), "{}", finding.actual);
+    assert!(finding.actual.contains("event_create returned 403: 403 (You are restricted"), "{}", finding.actual);
+    assert!(finding.curl.contains("curl -i -X POST") && finding.curl.contains("/events"), "{}", finding.curl);
     assert_eq!(report.operation("event_update").unwrap().left_out, None);
 }
 

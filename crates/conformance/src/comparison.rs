@@ -74,6 +74,7 @@ impl Comparison {
             runs.push(run);
         }
         let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
+        findings.extend(self.find_preparation_failures());
         for mut run in runs {
             run.check_pages().await;
             let (operation, found) = run.recorder.finish();
@@ -107,10 +108,12 @@ impl Comparison {
         operation: &'a OperationUnderTest<'a>,
     ) -> OperationRun<'a> {
         let mut run = OperationRun::new(self, operations, operation);
-        if self.selected.contains(&operation.spec.id) {
-            run.run().await;
-        } else {
+        if !self.selected.contains(&operation.spec.id) {
             run.recorder.coverage.left_out = Some("excluded by --only or --skip".to_owned());
+        } else if let Some(reason) = self.target.missing_for(operation.spec) {
+            run.recorder.coverage.left_out = Some(reason);
+        } else {
+            run.run().await;
         }
         run
     }
@@ -124,6 +127,29 @@ impl Comparison {
     /// documents.
     pub fn drift_of(&self, operation: &Operation) -> Option<&[Difference]> {
         self.is_builtin.then(|| self.drift.get(&drift_key(operation)).map_or(&[][..], Vec::as_slice))
+    }
+
+    /// Returns a finding for each request of the preparation that a server rejected.
+    fn find_preparation_failures(&self) -> Vec<Finding> {
+        let targets = [(Some(&self.target), ""), (self.reference.as_ref(), " on the reference")];
+        let failures = targets
+            .into_iter()
+            .filter_map(|(target, name)| Some((target?, name)))
+            .flat_map(|(target, name)| target.preparation_failures().iter().map(move |failure| (target, name, failure)));
+        failures
+            .map(|(target, name, failure)| Finding {
+                check: Check::Prepared,
+                operation: failure.operation.clone(),
+                pointer: self
+                    .contract
+                    .operation(&failure.operation)
+                    .map_or_else(String::new, |operation| operation.pointer.clone()),
+                summary: format!("a request that prepares the comparison{name} {}", failure.summary),
+                expected: "a success status, so that the operations that need the resource can be asked".to_owned(),
+                actual: failure.actual.clone(),
+                curl: failure.request.as_ref().map_or_else(String::new, |request| target.curl(request)),
+            })
+            .collect()
     }
 
     /// Returns a finding for each endpoint of the server that the document lacks.

@@ -61,6 +61,7 @@ pub struct HttpClient {
     client: reqwest::Client,
     request_count: AtomicUsize,
     created_uris: Mutex<Vec<String>>,
+    deleted_paths: Mutex<Vec<String>>,
 }
 
 impl Request {
@@ -165,7 +166,14 @@ impl HttpClient {
         reqwest::Url::parse(&base_url).with_context(|| format!("{base_url} is not a URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).redirect(redirects).no_proxy().build()?;
-        Ok(Self { base_url, stopped: Arc::default(), client, request_count: AtomicUsize::new(0), created_uris: Mutex::default() })
+        Ok(Self {
+            base_url,
+            stopped: Arc::default(),
+            client,
+            request_count: AtomicUsize::new(0),
+            created_uris: Mutex::default(),
+            deleted_paths: Mutex::default(),
+        })
     }
 
     /// Sends a request and reads the complete response.
@@ -188,6 +196,9 @@ impl HttpClient {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
+        }
+        if request.method == "DELETE" {
+            self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
         }
         Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(context)? })
     }
@@ -215,6 +226,13 @@ impl HttpClient {
     /// Returns the number of requests sent.
     pub fn request_count(&self) -> usize {
         self.request_count.load(Ordering::Relaxed)
+    }
+
+    /// Returns if a request of this client created the resource at a URI, and none deleted it.
+    pub fn has_created(&self, uri: &str) -> bool {
+        let is_it = |uris: &[String]| uris.iter().any(|other| other == uri);
+        is_it(&self.created_uris.lock().unwrap_or_else(PoisonError::into_inner))
+            && !is_it(&self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.

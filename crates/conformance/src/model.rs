@@ -33,6 +33,7 @@ macro_rules! checks {
 
 checks! {
     Reachable = "operation.reachable": "The server implements the operation.",
+    Prepared = "preparation.done": "The server accepts the requests that prepare the comparison.",
     Valid = "request.valid": "A valid request succeeds.",
     Complete = "answer.whole": "A response arrives in time and is complete.",
     ServerError = "status.failure": "The server returns no status from 500.",

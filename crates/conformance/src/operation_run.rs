@@ -1,12 +1,12 @@
 //! The run of all checks against one operation. The checks are in [`checks`](super::checks).
 
 use super::comparison::Comparison;
-use super::fixtures::{ExpectedOutcome, ValidRequest};
+use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
 use super::model::Check;
 use super::operation_under_test::OperationUnderTest;
 use super::recorder::{CheckFailure, OperationRecorder};
-use super::target::{PLACEHOLDER_KEY, Target};
+use super::target::Target;
 
 /// A run of all checks against one operation.
 pub struct OperationRun<'a> {
@@ -132,12 +132,7 @@ impl<'a> OperationRun<'a> {
 
     /// Records a check made with a request, and its failure, if any.
     pub fn record(&mut self, check: Check, request: &Request, failure: Option<CheckFailure>) {
-        let Target { client, key, .. } = &self.comparison.target;
-        let mut curl = request.to_curl(&client.base_url);
-        // Other documents may send the key in other places than X-API-Key.
-        if key != PLACEHOLDER_KEY {
-            curl = curl.replace(key, "$KEY");
-        }
+        let curl = self.comparison.target.curl(request);
         self.recorder.record(check, &curl, failure);
     }
 
@@ -145,6 +140,8 @@ impl<'a> OperationRun<'a> {
     pub fn record_unsent(&mut self, name: &str, error: &anyhow::Error) {
         let summary = format!("{name} could not be sent");
         let failure = self.failure(summary, "its prerequisites can be created", format!("{error:#}"));
-        self.recorder.record(Check::Valid, "", Some(failure));
+        let request = error.downcast_ref::<PreparationFailure>().and_then(|failure| failure.request.as_ref());
+        let curl = request.map_or_else(String::new, |request| self.comparison.target.curl(request));
+        self.recorder.record(Check::Prepared, &curl, Some(failure));
     }
 }

@@ -75,14 +75,17 @@ impl CompareOptions {
     /// is set, no more operations are checked, and the fixtures are deleted.
     ///
     /// # Errors
-    /// Fails if a server can't be reached, fixtures can't be created, an option is invalid, no operation was checked, or the
-    /// comparison was stopped.
+    /// Fails if a server can't be reached, an option is invalid, the report can't be written, no operation was checked and there are
+    /// no findings, or the comparison was stopped.
     pub async fn compare(
         &self,
         builtin: BuiltinDocument,
         stopped: &Arc<AtomicBool>,
         mut on_operation: impl FnMut(&Coverage, usize),
     ) -> anyhow::Result<Report> {
+        if let Some(folder) = &self.report {
+            report::create_folder(folder)?;
+        }
         let contract = match &self.spec {
             Some(file) => Arc::new(Contract::read(file)?),
             None => builtin.contract,
@@ -99,12 +102,8 @@ impl CompareOptions {
             target.client.stopped = Arc::clone(stopped);
         }
         if is_builtin_document(&contract) {
-            target.create_fixtures(&contract, seed).await?;
-            if let Some(reference) = &mut reference
-                && let Err(error) = reference.create_fixtures(&contract, seed).await
-            {
-                let remaining: String = target.clean_up().await.iter().map(|note| format!(" On the target: {note}")).collect();
-                return Err(error.context(format!("the reference can't be prepared.{remaining}")));
+            for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
+                target.create_fixtures(&contract, seed, &selected).await?;
             }
         }
         let count = selected.len();
@@ -115,12 +114,19 @@ impl CompareOptions {
         if let Some(reference) = &mut comparison.reference {
             report.notes.extend(reference.clean_up().await.into_iter().map(|note| format!("On the reference: {note}")));
         }
-        ensure!(!is_stopped, "it was stopped, and its resources were deleted. {}", report.notes.join(" "));
+        let remaining = report.notes.join(" ");
+        if is_stopped {
+            report.notes.push("The comparison was stopped before it was complete.".to_owned());
+        }
         let result = baseline.apply(report.findings, Utc::now().date_naive());
         (report.findings, report.known) = (result.findings, result.known);
         report.notes.extend(result.notes);
         if let Some(folder) = &self.report {
             report::write(folder, &report)?;
+        }
+        ensure!(!is_stopped, "it was stopped, and its resources were deleted. {remaining}");
+        if !report.findings.is_empty() {
+            return Ok(report);
         }
         let selected = report.operations.iter().filter(|operation| comparison.selected.contains(&operation.operation));
         if let Some(reasons) = selected.map(|operation| operation.left_out.as_deref()).collect::<Option<Vec<_>>>() {

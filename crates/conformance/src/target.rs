@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use boxoffice_openapi::Contract;
+use boxoffice_openapi::{Contract, Operation};
 
-use super::fixtures::{ExpectedOutcome, Fixtures, ValidRequest};
+use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, Request};
 use super::operation_under_test::OperationUnderTest;
 
@@ -36,15 +36,33 @@ impl Target {
         Ok(Self { client, key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(), public_key: None, fixtures: None })
     }
 
-    /// Creates the resources that the operations of the built-in document need.
+    /// Creates the resources that the selected operations of the built-in document need.
     ///
     /// # Errors
-    /// Fails if the server rejects a request. Resources created before are deleted.
-    pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
-        let fixtures = Fixtures::create(&self.client, contract, &self.key, seed).await?;
-        self.public_key = Some(fixtures.public_key().to_owned());
+    /// Fails if the document lacks an example. A rejected request is no error, see [`Target::preparation_failures`].
+    pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64, selected: &BTreeSet<String>) -> anyhow::Result<()> {
+        let fixtures = Fixtures::create(&self.client, contract, &self.key, seed, selected).await?;
+        // Without a step for the key, the administrator's key would be used.
+        self.public_key = Some(fixtures.public_key().to_owned()).filter(|key| *key != self.key);
         self.fixtures = Some(fixtures);
         Ok(())
+    }
+
+    /// Returns the requests of the preparation that the server rejected.
+    pub fn preparation_failures(&self) -> &[PreparationFailure] {
+        self.fixtures.as_ref().map_or(&[], Fixtures::failures)
+    }
+
+    /// Returns the reason why an operation can't be asked, if the preparation of what it needs failed.
+    pub fn missing_for(&self, operation: &Operation) -> Option<String> {
+        self.fixtures.as_ref()?.missing_for(operation)
+    }
+
+    /// Returns a request as a curl command without the key.
+    pub fn curl(&self, request: &Request) -> String {
+        let curl = request.to_curl(&self.client.base_url);
+        // Other documents may send the key in other places than X-API-Key.
+        if self.key == PLACEHOLDER_KEY { curl } else { curl.replace(&self.key, "$KEY") }
     }
 
     /// Returns if fixtures were created.

@@ -174,7 +174,12 @@ const IN_DOCUMENT: [Check; 2] = [Check::Example, Check::Undocumented];
 
 #[test]
 fn every_check_has_a_planted_fault() {
-    let planted = PLANTED.iter().chain(DIFFERENT).map(|(.., check, _)| *check).chain(IN_DOCUMENT).chain([Check::Persistence]);
+    let planted = PLANTED
+        .iter()
+        .chain(DIFFERENT)
+        .map(|(.., check, _)| *check)
+        .chain(IN_DOCUMENT)
+        .chain([Check::Persistence, Check::Prepared]);
     assert_eq!(planted.collect::<BTreeSet<_>>(), Check::ALL.iter().copied().collect());
 }
 
@@ -222,8 +227,8 @@ async fn missing_persistence_is_found() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     for (request, changed, on, change, output) in UNKEPT {
         let mut comparison = comparison(&mock.address, None).await;
-        comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
         comparison.selected = BTreeSet::from([request.to_owned()]);
+        comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
         let sound = comparison.run(|_| ()).await;
         comparison.target.client = HttpClient::new(&faulty(&mock.address, changed, on, change).await).unwrap();
 

@@ -72,13 +72,15 @@ fn update_faults() -> Vec<Fault> {
         ignored("account: state is not updated", &["account_update"], "account_update", "state"),
         ignored("category: subcategories are not updated", &["category_update"], "category_update", "subcategories"),
         ignored("category: name is not updated", &["category_update"], "category_update", "name"),
-        fault("updates", "region: response to update has the old values", &["region_update"])
-            .response("region_update", |_, answer, _| {
+        fault("updates", "region: response to update has the old values", &["region_update"]).response(
+            "region_update",
+            |_, answer, _| {
                 if let Some(mut body) = answer.json().filter(|_| answer.is_success()) {
                     body["city"] = json!("Old City");
                     answer.set_json(&body);
                 }
-            }),
+            },
+        ),
         fault("updates", "region: update clears absent properties", &["region_update"]).sent_json("region_update", |body| {
             for name in ["district", "city"] {
                 if body.is_object() && body.get(name).is_none() {
