@@ -1,7 +1,7 @@
 //! A comparison: checks several operations concurrently and reports them in the document's order.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::model::{Check, Coverage, Finding, Report};
 use super::operation_run::OperationRun;
 use super::operation_under_test::OperationUnderTest;
+use super::server_kind::{self, ServerKind};
 use super::target::Target;
 
 /// Number of operations checked concurrently. The requests of one operation are sequential.
@@ -37,6 +38,10 @@ pub struct Comparison {
     is_builtin: bool,
     /// Differences between the built-in document and the server's endpoints, by method and path.
     drift: BTreeMap<String, Vec<Difference>>,
+    /// Kind of the target, found at the start.
+    kind: OnceLock<ServerKind>,
+    /// Names and values of headers that must be unique.
+    used_headers: Mutex<HashSet<(String, String)>>,
 }
 
 impl Comparison {
@@ -57,7 +62,8 @@ impl Comparison {
                 drift.entry(difference.operation.clone()).or_default().push(difference);
             }
         }
-        Self { contract, target, reference, seed, selected, is_builtin, drift }
+        let (kind, used_headers) = (OnceLock::new(), Mutex::default());
+        Self { contract, target, reference, seed, selected, is_builtin, drift, kind, used_headers }
     }
 
     /// Checks the selected operations. Calls `on_operation` after each, in the document's order.
@@ -65,6 +71,8 @@ impl Comparison {
         let started = Utc::now();
         let operations: Vec<_> =
             self.contract.operations().map(|operation| OperationUnderTest::new(&self.contract, operation)).collect();
+        let kind = server_kind::detect(self, &operations).await;
+        let kind = *self.kind.get_or_init(|| kind);
         let mut pending = futures::stream::iter(&operations)
             .map(|operation| self.run_operation(&operations, operation))
             .buffered(CONCURRENT_OPERATIONS);
@@ -75,8 +83,15 @@ impl Comparison {
         }
         let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
         findings.extend(self.find_preparation_failures());
-        for mut run in runs {
+        for run in &mut runs {
             run.check_pages().await;
+            run.run_in_turn().await;
+        }
+        // Some resources may be gone afterwards.
+        for run in &mut runs {
+            run.run_last().await;
+        }
+        for run in runs {
             let (operation, found) = run.recorder.finish();
             coverage.push(operation);
             findings.extend(found);
@@ -98,7 +113,7 @@ impl Comparison {
             operations: coverage,
             findings,
             known: Vec::new(),
-            notes: self.contract.warnings.clone(),
+            notes: self.contract.warnings.iter().cloned().chain(kind.note().map(str::to_owned)).collect(),
         }
     }
 
@@ -116,6 +131,16 @@ impl Comparison {
             run.run().await;
         }
         run
+    }
+
+    /// Returns the kind of the target. Before the comparison has run, every server is a real one.
+    pub fn kind(&self) -> ServerKind {
+        self.kind.get().copied().unwrap_or(ServerKind::Real)
+    }
+
+    /// Returns if no earlier response had this value in a header that must be unique.
+    pub fn is_first_use(&self, name: &str, value: &str) -> bool {
+        self.used_headers.lock().unwrap_or_else(PoisonError::into_inner).insert((name.to_owned(), value.to_owned()))
     }
 
     /// Returns if the document is the built-in one or a version of it.

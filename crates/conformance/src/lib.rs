@@ -12,4 +12,5 @@ pub mod options;
 pub mod progress;
 mod recorder;
 pub mod report;
+pub mod server_kind;
 pub mod target;

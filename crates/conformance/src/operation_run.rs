@@ -6,6 +6,7 @@ use super::http_client::{ReceivedResponse, Request};
 use super::model::Check;
 use super::operation_under_test::OperationUnderTest;
 use super::recorder::{CheckFailure, OperationRecorder};
+use super::server_kind::ServerKind;
 use super::target::Target;
 
 /// A run of all checks against one operation.
@@ -17,6 +18,8 @@ pub struct OperationRun<'a> {
     pub(super) recorder: OperationRecorder,
     /// A request that returned a page of a list. [`OperationRun::check_pages`] reads the other pages.
     pub(super) list_request: Option<Request>,
+    /// The valid requests, if the first was successful. [`OperationRun::run_in_turn`] varies them.
+    valid_pair: Option<RequestPair>,
 }
 
 /// Valid requests for both servers.
@@ -42,7 +45,7 @@ impl<'a> OperationRun<'a> {
         operations: &'a [OperationUnderTest<'a>],
         operation: &'a OperationUnderTest<'a>,
     ) -> Self {
-        Self { comparison, operation, operations, recorder: OperationRecorder::new(operation.spec), list_request: None }
+        Self { comparison, operation, operations, recorder: OperationRecorder::new(operation.spec), list_request: None, valid_pair: None }
     }
 
     /// Runs every check except [`OperationRun::check_pages`], which must not overlap with requests that create resources.
@@ -59,7 +62,8 @@ impl<'a> OperationRun<'a> {
             }
         };
         let Some(exchange) = self.check_reachable(&pair).await else { return };
-        if self.check_valid(&pair, &exchange).await {
+        let is_valid = self.check_valid(&pair, &exchange).await;
+        if is_valid {
             self.check_variants(&pair).await;
         }
         self.check_arguments(&pair).await;
@@ -67,6 +71,44 @@ impl<'a> OperationRun<'a> {
         self.check_keys(&pair).await;
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
+        self.valid_pair = is_valid.then_some(pair);
+    }
+
+    /// Runs the checks of behavior, which must not overlap with other requests that create or change resources.
+    pub async fn run_in_turn(&mut self) {
+        let Some(pair) = self.valid_pair.take() else { return };
+        self.check_head(&pair).await;
+        self.check_options(&pair).await;
+        self.check_body_text(&pair).await;
+        let kind = self.comparison.kind();
+        if kind != ServerKind::StatelessMock {
+            self.check_unknown_resources(&pair).await;
+            self.check_creation().await;
+            self.check_updates().await;
+            self.check_conditional_update().await;
+            self.check_conditional_removal().await;
+            self.check_removal().await;
+            self.check_action().await;
+        }
+        if kind == ServerKind::Real {
+            self.check_large_body(&pair).await;
+            self.check_taken_name().await;
+            self.check_repeats().await;
+            if self.operation.spec.method == "GET" {
+                self.create_entries().await;
+                self.check_order(&pair.target.request).await;
+                self.check_filters(&pair.target.request).await;
+                self.check_sorts(&pair.target.request).await;
+            }
+        }
+        self.valid_pair = Some(pair);
+    }
+
+    /// Runs the checks that may remove shared resources.
+    pub async fn run_last(&mut self) {
+        if self.valid_pair.is_some() && self.comparison.kind() == ServerKind::Real {
+            self.check_used_resource().await;
+        }
     }
 
     /// Builds valid requests for both servers. `body_example` names an example of the body; the default is the first.
@@ -117,6 +159,7 @@ impl<'a> OperationRun<'a> {
             self.failure(format!("the server failed with {}", response.status), "a status below 500", response.describe())
         });
         self.record(Check::ServerError, request, failed);
+        self.check_message(request, &response);
         Some(response)
     }
 

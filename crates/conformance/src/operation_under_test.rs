@@ -9,7 +9,7 @@ use boxoffice_openapi::{
     to_plain_string,
 };
 use jsonschema::Validator;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
@@ -213,9 +213,47 @@ impl Argument {
     /// Returns if a text is a valid value in a path.
     pub fn allows(&self, text: &str) -> bool {
         let is_number = matches!(self.schema["type"].as_str(), Some("integer" | "number"));
-        let value = if is_number { serde_json::from_str(text).unwrap_or_default() } else { Value::from(text) };
+        let is_boolean = self.schema["type"] == "boolean";
+        self.is_valid(&if is_number || is_boolean { serde_json::from_str(text).unwrap_or_default() } else { Value::from(text) })
+    }
+
+    /// Returns if a value is valid.
+    pub fn is_valid(&self, value: &Value) -> bool {
         let validator = self.validator.get_or_init(|| compile(&self.schema).ok());
-        validator.as_ref().is_none_or(|validator| validator.is_valid(&value))
+        validator.as_ref().is_none_or(|validator| validator.is_valid(value))
+    }
+
+    /// Returns a valid value that most probably identifies nothing: the value in a path, or the example, with other digits and
+    /// letters.
+    pub fn unknown_value(&self, request: &Request, operation: &Operation) -> Option<Value> {
+        let in_path = || {
+            let mut variables = operation.template.variables(&request.path);
+            variables.find(|(name, _)| *name == self.name).map(|(_, text)| percent_decode_str(text).decode_utf8_lossy().into_owned())
+        };
+        let current = match self.location {
+            ArgumentLocation::Path => in_path()?,
+            _ => to_plain_string(self.example.as_ref()?),
+        };
+        if self.schema.get("enum").is_some() {
+            return None;
+        }
+        if self.schema["type"] == "integer" {
+            let numbers = [987_654_321, 98_765, 987, 97];
+            return numbers.into_iter().map(Value::from).find(|number| self.is_valid(number) && to_plain_string(number) != current);
+        }
+        let other: String = current
+            .chars()
+            .map(|c| match c {
+                '0'..='8' | 'a'..='y' | 'A'..='Y' => char::from_u32(u32::from(c) + 1).unwrap_or(c),
+                '9' => '0',
+                'z' => 'a',
+                'Z' => 'A',
+                _ => c,
+            })
+            .collect();
+        // The version of a UUID, and the like, must stay.
+        let reversed: String = current.chars().map(|c| if c.is_ascii_digit() { char::from(b'9' - (c as u8 - b'0')) } else { c }).collect();
+        [other, reversed].into_iter().find(|text| *text != current && self.allows(text)).map(Value::from)
     }
 
     /// Returns a copy of a request with another value of the argument, or without the argument.

@@ -58,6 +58,16 @@ impl Target {
         self.fixtures.as_ref()?.missing_for(operation)
     }
 
+    /// Returns if the resources that an operation creates must have unique names.
+    pub fn has_unique_name(&self, operation: &str) -> bool {
+        self.fixtures.is_some() && Fixtures::has_unique_name(operation)
+    }
+
+    /// Returns a request to the shared resource of an operation, which other resources use. `None` without fixtures.
+    pub fn shared_request(&self, operation: &Operation) -> Option<Request> {
+        self.fixtures.as_ref()?.shared_request(operation)
+    }
+
     /// Returns a request as a curl command without the key.
     pub fn curl(&self, request: &Request) -> String {
         let curl = request.to_curl(&self.client.base_url);

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::ArgumentLocation;
+use crate::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
 use crate::recorder::CheckFailure;
 
 /// Number of pages to read of a list.
 const MAX_PAGES: u64 = 4;
 /// Largest page size.
 const MAX_PAGE_SIZE: u64 = 100;
+/// Largest number of pages of a list that is read completely.
+const MAX_LIST_PAGES: u64 = 10;
+/// Parameters of lists that are paged in another way.
+const OTHER_PAGING: [&str; 10] = ["page", "limit", "offset", "size", "per_page", "perPage", "pageSize", "cursor", "after", "skip"];
 /// Number of attempts to read a list. Other clients may add entries between two pages.
 const ATTEMPTS: usize = 3;
 
@@ -111,6 +116,43 @@ impl OperationRun<'_> {
         (!is_expected && response.status < 500).then(|| ListViolation::new(&request, &summary, expected, response.describe()))
     }
 
+    /// Creates two entries of a list that can be filtered or sorted, so that its entries differ.
+    pub async fn create_entries(&mut self) {
+        let is_query = |argument: &&Argument| argument.location == ArgumentLocation::Query;
+        let names: Vec<&str> = self.operation.arguments.iter().filter(is_query).map(|argument| argument.name.as_str()).collect();
+        if !self.comparison.is_builtin() || names.iter().all(|name| ["page", "records"].contains(name)) {
+            return;
+        }
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = last(&self.operation.spec.path);
+        let creates = |other: &&OperationUnderTest<'_>| {
+            other.spec.method == "POST" && last(&other.spec.path) == name && other.spec.path.matches('{').count() <= 1
+        };
+        let Some(creation) = self.operations.iter().find(creates) else { return };
+        let Comparison { contract, target, seed, .. } = self.comparison;
+        for _ in 0..2 {
+            let Ok(valid) = target.valid_request(contract, creation, None, *seed).await else { return };
+            // A failure belongs to the other operation.
+            let _ignored = target.client.send_with_retries(&valid.request).await;
+        }
+    }
+
+    /// Checks that two requests for a list return the same entries in the same order.
+    pub async fn check_order(&mut self, list: &Request) {
+        let Some(first) = read_whole_list(self, list).await.filter(|entries| entries.len() > 1) else { return };
+        let mut failure = None;
+        // Three times, because a list may change its order only now and then.
+        for _ in 0..2 {
+            let Some(again) = read_whole_list(self, list).await else { return };
+            let order = |entries: &[Value]| entries.iter().map(|entry| entry["self"].clone()).collect::<Vec<_>>();
+            let (first, again) = (order(&first), order(&again));
+            if first != again && first.len() == again.len() {
+                failure = Some(self.failure("two requests for the list return entries in another order", json!(first).to_string(), json!(again).to_string()));
+            }
+        }
+        self.record(Check::ListTotals, list, failure);
+    }
+
     fn record_list(&mut self, request: &Request, violation: Option<ListViolation>) {
         let failure = violation.map(|ListViolation { summary, expected, actual, .. }| {
             let pointer = self.operation.spec.response_for(200).map_or_else(String::new, |response| response.pointer.clone());
@@ -150,6 +192,32 @@ impl ListPage {
         let summary = "the number of entries does not match total, page and records";
         (entries != expected).then(|| ListViolation::new(request, summary, expected, entries))
     }
+}
+
+/// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
+/// unknown way.
+pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {
+    let operation = run.find_read_operation(&list.path)?;
+    let has = |name: &str| operation.has_parameter(name);
+    if !(has("page") && has("records")) {
+        if OTHER_PAGING.iter().any(|name| has(name)) {
+            return None;
+        }
+        let response = run.send_as_owner(list).await.filter(|response| response.status == 200)?;
+        let body = response.json();
+        return body.as_array().or_else(|| body["entries"].as_array()).cloned();
+    }
+    let mut entries = Vec::new();
+    for number in 1..=MAX_LIST_PAGES {
+        let response = run.send_as_owner(&with_page(list, number, MAX_PAGE_SIZE)).await?;
+        let page = ListPage::parse(&response)?;
+        let is_last = page.entries.is_empty() || (entries.len() + page.entries.len()) as u64 >= page.total;
+        entries.extend(page.entries);
+        if is_last {
+            return Some(entries);
+        }
+    }
+    None
 }
 
 /// Returns a number from the query of a request.

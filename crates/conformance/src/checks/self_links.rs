@@ -97,13 +97,13 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Returns the operation that reads the resource at a URI.
-    fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
+    pub fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
         let comparison: &'a Comparison = self.comparison;
         comparison.contract.find("GET", self.document_path(uri)).ok()
     }
 
     /// Returns the path of a URI without the address and the prefix of the server.
-    fn document_path<'u>(&self, uri: &'u str) -> &'u str {
+    pub fn document_path<'u>(&self, uri: &'u str) -> &'u str {
         let path = uri.strip_prefix(self.comparison.target.client.base_url.as_str()).unwrap_or(uri);
         self.comparison.contract.without_prefix(path)
     }

@@ -9,7 +9,7 @@ fn fails(name: &'static str, operation: &'static str, status: u16, body: fn() ->
     fault(
         "preparation",
         name,
-        &["time_get", "region_create", "event_create", "order_create", "transfer_create", "account_create"],
+        &["time_get", "event_create", "transfer_create", "session_active_get", "event_ticket_list"],
     )
     .request(operation, move |_, _| Some(Answer::new(status, &body())))
 }
