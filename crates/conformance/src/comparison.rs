@@ -173,6 +173,7 @@ impl Comparison {
                 expected: "a success status, so that the operations that need the resource can be asked".to_owned(),
                 actual: failure.actual.clone(),
                 curl: failure.request.as_ref().map_or_else(String::new, |request| target.curl(request)),
+                occurrences: 1,
             })
             .collect()
     }
@@ -191,6 +192,7 @@ impl Comparison {
                 expected: difference.document.clone(),
                 actual: difference.server.clone(),
                 curl: String::new(),
+                occurrences: 1,
             })
             .collect()
     }

@@ -69,6 +69,7 @@ checks! {
     Head = "method.head": "HEAD has the status and the headers of GET.",
     Options = "method.options": "OPTIONS allows exactly the documented methods.",
     Cors = "method.cors": "No unknown web site may read a response with a user's credentials.",
+    IgnoredParameter = "argument.ignored": "An undefined query parameter is ignored, and named in the declared header.",
     TooLarge = "body.large": "A body above the limit is rejected with 413.",
     Persistence = "sent.kept": "Sent properties are read back, and a deleted resource is gone.",
     ArgumentMissing = "argument.missing": "A missing required argument is rejected with 400 and its name.",
@@ -107,6 +108,13 @@ pub struct Finding {
     pub actual: String,
     /// The request as a curl command to repeat it, with `$KEY` instead of a key; empty for checks without a request.
     pub curl: String,
+    /// Number of requests that showed it. The other fields describe the first one.
+    #[serde(default = "one")]
+    pub occurrences: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Returns the operationId of a finding, or a description if it is empty.
@@ -136,7 +144,7 @@ pub struct Counts {
 }
 
 /// Checks and statuses of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Coverage {
     /// The operationId.
     pub operation: String,
@@ -154,6 +162,8 @@ pub struct Coverage {
     pub seen: BTreeSet<u16>,
     /// Reason for sending no request, if none was sent.
     pub left_out: Option<String>,
+    /// Time spent on the operation's checks, in seconds.
+    pub seconds: f64,
 }
 
 impl Coverage {

@@ -79,6 +79,7 @@ impl<'a> OperationRun<'a> {
         let Some(pair) = self.valid_pair.take() else { return };
         self.check_head(&pair).await;
         self.check_options(&pair).await;
+        self.check_ignored_parameters(&pair).await;
         self.check_body_text(&pair).await;
         let kind = self.comparison.kind();
         if kind != ServerKind::StatelessMock {

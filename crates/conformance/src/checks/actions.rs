@@ -1,6 +1,7 @@
 //! Checks of actions on a resource, such as `POST /orders/{order}/cancellations`: a later read shows their result, and what
 //! changed a state can't be done twice.
 
+use boxoffice_openapi::Schema;
 use serde_json::Value;
 
 use super::changed_values::difference;
@@ -9,6 +10,9 @@ use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
 use crate::server_kind::ServerKind;
+
+/// Names of properties that contain the state of a resource.
+const STATES: [&str; 2] = ["status", "state"];
 
 impl OperationRun<'_> {
     /// Carries out an action, reads the resource before and after it, and repeats it.
@@ -36,9 +40,18 @@ impl OperationRun<'_> {
             });
             self.record(Check::Action, &request, differs);
         }
-        if self.comparison.kind() == ServerKind::Real {
+        if self.comparison.kind() == ServerKind::Real && self.has_state(parent) {
             self.check_repeated_action(&request, &before, &after).await;
         }
+    }
+
+    /// Returns if the resource at a path has a state: a property with an enumeration.
+    fn has_state(&self, path: &str) -> bool {
+        let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
+        let contents = response.map_or(&[][..], |response| &response.contents);
+        let schemas = contents.iter().filter_map(|content| content.schema.as_ref());
+        let mut properties = schemas.flat_map(Schema::properties);
+        properties.any(|(name, property)| STATES.contains(&name) && property.get("enum").is_some())
     }
 
     async fn check_repeated_action(&mut self, request: &Request, before: &Value, after: &Value) {
@@ -51,7 +64,7 @@ impl OperationRun<'_> {
         let has_other_state = has_other_state(before, after);
         let summary = match response.status {
             200..300 if has_other_state => Some(format!("the action can be repeated after it changed the state: {}", response.status)),
-            409 if before == after && has_state(before) => Some("the action can't be repeated, but a read shows no effect of it".to_owned()),
+            409 if before == after => Some("the action can't be repeated, but a read shows no effect of it".to_owned()),
             200..300 | 409 => None,
             400..500 if has_other_state => Some(format!("the repeated action is answered with {}", response.status)),
             _ => None,
@@ -59,13 +72,6 @@ impl OperationRun<'_> {
         let failure = summary.map(|summary| self.failure(summary, "409, and a read that shows the new state", response.describe()));
         self.record(Check::RepeatedAction, request, failure);
     }
-}
-
-/// Names of properties that contain the state of a resource.
-const STATES: [&str; 2] = ["status", "state"];
-
-fn has_state(resource: &Value) -> bool {
-    STATES.iter().any(|name| resource[name].is_string())
 }
 
 /// Returns if the state of a resource changed.

@@ -3,7 +3,7 @@
 use boxoffice_openapi::to_plain_string;
 use serde_json::{Value, json};
 
-use super::lists::read_whole_list;
+use super::lists::{read_list, read_whole_list};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
@@ -28,10 +28,10 @@ impl OperationRun<'_> {
         if filters.is_empty() {
             return;
         }
-        let Some(all) = read_whole_list(self, list).await.filter(|all| !all.is_empty()) else { return };
+        let Some((all, is_whole)) = read_list(self, list).await.filter(|(all, _)| !all.is_empty()) else { return };
         for argument in filters {
             match self.distinguishing_value(argument, &all) {
-                Some(value) => self.check_filter(list, argument, &value, &all).await,
+                Some(value) => self.check_filter(list, argument, &value, (&all, is_whole)).await,
                 None => self.check_hidden_filter(list, argument, &all).await,
             }
         }
@@ -46,12 +46,12 @@ impl OperationRun<'_> {
         usable().find(is_partial).or_else(|| usable().next()).cloned()
     }
 
-    async fn check_filter(&mut self, list: &Request, argument: &Argument, value: &Value, all: &[Value]) {
+    async fn check_filter(&mut self, list: &Request, argument: &Argument, value: &Value, (all, is_whole): (&[Value], bool)) {
         let name = &argument.name;
         let request = argument.set(list, self.operation.spec, Some(value));
-        let Some(found) = read_whole_list(self, &request).await else { return };
+        let Some((found, is_all)) = read_list(self, &request).await else { return };
         let wrong = found.iter().find(|entry| !values_of(entry, name).is_empty() && !matches(entry, name, value));
-        let missing = all.iter().find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
+        let missing = all.iter().filter(|_| is_whole && is_all).find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
         let failure = match (wrong, missing) {
             (Some(entry), _) => Some(self.failure(format!("the filter {name} returns an entry with another value"), value.to_string(), entry.to_string())),
             (None, Some(entry)) => Some(self.failure(format!("the filter {name} lacks an entry with the value"), entry.to_string(), format!("{} entries without it", found.len()))),
@@ -62,11 +62,14 @@ impl OperationRun<'_> {
         let is_everywhere = all.iter().all(|entry| has_value(entry, name, value));
         let other = match value {
             Value::Bool(flag) => Some(json!(!flag)),
-            _ => argument.schema["enum"].as_array().and_then(|values| values.iter().find(|other| *other != value).cloned()),
+            _ if argument.schema["enum"].is_array() => {
+                argument.schema["enum"].as_array().and_then(|values| values.iter().find(|other| *other != value).cloned())
+            }
+            _ => argument.unknown_value(list, self.operation.spec),
         };
         if let Some(other) = other.filter(|_| is_everywhere) {
             let request = argument.set(list, self.operation.spec, Some(&other));
-            let Some(found) = read_whole_list(self, &request).await else { return };
+            let Some((found, _)) = read_list(self, &request).await else { return };
             let wrong = found.iter().find(|entry| has_value(entry, name, value));
             let failure = wrong.map(|entry| {
                 self.failure(format!("the filter {name} returns an entry with another value"), other.to_string(), entry.to_string())

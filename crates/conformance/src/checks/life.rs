@@ -29,6 +29,9 @@ impl OperationRun<'_> {
         if !self.find_read_operation(&path).is_some_and(is_own) {
             return;
         }
+        let times = self.comparison.target.client.created_uris().iter().filter(|uri| **uri == path).count();
+        let repeated = (times > 1).then(|| self.failure("two creations have the same resource as result", "a new resource", response.describe()));
+        self.record(Check::Created, &request, repeated);
         let read = Request { path, ..as_read(&request) };
         let Some(after) = self.send_as_owner(&read).await else { return };
         if after.status != 200 {

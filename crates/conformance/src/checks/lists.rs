@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
 use crate::comparison::Comparison;
@@ -10,6 +11,7 @@ use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
 use crate::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
 use crate::recorder::CheckFailure;
+use crate::server_kind::ServerKind;
 
 /// Number of pages to read of a list.
 const MAX_PAGES: u64 = 4;
@@ -73,8 +75,10 @@ impl OperationRun<'_> {
         let response = self.send(&request).await?;
         let first = ListPage::parse(&response)?;
         if first.records != 1 {
-            // A server that ignores the page size, such as a stateless mock, has only one page.
-            return None;
+            // A mock has only one page.
+            let is_real = self.comparison.kind() == ServerKind::Real;
+            let summary = "records is not the requested page size";
+            return is_real.then(|| ListViolation::new(&request, summary, 1, first.records));
         }
         let records = first.total.div_ceil(MAX_PAGES).clamp(1, MAX_PAGE_SIZE);
         let last = first.total.div_ceil(records).max(1);
@@ -97,7 +101,8 @@ impl OperationRun<'_> {
             entries += page.entries.len();
             distinct.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));
         }
-        if last <= MAX_PAGES && (entries as u64 != first.total || distinct.len() != entries) {
+        let is_complete = last > MAX_PAGES || entries as u64 == first.total;
+        if !is_complete || distinct.len() != entries {
             let summary = "the pages don't add up to the list: entries are missing or repeated";
             let expected = format!("{} different entries on {last} pages", first.total);
             let actual = format!("{entries} entries, {} of them different", distinct.len());
@@ -112,6 +117,9 @@ impl OperationRun<'_> {
         let is_empty = || ListPage::parse(&response).is_some_and(|page| page.entries.is_empty());
         let is_expected = if declares_404 { response.status == 404 } else { is_empty() };
         let expected = if declares_404 { "404" } else { "no entries" };
+        if is_expected && declares_404 && let Some(summary) = self.missing_code(&response, Code::PagePastEnd) {
+            return Some(ListViolation::new(&request, &summary, "404 page.past-end", response.describe()));
+        }
         let summary = format!("a page past the end is answered with {}", response.status);
         (!is_expected && response.status < 500).then(|| ListViolation::new(&request, &summary, expected, response.describe()))
     }
@@ -197,6 +205,11 @@ impl ListPage {
 /// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
 /// unknown way.
 pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {
+    read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
+}
+
+/// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
+pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
     let operation = run.find_read_operation(&list.path)?;
     let has = |name: &str| operation.has_parameter(name);
     if !(has("page") && has("records")) {
@@ -205,7 +218,7 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
         }
         let response = run.send_as_owner(list).await.filter(|response| response.status == 200)?;
         let body = response.json();
-        return body.as_array().or_else(|| body["entries"].as_array()).cloned();
+        return Some((body.as_array().or_else(|| body["entries"].as_array()).cloned()?, true));
     }
     let mut entries = Vec::new();
     for number in 1..=MAX_LIST_PAGES {
@@ -214,10 +227,10 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
         let is_last = page.entries.is_empty() || (entries.len() + page.entries.len()) as u64 >= page.total;
         entries.extend(page.entries);
         if is_last {
-            return Some(entries);
+            return Some((entries, true));
         }
     }
-    None
+    Some((entries, false))
 }
 
 /// Returns a number from the query of a request.

@@ -9,6 +9,7 @@ mod conflicts;
 mod declared_values;
 mod document;
 mod filters;
+mod ignored_parameters;
 pub mod life;
 mod lists;
 mod messages;

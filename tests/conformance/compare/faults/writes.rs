@@ -259,7 +259,7 @@ fn life_faults() -> Vec<Fault> {
                 }
             },
         ),
-        fault("lives", "region: identifiers of all names lead to one region", &["region_get"]).response(
+        fault("lives", "region: all identifiers lead to one region", &["region_get", "region_list"]).response(
             "region_get",
             |_, answer, memory| {
                 if answer.status != 200 {
