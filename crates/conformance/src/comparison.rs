@@ -84,12 +84,12 @@ impl Comparison {
         let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
         findings.extend(self.find_preparation_failures());
         for run in &mut runs {
-            run.check_pages().await;
-            run.run_in_turn().await;
+            run.timed(async |run| run.check_pages().await).await;
+            run.timed(async |run| run.run_in_turn().await).await;
         }
         // Some resources may be gone afterwards.
         for run in &mut runs {
-            run.run_last().await;
+            run.timed(async |run| run.run_last().await).await;
         }
         for run in runs {
             let (operation, found) = run.recorder.finish();
@@ -128,7 +128,7 @@ impl Comparison {
         } else if let Some(reason) = self.target.missing_for(operation.spec) {
             run.recorder.coverage.left_out = Some(reason);
         } else {
-            run.run().await;
+            run.timed(async |run| run.run().await).await;
         }
         run
     }

@@ -58,6 +58,8 @@ pub struct HttpClient {
     pub base_url: String,
     /// Set to send no more requests. Requests in flight are completed, so that all created resources are known.
     pub stopped: Arc<AtomicBool>,
+    /// Headers to add to each request, with their names.
+    pub extra_headers: Vec<(String, String)>,
     client: reqwest::Client,
     request_count: AtomicUsize,
     created_uris: Mutex<Vec<String>>,
@@ -89,7 +91,12 @@ impl Request {
     /// Replaces the body by JSON.
     #[must_use]
     pub fn with_json(self, body: &Value) -> Self {
-        let mut request = self.with_header("Content-Type", "application/json");
+        // A media type such as `application/vnd.books+json` stays.
+        let is_json = |(name, value): &(String, String)| name.eq_ignore_ascii_case("content-type") && value.contains("json");
+        let mut request = match self.headers.iter().any(is_json) {
+            true => self,
+            false => self.with_header("Content-Type", "application/json"),
+        };
         request.body = Some(body.to_string().into_bytes());
         request
     }
@@ -169,6 +176,7 @@ impl HttpClient {
         Ok(Self {
             base_url,
             stopped: Arc::default(),
+            extra_headers: Vec::new(),
             client,
             request_count: AtomicUsize::new(0),
             created_uris: Mutex::default(),
@@ -185,7 +193,9 @@ impl HttpClient {
         self.request_count.fetch_add(1, Ordering::Relaxed);
         let url = format!("{}{}", self.base_url, request.path_and_query());
         let mut builder = self.client.request(request.method.parse::<Method>()?, &url);
-        for (name, value) in &request.headers {
+        let has = |name: &str| request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let extra = self.extra_headers.iter().filter(|(name, _)| !has(name));
+        for (name, value) in request.headers.iter().chain(extra) {
             builder = builder.header(name, value);
         }
         if let Some(body) = &request.body {

@@ -1,5 +1,7 @@
 //! The run of all checks against one operation. The checks are in [`checks`](super::checks).
 
+use std::time::Instant;
+
 use super::comparison::Comparison;
 use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
@@ -45,7 +47,14 @@ impl<'a> OperationRun<'a> {
         operations: &'a [OperationUnderTest<'a>],
         operation: &'a OperationUnderTest<'a>,
     ) -> Self {
-        Self { comparison, operation, operations, recorder: OperationRecorder::new(operation.spec), list_request: None, valid_pair: None }
+        Self {
+            comparison,
+            operation,
+            operations,
+            recorder: OperationRecorder::new(operation.spec),
+            list_request: None,
+            valid_pair: None,
+        }
     }
 
     /// Runs every check except [`OperationRun::check_pages`], which must not overlap with requests that create resources.
@@ -72,6 +81,13 @@ impl<'a> OperationRun<'a> {
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
         self.valid_pair = is_valid.then_some(pair);
+    }
+
+    /// Runs a phase and adds its time to the operation's.
+    pub async fn timed(&mut self, phase: impl AsyncFnOnce(&mut Self)) {
+        let started = Instant::now();
+        phase(self).await;
+        self.recorder.coverage.seconds += started.elapsed().as_secs_f64();
     }
 
     /// Runs the checks of behavior, which must not overlap with other requests that create or change resources.

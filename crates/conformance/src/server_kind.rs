@@ -56,7 +56,9 @@ pub async fn detect(comparison: &Comparison, operations: &[OperationUnderTest<'_
                 request = argument.set(&request, operation.spec, Some(&unknown));
             }
         }
-        let Ok(response) = target.client.send_with_retries(&request.with_header("Prefer", MOCK_PREFERENCE)).await else { continue };
+        let Ok(response) = target.client.send_with_retries(&request.with_header("Prefer", MOCK_PREFERENCE)).await else {
+            continue;
+        };
         applies_preference |= response.header("preference-applied").is_some();
         if response.is_success() {
             found += 1;

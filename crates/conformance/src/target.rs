@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::{Contract, Operation};
 
 use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, Request};
+use super::identifiers::Identifiers;
 use super::operation_under_test::OperationUnderTest;
 
 /// Key that is sent if the options have none. A mock accepts any key.
@@ -22,6 +25,7 @@ pub struct Target {
     /// A key of the scope `public`, if there is one.
     pub public_key: Option<String>,
     fixtures: Option<Fixtures>,
+    identifiers: Identifiers,
 }
 
 impl Target {
@@ -33,7 +37,13 @@ impl Target {
         let client = HttpClient::new(address)?;
         let response = client.send(&Request::new("GET", "/")).await;
         response.with_context(|| format!("no server responds at {address}; start the server, or correct the address"))?;
-        Ok(Self { client, key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(), public_key: None, fixtures: None })
+        Ok(Self {
+            client,
+            key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(),
+            public_key: None,
+            fixtures: None,
+            identifiers: Identifiers::default(),
+        })
     }
 
     /// Creates the resources that the selected operations of the built-in document need.
@@ -72,7 +82,10 @@ impl Target {
     pub fn curl(&self, request: &Request) -> String {
         let curl = request.to_curl(&self.client.base_url);
         // Other documents may send the key in other places than X-API-Key.
-        if self.key == PLACEHOLDER_KEY { curl } else { curl.replace(&self.key, "$KEY") }
+        match self.key == PLACEHOLDER_KEY {
+            true => curl,
+            false => curl.replace(&self.key, "$KEY").replace(&BASE64_STANDARD.encode(&self.key), "$(printf %s $KEY | base64)"),
+        }
     }
 
     /// Returns if fixtures were created.
@@ -85,6 +98,23 @@ impl Target {
         match self.fixtures.take() {
             Some(fixtures) => fixtures.clean_up(&self.client).await,
             None => Vec::new(),
+        }
+    }
+
+    /// Deletes the resources that were created to get identifiers. What can't be deleted stays.
+    pub async fn remove_created(&self, contract: &Contract, seed: u64) {
+        if self.has_fixtures() {
+            return;
+        }
+        let base_url = self.client.base_url.as_str();
+        let located = self.client.created_uris().into_iter().rev();
+        let located = located.map(|uri| contract.without_prefix(uri.strip_prefix(base_url).unwrap_or(&uri)).to_owned());
+        for path in located.chain(self.identifiers.created()) {
+            let Ok(spec) = contract.find("DELETE", &path) else { continue };
+            let operation = OperationUnderTest::new(contract, spec);
+            let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
+            // It may be gone already.
+            let _ignored = self.client.send_with_retries(&Request { path, ..request }).await;
         }
     }
 
@@ -105,6 +135,7 @@ impl Target {
             return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
+        let request = self.identifiers.insert(&self.client, contract, &self.key, seed, operation, request).await;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
     }
 }

@@ -63,13 +63,16 @@ impl OperationRun<'_> {
         self.check_response(request, &response);
         let has_other_state = has_other_state(before, after);
         let summary = match response.status {
-            200..300 if has_other_state => Some(format!("the action can be repeated after it changed the state: {}", response.status)),
+            200..300 if has_other_state => {
+                Some(format!("the action can be repeated after it changed the state: {}", response.status))
+            }
             409 if before == after => Some("the action can't be repeated, but a read shows no effect of it".to_owned()),
             200..300 | 409 => None,
             400..500 if has_other_state => Some(format!("the repeated action is answered with {}", response.status)),
             _ => None,
         };
-        let failure = summary.map(|summary| self.failure(summary, "409, and a read that shows the new state", response.describe()));
+        let failure =
+            summary.map(|summary| self.failure(summary, "409, and a read that shows the new state", response.describe()));
         self.record(Check::RepeatedAction, request, failure);
     }
 }

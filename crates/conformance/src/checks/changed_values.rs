@@ -22,7 +22,8 @@ pub fn changed_values(document: &Value, argument: &Argument, current: &Value, is
             let next = [number + 1.0, number - 1.0, number * 2.0];
             match is_integer {
                 true => values.extend(next.map(|number| json!(number as i64))),
-                false => values.extend([-number - 0.25, number + 0.25, number - 0.25].into_iter().chain(next).map(|number| json!(number))),
+                false => values
+                    .extend([-number - 0.25, number + 0.25, number - 0.25].into_iter().chain(next).map(|number| json!(number))),
             }
         }
         Value::String(text) => values.extend(changed_texts(text).into_iter().map(Value::String)),
@@ -39,7 +40,10 @@ pub fn changed_values(document: &Value, argument: &Argument, current: &Value, is
     }
     values.extend(argument.schema["enum"].as_array().into_iter().flatten().cloned());
     let has_meaning = is_constrained || argument.schema.get("format").is_some();
-    if !has_meaning && values.is_empty() && let Ok(sampler) = Sampler::new(document, &argument.schema, Direction::Request) {
+    if !has_meaning
+        && values.is_empty()
+        && let Ok(sampler) = Sampler::new(document, &argument.schema, Direction::Request)
+    {
         values.extend((0..3).filter_map(|seed| sampler.sample(seed).ok()));
     }
     let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
@@ -96,9 +100,10 @@ fn minute(text: &str) -> Option<i64> {
 pub fn difference(one: &Value, other: &Value) -> Option<(String, Value, Value)> {
     fn find(path: &str, one: &Value, other: &Value) -> Option<(String, Value, Value)> {
         match (one, other) {
-            (Value::Object(left), Value::Object(right)) => left.iter().filter(|(name, _)| *name != "self").find_map(|(name, value)| {
-                find(&format!("{path}/{name}"), value, right.get(name)?)
-            }),
+            (Value::Object(left), Value::Object(right)) => left
+                .iter()
+                .filter(|(name, _)| *name != "self")
+                .find_map(|(name, value)| find(&format!("{path}/{name}"), value, right.get(name)?)),
             (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
                 left.iter().zip(right).find_map(|(left, right)| find(&format!("{path}/*"), left, right))
             }

@@ -32,7 +32,8 @@ impl OperationRun<'_> {
         let change = change.with_header("If-Match", tag(&first));
         let Some(changed) = self.send(&change).await else { return };
         if changed.status == 412 {
-            let failure = self.failure("an update with the right tag in If-Match is refused", "a success status", changed.describe());
+            let failure =
+                self.failure("an update with the right tag in If-Match is refused", "a success status", changed.describe());
             return self.record(Check::IfMatch, &change, Some(failure));
         }
         if !changed.is_success() {
@@ -44,8 +45,9 @@ impl OperationRun<'_> {
             .then(|| self.failure("the tag is the same after an update", "another tag", tag(&second)));
         self.record(Check::Tag, &read, same);
         if let Some(updated) = changed.header(ETAG).filter(|_| changed.body == second.body) {
-            let differs = (updated != tag(&second))
-                .then(|| self.failure("the tag of the update differs from the tag of a read with the same body", tag(&second), updated));
+            let differs = (updated != tag(&second)).then(|| {
+                self.failure("the tag of the update differs from the tag of a read with the same body", tag(&second), updated)
+            });
             self.record(Check::Tag, &change, differs);
         }
         // The old tag leads to a new response.

@@ -26,9 +26,8 @@ impl OperationRun<'_> {
         }
         let Some(response) = self.send(&request).await else { return };
         self.recorder.coverage.seen.insert(response.status);
-        let failure = (response.status != 409 && response.status < 500).then(|| {
-            self.failure(format!("a taken name is answered with {}", response.status), "409", response.describe())
-        });
+        let failure = (response.status != 409 && response.status < 500)
+            .then(|| self.failure(format!("a taken name is answered with {}", response.status), "409", response.describe()));
         self.record(Check::Conflict, &request, failure);
         self.check_response(&request, &response);
     }
@@ -77,7 +76,9 @@ impl OperationRun<'_> {
         let declares_400 = spec.statuses.contains(&400);
         let Some(body) = pair.target.request.json().filter(|body| body.is_object() && declares_400) else { return };
         let text = self.operation.arguments.iter().find(|argument| {
-            argument.location == ArgumentLocation::Body && body[&argument.name].is_string() && argument.schema.get("format").is_none()
+            argument.location == ArgumentLocation::Body
+                && body[&argument.name].is_string()
+                && argument.schema.get("format").is_none()
         });
         let Some(argument) = text else { return };
         let name = &argument.name;

@@ -27,9 +27,18 @@ impl OperationRun<'_> {
         }
         let (comparison, operation) = (self.comparison, self.operation);
         let Some(spec) = operation.spec.response_for(response.status) else { return };
-        let Some(schema) = spec.contents.iter().find(|content| content.is_json()).and_then(|content| content.schema.as_ref()) else { return };
+        let Some(schema) = spec.contents.iter().find(|content| content.is_json()).and_then(|content| content.schema.as_ref())
+        else {
+            return;
+        };
         let date = response.header(DATE).and_then(|date| DateTime::parse_from_rfc2822(date).ok()).map(|date| date.timestamp());
-        let mut walk = Walk { document: &comparison.contract.document, date, is_creation: response.status == 201, problems: Vec::new(), made: 0 };
+        let mut walk = Walk {
+            document: &comparison.contract.document,
+            date,
+            is_creation: response.status == 201,
+            problems: Vec::new(),
+            made: 0,
+        };
         walk.value(&schema.raw, &response.json(), "");
         let (problems, made) = (walk.problems, walk.made);
         if made > 0 && problems.is_empty() {
@@ -101,7 +110,11 @@ impl Walk<'_> {
         let text = number.to_string();
         let count = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
         if count as u64 > decimals {
-            self.problems.push((format!("{path} has more than {decimals} decimals"), format!("at most {decimals} decimals"), text));
+            self.problems.push((
+                format!("{path} has more than {decimals} decimals"),
+                format!("at most {decimals} decimals"),
+                text,
+            ));
         }
     }
 

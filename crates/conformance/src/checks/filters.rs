@@ -51,10 +51,21 @@ impl OperationRun<'_> {
         let request = argument.set(list, self.operation.spec, Some(value));
         let Some((found, is_all)) = read_list(self, &request).await else { return };
         let wrong = found.iter().find(|entry| !values_of(entry, name).is_empty() && !matches(entry, name, value));
-        let missing = all.iter().filter(|_| is_whole && is_all).find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
+        let missing = all
+            .iter()
+            .filter(|_| is_whole && is_all)
+            .find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
         let failure = match (wrong, missing) {
-            (Some(entry), _) => Some(self.failure(format!("the filter {name} returns an entry with another value"), value.to_string(), entry.to_string())),
-            (None, Some(entry)) => Some(self.failure(format!("the filter {name} lacks an entry with the value"), entry.to_string(), format!("{} entries without it", found.len()))),
+            (Some(entry), _) => Some(self.failure(
+                format!("the filter {name} returns an entry with another value"),
+                value.to_string(),
+                entry.to_string(),
+            )),
+            (None, Some(entry)) => Some(self.failure(
+                format!("the filter {name} lacks an entry with the value"),
+                entry.to_string(),
+                format!("{} entries without it", found.len()),
+            )),
             (None, None) => None,
         };
         self.record(Check::Filter, &request, failure);
@@ -72,7 +83,11 @@ impl OperationRun<'_> {
             let Some((found, _)) = read_list(self, &request).await else { return };
             let wrong = found.iter().find(|entry| has_value(entry, name, value));
             let failure = wrong.map(|entry| {
-                self.failure(format!("the filter {name} returns an entry with another value"), other.to_string(), entry.to_string())
+                self.failure(
+                    format!("the filter {name} returns an entry with another value"),
+                    other.to_string(),
+                    entry.to_string(),
+                )
             });
             self.record(Check::Filter, &request, failure);
         }
@@ -110,9 +125,7 @@ impl OperationRun<'_> {
 
 /// Returns the values that an entry has for a filter: its property of this name, or one of an object in it.
 fn values_of(entry: &Value, name: &str) -> Vec<Value> {
-    let own = entry.get(name).or_else(|| {
-        entry.as_object()?.values().find_map(|member| member.as_object()?.get(name))
-    });
+    let own = entry.get(name).or_else(|| entry.as_object()?.values().find_map(|member| member.as_object()?.get(name)));
     match own {
         Some(Value::Object(object)) => object.get("self").and_then(last_segment).into_iter().collect(),
         Some(Value::String(text)) if text.starts_with('/') => last_segment(&json!(text)).into_iter().collect(),

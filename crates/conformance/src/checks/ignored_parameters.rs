@@ -23,9 +23,9 @@ impl OperationRun<'_> {
             200..300 => Some(format!("{header} doesn't name an undefined parameter")),
             status => Some(format!("an undefined parameter is answered with {status}")),
         };
-        let failure = summary.filter(|_| response.status < 500).map(|summary| {
-            self.failure(summary, format!("a success status, with {UNDEFINED} in {header}"), response.describe())
-        });
+        let failure = summary
+            .filter(|_| response.status < 500)
+            .map(|summary| self.failure(summary, format!("a success status, with {UNDEFINED} in {header}"), response.describe()));
         self.record(Check::IgnoredParameter, &request, failure);
     }
 }

@@ -25,19 +25,20 @@ impl OperationRun<'_> {
         let Some(path) = created_path(&request, &response) else { return };
         let path = self.document_path(&path).to_owned();
         // A resource of another kind, such as the account that became an administrator, may be shown in another way there.
-        let is_own = |operation: &Operation| operation.path.ends_with('}') && first_tag(operation) == first_tag(self.operation.spec);
+        let is_own =
+            |operation: &Operation| operation.path.ends_with('}') && first_tag(operation) == first_tag(self.operation.spec);
         if !self.find_read_operation(&path).is_some_and(is_own) {
             return;
         }
         let times = self.comparison.target.client.created_uris().iter().filter(|uri| **uri == path).count();
-        let repeated = (times > 1).then(|| self.failure("two creations have the same resource as result", "a new resource", response.describe()));
+        let repeated = (times > 1)
+            .then(|| self.failure("two creations have the same resource as result", "a new resource", response.describe()));
         self.record(Check::Created, &request, repeated);
         let read = Request { path, ..as_read(&request) };
         let Some(after) = self.send_as_owner(&read).await else { return };
         if after.status != 200 {
-            let failure = (after.status < 500).then(|| {
-                self.failure(format!("a created resource is answered with {}", after.status), "200", after.describe())
-            });
+            let failure = (after.status < 500)
+                .then(|| self.failure(format!("a created resource is answered with {}", after.status), "200", after.describe()));
             return self.record(Check::Created, &read, failure);
         }
         let after = after.json();
@@ -58,9 +59,17 @@ impl OperationRun<'_> {
         let Some(entries) = read_whole_list(self, list).await else { return };
         let entry = entries.iter().find(|entry| is_same(entry, resource));
         let failure = match entry {
-            None => Some(self.failure("the list lacks a created resource", resource.to_string(), format!("{} entries without it", entries.len()))),
+            None => Some(self.failure(
+                "the list lacks a created resource",
+                resource.to_string(),
+                format!("{} entries without it", entries.len()),
+            )),
             Some(entry) => difference(resource, entry).map(|(path, read, listed)| {
-                self.failure(format!("the list shows another value than the resource: {path}"), read.to_string(), listed.to_string())
+                self.failure(
+                    format!("the list shows another value than the resource: {path}"),
+                    read.to_string(),
+                    listed.to_string(),
+                )
             }),
         };
         self.record(Check::Listed, list, failure);

@@ -20,7 +20,8 @@ const MAX_PAGE_SIZE: u64 = 100;
 /// Largest number of pages of a list that is read completely.
 const MAX_LIST_PAGES: u64 = 10;
 /// Parameters of lists that are paged in another way.
-const OTHER_PAGING: [&str; 10] = ["page", "limit", "offset", "size", "per_page", "perPage", "pageSize", "cursor", "after", "skip"];
+const OTHER_PAGING: [&str; 10] =
+    ["page", "limit", "offset", "size", "per_page", "perPage", "pageSize", "cursor", "after", "skip"];
 /// Number of attempts to read a list. Other clients may add entries between two pages.
 const ATTEMPTS: usize = 3;
 
@@ -117,7 +118,10 @@ impl OperationRun<'_> {
         let is_empty = || ListPage::parse(&response).is_some_and(|page| page.entries.is_empty());
         let is_expected = if declares_404 { response.status == 404 } else { is_empty() };
         let expected = if declares_404 { "404" } else { "no entries" };
-        if is_expected && declares_404 && let Some(summary) = self.missing_code(&response, Code::PagePastEnd) {
+        if is_expected
+            && declares_404
+            && let Some(summary) = self.missing_code(&response, Code::PagePastEnd)
+        {
             return Some(ListViolation::new(&request, &summary, "404 page.past-end", response.describe()));
         }
         let summary = format!("a page past the end is answered with {}", response.status);
@@ -155,7 +159,11 @@ impl OperationRun<'_> {
             let order = |entries: &[Value]| entries.iter().map(|entry| entry["self"].clone()).collect::<Vec<_>>();
             let (first, again) = (order(&first), order(&again));
             if first != again && first.len() == again.len() {
-                failure = Some(self.failure("two requests for the list return entries in another order", json!(first).to_string(), json!(again).to_string()));
+                failure = Some(self.failure(
+                    "two requests for the list return entries in another order",
+                    json!(first).to_string(),
+                    json!(again).to_string(),
+                ));
             }
         }
         self.record(Check::ListTotals, list, failure);

@@ -16,8 +16,14 @@ use crate::operation_run::OperationRun;
 #[expect(clippy::unwrap_used, reason = "the patterns are constant and every comparison compiles them")]
 static INTERNALS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
     let patterns = [
-        ("a stack trace", r"Traceback \(most recent call last\)|\n\s*at [\w.$<>]+\(|goroutine \d+ \[|panicked at|\.(rs|py|java|go|php|rb|cs|js|ts):\d+|NullPointerException|stack backtrace"),
-        ("a part of an SQL statement", r"(?i)\b(select .+ from|insert into|delete from|update \w+ set)\b|constraint failed|SQLSTATE|syntax error at or near|ORA-\d{5}"),
+        (
+            "a stack trace",
+            r"Traceback \(most recent call last\)|\n\s*at [\w.$<>]+\(|goroutine \d+ \[|panicked at|\.(rs|py|java|go|php|rb|cs|js|ts):\d+|NullPointerException|stack backtrace",
+        ),
+        (
+            "a part of an SQL statement",
+            r"(?i)\b(select .+ from|insert into|delete from|update \w+ set)\b|constraint failed|SQLSTATE|syntax error at or near|ORA-\d{5}",
+        ),
         ("a path of the server's files", r"(^|[\s'(])/(home|srv|usr|var|opt|root|etc|tmp)/[\w.-]+/|[A-Z]:\\\\?\w+\\"),
         ("a password hash", HASH),
     ];
@@ -43,9 +49,9 @@ impl OperationRun<'_> {
             self.check_error_text(request, response);
         } else {
             self.check_caching(request, response);
-            let hash = PASSWORD_HASH.find(&String::from_utf8_lossy(&response.body)).map(|found| {
-                self.failure("a response contains a password hash", "no password hash", found.as_str())
-            });
+            let hash = PASSWORD_HASH
+                .find(&String::from_utf8_lossy(&response.body))
+                .map(|found| self.failure("a response contains a password hash", "no password hash", found.as_str()));
             self.record(Check::Leak, request, hash);
         }
     }
@@ -61,7 +67,9 @@ impl OperationRun<'_> {
             Ok(text) if text.starts_with('\u{feff}') => Some("the JSON body begins with a byte order mark".to_owned()),
             Ok(text) => repeated_key(text).map(|key| format!("the JSON body repeats the key {key}")),
         };
-        let failure = summary.map(|summary| self.failure(summary, "UTF-8 without a byte order mark and repeated keys (RFC 8259)", response.describe()));
+        let failure = summary.map(|summary| {
+            self.failure(summary, "UTF-8 without a byte order mark and repeated keys (RFC 8259)", response.describe())
+        });
         self.record(Check::JsonText, request, failure);
     }
 
@@ -73,9 +81,17 @@ impl OperationRun<'_> {
         for (name, rule) in declared.into_iter().flatten() {
             let value = response.header(name.as_str()).filter(|value| !value.is_empty());
             match value {
-                None => failures.push(Some(self.failure(format!("a response lacks the header {name}"), name, format!("{} {:?}", response.status, response.headers)))),
+                None => failures.push(Some(self.failure(
+                    format!("a response lacks the header {name}"),
+                    name,
+                    format!("{} {:?}", response.status, response.headers),
+                ))),
                 Some(value) if rule["unique"] == true && !self.comparison.is_first_use(name, value) => {
-                    failures.push(Some(self.failure(format!("two responses have the same {name}"), "a different value for each response", value)));
+                    failures.push(Some(self.failure(
+                        format!("two responses have the same {name}"),
+                        "a different value for each response",
+                        value,
+                    )));
                 }
                 Some(_) => failures.push(None),
             }
@@ -98,11 +114,23 @@ impl OperationRun<'_> {
         let sent = request.to_curl("");
         let key = KEY.find_iter(&whole).any(|found| is_key(found.as_str()) && !sent.contains(found.as_str()));
         let leak = internal.or_else(|| key.then_some("a key"));
-        let leak = leak.map(|name| self.failure(format!("the error {} contains {name}", response.status), "an error without internals of the server", response.describe()));
+        let leak = leak.map(|name| {
+            self.failure(
+                format!("the error {} contains {name}", response.status),
+                "an error without internals of the server",
+                response.describe(),
+            )
+        });
         self.record(Check::Leak, request, leak);
         if !texts.is_empty() {
             let blank = texts.iter().all(|text| text.trim().is_empty());
-            let blank = blank.then(|| self.failure(format!("the error {} has no text", response.status), "a text that describes the error", response.describe()));
+            let blank = blank.then(|| {
+                self.failure(
+                    format!("the error {} has no text", response.status),
+                    "a text that describes the error",
+                    response.describe(),
+                )
+            });
             self.record(Check::ErrorText, request, blank);
         }
         self.check_error_code(request, response, &body);
@@ -121,7 +149,11 @@ impl OperationRun<'_> {
         }
         let failure = (!codes.contains(code)).then(|| {
             let expected: Vec<_> = codes.iter().copied().collect();
-            self.failure(format!("the error {} has the code {code}, which is not among those of the operation", response.status), expected.join(", "), response.describe())
+            self.failure(
+                format!("the error {} has the code {code}, which is not among those of the operation", response.status),
+                expected.join(", "),
+                response.describe(),
+            )
         });
         self.record(Check::ErrorCode, request, failure);
     }

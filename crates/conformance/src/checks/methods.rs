@@ -28,14 +28,21 @@ impl OperationRun<'_> {
                 return;
             }
             let header = |response: &ReceivedResponse, name: HeaderName| response.header(name).map(str::to_owned);
-            let differs = [ETAG, CONTENT_TYPE].into_iter().find(|name| header(&response, name.clone()) != header(&expected, name.clone()));
+            let differs =
+                [ETAG, CONTENT_TYPE].into_iter().find(|name| header(&response, name.clone()) != header(&expected, name.clone()));
             let length = header(&response, CONTENT_LENGTH).filter(|length| *length != expected.body.len().to_string());
             let summary = match differs {
-                _ if response.status != expected.status => Some(format!("HEAD is answered with {}, GET with {}", response.status, expected.status)),
+                _ if response.status != expected.status => {
+                    Some(format!("HEAD is answered with {}, GET with {}", response.status, expected.status))
+                }
                 // A list or a clock may have changed in between.
                 Some(ETAG) if header(&response, ETAG).is_some() => None,
                 Some(name) => Some(format!("HEAD and GET have different {name} headers")),
-                None if length.is_some() && header(&response, ETAG) == header(&expected, ETAG) && response.status == 200 && header(&expected, ETAG).is_some() => {
+                None if length.is_some()
+                    && header(&response, ETAG) == header(&expected, ETAG)
+                    && response.status == 200
+                    && header(&expected, ETAG).is_some() =>
+                {
                     Some("the Content-Length of HEAD is not the length of the response to GET".to_owned())
                 }
                 None => None,

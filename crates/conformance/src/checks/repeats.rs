@@ -23,7 +23,9 @@ impl OperationRun<'_> {
         let Some(first) = self.send(&request).await.filter(|response| response.is_success()) else { return };
         let Some(second) = self.send(&request).await else { return };
         let differs = match () {
-            () if second.status != first.status => Some((format!("a repeated request is answered with {}", second.status), first.status.to_string())),
+            () if second.status != first.status => {
+                Some((format!("a repeated request is answered with {}", second.status), first.status.to_string()))
+            }
             () if second.header(LOCATION) != first.header(LOCATION) => {
                 Some(("a repeated request creates another resource".to_owned(), first.describe()))
             }
@@ -34,9 +36,9 @@ impl OperationRun<'_> {
             let [one, other] = [&first, &second].map(|response| response.json()["self"].clone());
             (one != other).then(|| ("a repeated request creates another resource".to_owned(), first.describe()))
         });
-        let failure = differs
-            .filter(|_| second.status < 500)
-            .map(|(summary, expected)| self.failure(format!("{summary}, despite its Idempotency-Key"), expected, second.describe()));
+        let failure = differs.filter(|_| second.status < 500).map(|(summary, expected)| {
+            self.failure(format!("{summary}, despite its Idempotency-Key"), expected, second.describe())
+        });
         self.record(Check::Repeat, &request, failure);
         if spec.statuses.contains(&422) {
             self.check_other_request(&pair.target.request.with_header(IDEMPOTENCY_KEY, &key)).await;

@@ -73,9 +73,8 @@ impl OperationRun<'_> {
         });
         self.record(Check::NotModified, &request, failure);
         let has_other_tag = response.status == 304 && response.header(ETAG).is_some_and(|other| other != etag);
-        let failure = has_other_tag.then(|| {
-            self.failure("304 has another tag than If-None-Match", etag, response.header(ETAG).unwrap_or_default())
-        });
+        let failure = has_other_tag
+            .then(|| self.failure("304 has another tag than If-None-Match", etag, response.header(ETAG).unwrap_or_default()));
         self.record(Check::NotModified, &request, failure);
     }
 

@@ -50,7 +50,11 @@ impl OperationRun<'_> {
         };
         let failure = failure.map(|property| {
             let values: Vec<_> = entries.iter().map(|entry| entry.get(name).unwrap_or(&entry["self"]).to_string()).collect();
-            self.failure(format!("the sort {name} is not {direction} by {property}"), format!("{direction} by {property}"), values.join(", "))
+            self.failure(
+                format!("the sort {name} is not {direction} by {property}"),
+                format!("{direction} by {property}"),
+                values.join(", "),
+            )
         });
         self.record(Check::Sort, request, failure);
     }
@@ -61,10 +65,11 @@ fn is_sorted(values: &[Value], is_descending: bool) -> bool {
     let is_absent = |value: &Value| value.is_null() || value == "";
     let present: Vec<_> = values.iter().take_while(|value| !is_absent(value)).collect();
     let are_last_absent = values[present.len()..].iter().all(is_absent);
-    are_last_absent && present.windows(2).all(|pair| {
-        let order = compare(pair[0], pair[1]);
-        order == Ordering::Equal || order == (if is_descending { Ordering::Greater } else { Ordering::Less })
-    })
+    are_last_absent
+        && present.windows(2).all(|pair| {
+            let order = compare(pair[0], pair[1]);
+            order == Ordering::Equal || order == (if is_descending { Ordering::Greater } else { Ordering::Less })
+        })
 }
 
 fn compare(one: &Value, other: &Value) -> Ordering {

@@ -75,7 +75,8 @@ impl<'a> OperationRun<'a> {
     /// Returns a request that changes one property and repeats required ones.
     pub fn update_of(&self, pair: &RequestPair, argument: &Argument, value: &Value, current: &Value) -> Request {
         let mut body = json!({});
-        for required in self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.required) {
+        for required in self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.required)
+        {
             let example = pair.target.request.json().and_then(|body| body.get(&required.name).cloned());
             let present = current.get(&required.name).filter(|present| required.is_valid(present)).cloned();
             body[&required.name] = present.or(example).unwrap_or_default();
@@ -104,7 +105,8 @@ impl<'a> OperationRun<'a> {
         }
         // PATCH, and PUT without required properties, keep what is absent.
         let is_partial = self.operation.arguments.iter().all(|other| other.location != ArgumentLocation::Body || !other.required);
-        let others = self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.name != *name);
+        let others =
+            self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.name != *name);
         let lost = others.filter(|_| is_partial).find(|other| match (before.get(&other.name), after.get(&other.name)) {
             (Some(before), Some(after)) => before.is_string() && after != before && is_empty(after),
             _ => false,

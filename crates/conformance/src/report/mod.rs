@@ -73,6 +73,14 @@ fn tag_label(tag: &str) -> &str {
     if tag.is_empty() { "no tag" } else { tag }
 }
 
+/// Returns at most this number of characters of a text.
+fn truncate(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => text[..end].to_owned() + " …",
+        None => text.to_owned(),
+    }
+}
+
 /// Replaces control characters by Unicode control pictures, or else by U+FFFD. Tabs and line feeds are kept.
 ///
 /// The result is valid in XML 1.0 (production `Char`), and terminals find no escape sequence in it.

@@ -6,12 +6,8 @@ use super::proxy::{Answer, Fault, fault};
 
 fn fails(name: &'static str, operation: &'static str, status: u16, body: fn() -> Value) -> Fault {
     // No selection: the fault must not hide the other operations.
-    fault(
-        "preparation",
-        name,
-        &["time_get", "event_create", "transfer_create", "session_active_get", "event_ticket_list"],
-    )
-    .request(operation, move |_, _| Some(Answer::new(status, &body())))
+    fault("preparation", name, &["time_get", "event_create", "transfer_create", "session_active_get", "event_ticket_list"])
+        .request(operation, move |_, _| Some(Answer::new(status, &body())))
 }
 
 fn failed() -> Value {
