@@ -9,7 +9,6 @@ use super::updates::as_read;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
-use crate::server_kind::ServerKind;
 
 /// Names of properties that contain the state of a resource.
 const STATES: [&str; 2] = ["status", "state"];
@@ -40,7 +39,7 @@ impl OperationRun<'_> {
             });
             self.record(Check::Action, &request, differs);
         }
-        if self.comparison.kind() == ServerKind::Real && self.has_state(parent) {
+        if self.has_state(parent) {
             self.check_repeated_action(&request, &before, &after).await;
         }
     }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
+use crate::server_kind::ServerKind;
 
 /// Largest difference between a declared sum and the value, because of the binary representation of amounts.
 const MAX_DIFFERENCE: f64 = 0.000_001;
@@ -22,7 +23,8 @@ const MAX_SKEW: i64 = 300;
 impl OperationRun<'_> {
     /// Checks the declared values of a successful response.
     pub fn check_declared_values(&mut self, request: &Request, response: &ReceivedResponse) {
-        if !response.is_success() {
+        // The examples of a mock are older than the request, and change with what was sent.
+        if !response.is_success() || self.comparison.kind() != ServerKind::Real {
             return;
         }
         let (comparison, operation) = (self.comparison, self.operation);

@@ -142,10 +142,20 @@ impl OperationRun<'_> {
         };
         let Some(creation) = self.operations.iter().find(creates) else { return };
         let Comparison { contract, target, seed, .. } = self.comparison;
-        for _ in 0..2 {
+        // In the reverse order of the alphabet, which then differs from the order of creation.
+        for prefix in ["B", "A"] {
             let Ok(valid) = target.valid_request(contract, creation, None, *seed).await else { return };
+            let mut request = valid.request;
+            if let Some(mut body) = request.json() {
+                for property in ["title", "name"] {
+                    if let Some(text) = body.get(property).and_then(Value::as_str) {
+                        body[property] = json!(format!("{prefix} {text}"));
+                    }
+                }
+                request = request.with_json(&body);
+            }
             // A failure belongs to the other operation.
-            let _ignored = target.client.send_with_retries(&valid.request).await;
+            let _ignored = target.client.send_with_retries(&request).await;
         }
     }
 

@@ -67,6 +67,9 @@ impl OperationRun<'_> {
         let base = pair.target.request.clone().without_header("Content-Type").with_header("Origin", FOREIGN_ORIGIN);
         let request = Request { method: "OPTIONS".to_owned(), body: None, ..base };
         let Some(response) = self.send(&request).await else { return };
+        if response.header(ALLOW).is_none() {
+            self.record(Check::Options, &request, None);
+        }
         if let Some(allow) = response.header(ALLOW) {
             let allowed: BTreeSet<String> = allow.split(',').map(|method| method.trim().to_owned()).collect();
             let generic = ["HEAD", "OPTIONS"];

@@ -253,12 +253,19 @@ async fn forward(
     for name in [header::TRANSFER_ENCODING, header::CONNECTION] {
         answer.headers.remove(name);
     }
-    // The response to HEAD keeps the length of the response to GET.
-    if call.method != "HEAD" && !answer.headers.contains_key("x-keep-length") {
-        answer.headers.remove(header::CONTENT_LENGTH);
-    }
-    answer.headers.remove("x-keep-length");
-    let mut response = Response::new(Full::new(answer.body));
+    // Only faults of methods send a length in the response to HEAD.
+    let body = match (call.method.as_str(), fault.group) {
+        ("HEAD", "methods") => Bytes::new(),
+        ("HEAD", _) => {
+            answer.headers.remove(header::CONTENT_LENGTH);
+            Bytes::new()
+        }
+        _ => {
+            answer.headers.remove(header::CONTENT_LENGTH);
+            answer.body
+        }
+    };
+    let mut response = Response::new(Full::new(body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
     *response.headers_mut() = answer.headers;
     Ok(response)
