@@ -25,38 +25,45 @@ impl OperationRun<'_> {
             let descending = order.set(&sorted, self.operation.spec, Some(&json!("desc")));
             let Some(up) = read_whole_list(self, &ascending).await else { return };
             let Some(down) = read_whole_list(self, &descending).await else { return };
-            self.record_sort(&ascending, name, &up, false, &names);
-            self.record_sort(&descending, name, &down, true, &names);
+            self.record_sort([&ascending, &descending], name, [&up, &down], &names);
         }
     }
 
-    fn record_sort(&mut self, request: &Request, name: &str, entries: &[Value], is_descending: bool, names: &[String]) {
-        let Some(first) = entries.first().and_then(Value::as_object) else { return };
-        let direction = if is_descending { "descending" } else { "ascending" };
-        let property = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
-        let failure = match first.contains_key(name) {
-            true => (!is_sorted(&property(name), is_descending)).then(|| name.to_owned()),
+    /// Records if a property is ascending in the first list, and descending in the second.
+    fn record_sort(&mut self, requests: [&Request; 2], name: &str, [up, down]: [&[Value]; 2], names: &[String]) {
+        let Some(first) = up.first().and_then(Value::as_object) else { return };
+        let values = |entries: &[Value], name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+        let order = |name: &str| [is_sorted(&values(up, name), false), is_sorted(&values(down, name), true)];
+        let (property, [is_ascending, is_descending]) = match first.contains_key(name) {
+            true => (name, order(name)),
             // Its name says little about the property: one of them must be in this order.
             false => {
-                let candidates: Vec<_> = first
-                    .iter()
-                    .filter(|(property, value)| value.is_string() && *property != "self" && !names.contains(property))
-                    .map(|(name, _)| property(name))
-                    .filter(|values| values.iter().any(|value| *value != values[0]))
-                    .collect();
-                let is_any_sorted = candidates.iter().any(|values| is_sorted(values, is_descending));
-                (!candidates.is_empty() && !is_any_sorted).then(|| "any property".to_owned())
+                let is_candidate = |property: &str, value: &Value| {
+                    let all = values(up, property);
+                    value.is_string()
+                        && property != "self"
+                        && !names.iter().any(|name| name == property)
+                        && all.iter().any(|other| *other != all[0])
+                };
+                let candidates: Vec<_> =
+                    first.iter().filter(|(name, value)| is_candidate(name, value)).map(|(name, _)| order(name)).collect();
+                let is_any_sorted = candidates.is_empty() || candidates.contains(&[true, true]);
+                ("any property", [is_any_sorted, is_any_sorted])
             }
         };
-        let failure = failure.map(|property| {
-            let values: Vec<_> = entries.iter().map(|entry| entry.get(name).unwrap_or(&entry["self"]).to_string()).collect();
-            self.failure(
-                format!("the sort {name} is not {direction} by {property}"),
-                format!("{direction} by {property}"),
-                values.join(", "),
-            )
-        });
-        self.record(Check::Sort, request, failure);
+        for (request, is_in_order, direction, entries) in
+            [(requests[0], is_ascending, "ascending", up), (requests[1], is_descending, "descending", down)]
+        {
+            let failure = (!is_in_order).then(|| {
+                let shown: Vec<_> = entries.iter().map(|entry| entry.get(name).unwrap_or(&entry["self"]).to_string()).collect();
+                self.failure(
+                    format!("the sort {name} is not {direction} by {property}"),
+                    format!("{direction} by {property}"),
+                    shown.join(", "),
+                )
+            });
+            self.record(Check::Sort, request, failure);
+        }
     }
 }
 
