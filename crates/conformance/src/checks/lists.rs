@@ -162,7 +162,14 @@ impl OperationRun<'_> {
     /// Checks that two requests for a list return the same entries in the same order.
     pub async fn check_order(&mut self, list: &Request) {
         let Some(first) = read_whole_list(self, list).await.filter(|entries| entries.len() > 1) else { return };
-        let mut failure = None;
+        let is_repeated = |(index, entry): (usize, &Value)| {
+            entry["self"].is_string() && first[..index].iter().any(|other| other["self"] == entry["self"])
+        };
+        let mut failure = first
+            .iter()
+            .enumerate()
+            .find(|each| is_repeated(*each))
+            .map(|(_, entry)| self.failure("the list contains an entry twice", "different entries", entry.to_string()));
         // Three times, because a list may change its order only now and then.
         for _ in 0..2 {
             let Some(again) = read_whole_list(self, list).await else { return };

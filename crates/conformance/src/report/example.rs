@@ -120,5 +120,6 @@ fn finding(operation: &str) -> Finding {
         curl: "curl -i http://127.0.0.1:8080/v3/orders -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' \\\n  -d \
                '{\"items\": {\"/sections/S-1\": 2}}'"
             .to_owned(),
+        occurrences: 1,
     }
 }

@@ -320,7 +320,7 @@ mod tests {
         let report = example::report();
         let page = html(&report);
         for finding in &report.findings {
-            let Finding { check, operation, pointer, summary, expected, actual, curl } = finding;
+            let Finding { check, operation, pointer, summary, expected, actual, curl, .. } = finding;
             for text in [check.name(), check.rule(), operation, pointer, summary, expected, actual, curl] {
                 assert!(page.contains(&html! { (text) }.into_string()), "{text}");
             }

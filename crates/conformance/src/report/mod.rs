@@ -118,6 +118,7 @@ mod tests {
         fs::create_dir(&taken).unwrap();
         let error = write(folder.path(), &example::report()).unwrap_err();
         assert_eq!(error.to_string(), format!("{} can't be written", taken.display()));
+        fs::write(folder.path().join("report.json"), "").unwrap();
         let error = write(&folder.path().join("report.json/below"), &example::report()).unwrap_err();
         assert!(error.to_string().ends_with("report.json/below can't be created"), "{error}");
     }
