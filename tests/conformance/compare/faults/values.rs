@@ -112,7 +112,7 @@ fn shift_minutes(value: &mut Value) {
 
 /// Shifts a time with a zone by hours.
 fn shift_time(value: &mut Value, hours: i64) {
-    if let Some(time) = value.as_str().and_then(|text| parse_date_time(text)) {
+    if let Some(time) = value.as_str().and_then(parse_date_time) {
         *value = json!((time + chrono::TimeDelta::hours(hours)).to_rfc3339());
     }
 }

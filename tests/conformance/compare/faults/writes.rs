@@ -186,10 +186,9 @@ fn life_faults() -> Vec<Fault> {
                 answer.empty(204);
             }
         }),
-        fault("lives", "category: deleted one can still be read", &["category_delete"])
-            .response("category_get", |call, answer, memory| keep_read(call, answer, memory)),
+        fault("lives", "category: deleted one can still be read", &["category_delete"]).response("category_get", keep_read),
         fault("lives", "integration: deleted one can still be read", &["integration_delete"])
-            .response("integration_get", |call, answer, memory| keep_read(call, answer, memory)),
+            .response("integration_get", keep_read),
         fault("lives", "region: deleted one is still in the list", &["region_delete", "region_list"]).response(
             "*",
             |call, answer, memory| {
