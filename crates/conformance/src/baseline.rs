@@ -131,6 +131,7 @@ mod tests {
             expected: String::new(),
             actual: String::new(),
             curl: String::new(),
+            occurrences: 1,
         }
     }
 

@@ -1,7 +1,7 @@
 //! A comparison: checks several operations concurrently and reports them in the document's order.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::model::{Check, Coverage, Finding, Report};
 use super::operation_run::OperationRun;
 use super::operation_under_test::OperationUnderTest;
+use super::server_kind::{self, ServerKind};
 use super::target::Target;
 
 /// Number of operations checked concurrently. The requests of one operation are sequential.
@@ -37,6 +38,10 @@ pub struct Comparison {
     is_builtin: bool,
     /// Differences between the built-in document and the server's endpoints, by method and path.
     drift: BTreeMap<String, Vec<Difference>>,
+    /// Kind of the target, found at the start.
+    kind: OnceLock<ServerKind>,
+    /// Names and values of headers that must be unique.
+    used_headers: Mutex<HashSet<(String, String)>>,
 }
 
 impl Comparison {
@@ -57,7 +62,8 @@ impl Comparison {
                 drift.entry(difference.operation.clone()).or_default().push(difference);
             }
         }
-        Self { contract, target, reference, seed, selected, is_builtin, drift }
+        let (kind, used_headers) = (OnceLock::new(), Mutex::default());
+        Self { contract, target, reference, seed, selected, is_builtin, drift, kind, used_headers }
     }
 
     /// Checks the selected operations. Calls `on_operation` after each, in the document's order.
@@ -65,6 +71,8 @@ impl Comparison {
         let started = Utc::now();
         let operations: Vec<_> =
             self.contract.operations().map(|operation| OperationUnderTest::new(&self.contract, operation)).collect();
+        let kind = server_kind::detect(self, &operations).await;
+        let kind = *self.kind.get_or_init(|| kind);
         let mut pending = futures::stream::iter(&operations)
             .map(|operation| self.run_operation(&operations, operation))
             .buffered(CONCURRENT_OPERATIONS);
@@ -74,8 +82,16 @@ impl Comparison {
             runs.push(run);
         }
         let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
-        for mut run in runs {
-            run.check_pages().await;
+        findings.extend(self.find_preparation_failures());
+        for run in &mut runs {
+            run.timed(async |run| run.check_pages().await).await;
+            run.timed(async |run| run.run_in_turn().await).await;
+        }
+        // Some resources may be gone afterwards.
+        for run in &mut runs {
+            run.timed(async |run| run.run_last().await).await;
+        }
+        for run in runs {
             let (operation, found) = run.recorder.finish();
             coverage.push(operation);
             findings.extend(found);
@@ -97,7 +113,7 @@ impl Comparison {
             operations: coverage,
             findings,
             known: Vec::new(),
-            notes: self.contract.warnings.clone(),
+            notes: self.contract.warnings.iter().cloned().chain(kind.note().map(str::to_owned)).collect(),
         }
     }
 
@@ -107,12 +123,24 @@ impl Comparison {
         operation: &'a OperationUnderTest<'a>,
     ) -> OperationRun<'a> {
         let mut run = OperationRun::new(self, operations, operation);
-        if self.selected.contains(&operation.spec.id) {
-            run.run().await;
-        } else {
+        if !self.selected.contains(&operation.spec.id) {
             run.recorder.coverage.left_out = Some("excluded by --only or --skip".to_owned());
+        } else if let Some(reason) = self.target.missing_for(operation.spec) {
+            run.recorder.coverage.left_out = Some(reason);
+        } else {
+            run.timed(async |run| run.run().await).await;
         }
         run
+    }
+
+    /// Returns the kind of the target. Before the comparison has run, every server is a real one.
+    pub fn kind(&self) -> ServerKind {
+        self.kind.get().copied().unwrap_or(ServerKind::Real)
+    }
+
+    /// Returns if no earlier response had this value in a header that must be unique.
+    pub fn is_first_use(&self, name: &str, value: &str) -> bool {
+        self.used_headers.lock().unwrap_or_else(PoisonError::into_inner).insert((name.to_owned(), value.to_owned()))
     }
 
     /// Returns if the document is the built-in one or a version of it.
@@ -124,6 +152,30 @@ impl Comparison {
     /// documents.
     pub fn drift_of(&self, operation: &Operation) -> Option<&[Difference]> {
         self.is_builtin.then(|| self.drift.get(&drift_key(operation)).map_or(&[][..], Vec::as_slice))
+    }
+
+    /// Returns a finding for each request of the preparation that a server rejected.
+    fn find_preparation_failures(&self) -> Vec<Finding> {
+        let targets = [(Some(&self.target), ""), (self.reference.as_ref(), " on the reference")];
+        let failures = targets
+            .into_iter()
+            .filter_map(|(target, name)| Some((target?, name)))
+            .flat_map(|(target, name)| target.preparation_failures().iter().map(move |failure| (target, name, failure)));
+        failures
+            .map(|(target, name, failure)| Finding {
+                check: Check::Prepared,
+                operation: failure.operation.clone(),
+                pointer: self
+                    .contract
+                    .operation(&failure.operation)
+                    .map_or_else(String::new, |operation| operation.pointer.clone()),
+                summary: format!("a request that prepares the comparison{name} {}", failure.summary),
+                expected: "a success status, so that the operations that need the resource can be asked".to_owned(),
+                actual: failure.actual.clone(),
+                curl: failure.request.as_ref().map_or_else(String::new, |request| target.curl(request)),
+                occurrences: 1,
+            })
+            .collect()
     }
 
     /// Returns a finding for each endpoint of the server that the document lacks.
@@ -140,6 +192,7 @@ impl Comparison {
                 expected: difference.document.clone(),
                 actual: difference.server.clone(),
                 curl: String::new(),
+                occurrences: 1,
             })
             .collect()
     }

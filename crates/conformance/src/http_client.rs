@@ -58,9 +58,12 @@ pub struct HttpClient {
     pub base_url: String,
     /// Set to send no more requests. Requests in flight are completed, so that all created resources are known.
     pub stopped: Arc<AtomicBool>,
+    /// Headers to add to each request, with their names.
+    pub extra_headers: Vec<(String, String)>,
     client: reqwest::Client,
     request_count: AtomicUsize,
     created_uris: Mutex<Vec<String>>,
+    deleted_paths: Mutex<Vec<String>>,
 }
 
 impl Request {
@@ -88,7 +91,12 @@ impl Request {
     /// Replaces the body by JSON.
     #[must_use]
     pub fn with_json(self, body: &Value) -> Self {
-        let mut request = self.with_header("Content-Type", "application/json");
+        // A media type such as `application/vnd.books+json` stays.
+        let is_json = |(name, value): &(String, String)| name.eq_ignore_ascii_case("content-type") && value.contains("json");
+        let mut request = match self.headers.iter().any(is_json) {
+            true => self,
+            false => self.with_header("Content-Type", "application/json"),
+        };
         request.body = Some(body.to_string().into_bytes());
         request
     }
@@ -165,7 +173,15 @@ impl HttpClient {
         reqwest::Url::parse(&base_url).with_context(|| format!("{base_url} is not a URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).redirect(redirects).no_proxy().build()?;
-        Ok(Self { base_url, stopped: Arc::default(), client, request_count: AtomicUsize::new(0), created_uris: Mutex::default() })
+        Ok(Self {
+            base_url,
+            stopped: Arc::default(),
+            extra_headers: Vec::new(),
+            client,
+            request_count: AtomicUsize::new(0),
+            created_uris: Mutex::default(),
+            deleted_paths: Mutex::default(),
+        })
     }
 
     /// Sends a request and reads the complete response.
@@ -177,7 +193,9 @@ impl HttpClient {
         self.request_count.fetch_add(1, Ordering::Relaxed);
         let url = format!("{}{}", self.base_url, request.path_and_query());
         let mut builder = self.client.request(request.method.parse::<Method>()?, &url);
-        for (name, value) in &request.headers {
+        let has = |name: &str| request.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let extra = self.extra_headers.iter().filter(|(name, _)| !has(name));
+        for (name, value) in request.headers.iter().chain(extra) {
             builder = builder.header(name, value);
         }
         if let Some(body) = &request.body {
@@ -188,6 +206,9 @@ impl HttpClient {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
+        }
+        if request.method == "DELETE" {
+            self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
         }
         Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(context)? })
     }
@@ -215,6 +236,13 @@ impl HttpClient {
     /// Returns the number of requests sent.
     pub fn request_count(&self) -> usize {
         self.request_count.load(Ordering::Relaxed)
+    }
+
+    /// Returns if a request of this client created the resource at a URI, and none deleted it.
+    pub fn has_created(&self, uri: &str) -> bool {
+        let is_it = |uris: &[String]| uris.iter().any(|other| other == uri);
+        is_it(&self.created_uris.lock().unwrap_or_else(PoisonError::into_inner))
+            && !is_it(&self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.

@@ -33,6 +33,7 @@ macro_rules! checks {
 
 checks! {
     Reachable = "operation.reachable": "The server implements the operation.",
+    Prepared = "preparation.done": "The server accepts the requests that prepare the comparison.",
     Valid = "request.valid": "A valid request succeeds.",
     Complete = "answer.whole": "A response arrives in time and is complete.",
     ServerError = "status.failure": "The server returns no status from 500.",
@@ -45,6 +46,31 @@ checks! {
     SelfLink = "self.resolves": "A self link leads to its resource.",
     Identifier = "identifier.pattern": "An identifier matches the pattern in the document.",
     NotModified = "answer.known": "A GET with If-None-Match returns 304 for an unchanged resource.",
+    Created = "resource.created": "A created resource can be read, as the response to its creation shows it.",
+    Listed = "resource.listed": "The list of a collection contains a created resource, as it is read.",
+    Removed = "resource.removed": "A removed resource is not listed, and can't be read or removed again.",
+    UnknownResource = "resource.unknown": "An unknown identifier in the path is rejected with 404.",
+    Conflict = "resource.conflict": "A taken name and the removal of a resource in use are conflicts, with 409.",
+    UpdateResponse = "update.answer": "The response to an update is what a read right after it returns.",
+    Tag = "tag.changes": "An entity tag changes with its resource, and only with it.",
+    IfMatch = "tag.if-match": "A change with the right tag in If-Match is carried out, and one with an old tag is 412 without an effect.",
+    Repeat = "request.repeated": "A request that is repeated with its Idempotency-Key has one effect, and another one with that key is 422.",
+    Action = "action.kept": "A read after an action shows its result.",
+    RepeatedAction = "action.repeated": "An action that changed the state can't be repeated: the second one is 409.",
+    Filter = "list.filter": "A filter returns all entries with its value, and no others.",
+    Sort = "list.sort": "A sorted list is in the order of the property, ascending and descending.",
+    DeclaredValue = "value.declared": "Sums, decimals and times are as the document declares them (x-sum, x-decimals, x-now).",
+    JsonText = "answer.json": "A JSON body is UTF-8 without a byte order mark, and repeats no key.",
+    CommonHeader = "answer.common-header": "Every response has the headers that the document declares for all (x-response-headers).",
+    Caching = "answer.caching": "A response for one caller is not stored for others, and a secret one not at all.",
+    ErrorText = "error.text": "An error has a text.",
+    ErrorCode = "error.code": "The code of an error is one of the operation's, as the examples of the status show.",
+    Leak = "answer.leak": "A response contains no stack traces, statements, paths, password hashes and keys of the server.",
+    Head = "method.head": "HEAD has the status and the headers of GET.",
+    Options = "method.options": "OPTIONS allows exactly the documented methods.",
+    Cors = "method.cors": "No unknown web site may read a response with a user's credentials.",
+    IgnoredParameter = "argument.ignored": "An undefined query parameter is ignored, and named in the declared header.",
+    TooLarge = "body.large": "A body above the limit is rejected with 413.",
     Persistence = "sent.kept": "Sent properties are read back, and a deleted resource is gone.",
     ArgumentMissing = "argument.missing": "A missing required argument is rejected with 400 and its name.",
     ArgumentType = "argument.type": "An argument of a wrong type is rejected with 400 and its name.",
@@ -82,6 +108,13 @@ pub struct Finding {
     pub actual: String,
     /// The request as a curl command to repeat it, with `$KEY` instead of a key; empty for checks without a request.
     pub curl: String,
+    /// Number of requests that showed it. The other fields describe the first one.
+    #[serde(default = "one")]
+    pub occurrences: usize,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// Returns the operationId of a finding, or a description if it is empty.
@@ -111,7 +144,7 @@ pub struct Counts {
 }
 
 /// Checks and statuses of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Coverage {
     /// The operationId.
     pub operation: String,
@@ -129,6 +162,8 @@ pub struct Coverage {
     pub seen: BTreeSet<u16>,
     /// Reason for sending no request, if none was sent.
     pub left_out: Option<String>,
+    /// Time spent on the operation's checks, in seconds.
+    pub seconds: f64,
 }
 
 impl Coverage {

@@ -1,12 +1,15 @@
 //! The run of all checks against one operation. The checks are in [`checks`](super::checks).
 
+use std::time::Instant;
+
 use super::comparison::Comparison;
-use super::fixtures::{ExpectedOutcome, ValidRequest};
+use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
 use super::model::Check;
 use super::operation_under_test::OperationUnderTest;
 use super::recorder::{CheckFailure, OperationRecorder};
-use super::target::{PLACEHOLDER_KEY, Target};
+use super::server_kind::ServerKind;
+use super::target::Target;
 
 /// A run of all checks against one operation.
 pub struct OperationRun<'a> {
@@ -17,6 +20,8 @@ pub struct OperationRun<'a> {
     pub(super) recorder: OperationRecorder,
     /// A request that returned a page of a list. [`OperationRun::check_pages`] reads the other pages.
     pub(super) list_request: Option<Request>,
+    /// The valid requests, if the first was successful. [`OperationRun::run_in_turn`] varies them.
+    valid_pair: Option<RequestPair>,
 }
 
 /// Valid requests for both servers.
@@ -42,7 +47,14 @@ impl<'a> OperationRun<'a> {
         operations: &'a [OperationUnderTest<'a>],
         operation: &'a OperationUnderTest<'a>,
     ) -> Self {
-        Self { comparison, operation, operations, recorder: OperationRecorder::new(operation.spec), list_request: None }
+        Self {
+            comparison,
+            operation,
+            operations,
+            recorder: OperationRecorder::new(operation.spec),
+            list_request: None,
+            valid_pair: None,
+        }
     }
 
     /// Runs every check except [`OperationRun::check_pages`], which must not overlap with requests that create resources.
@@ -59,7 +71,8 @@ impl<'a> OperationRun<'a> {
             }
         };
         let Some(exchange) = self.check_reachable(&pair).await else { return };
-        if self.check_valid(&pair, &exchange).await {
+        let is_valid = self.check_valid(&pair, &exchange).await;
+        if is_valid {
             self.check_variants(&pair).await;
         }
         self.check_arguments(&pair).await;
@@ -67,6 +80,49 @@ impl<'a> OperationRun<'a> {
         self.check_keys(&pair).await;
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
+        self.valid_pair = is_valid.then_some(pair);
+    }
+
+    /// Runs a phase and adds its time to the operation's.
+    pub async fn timed(&mut self, phase: impl AsyncFnOnce(&mut Self)) {
+        let started = Instant::now();
+        phase(self).await;
+        self.recorder.coverage.seconds += started.elapsed().as_secs_f64();
+    }
+
+    /// Runs the checks of behavior, which must not overlap with other requests that create or change resources.
+    pub async fn run_in_turn(&mut self) {
+        let Some(pair) = self.valid_pair.take() else { return };
+        self.check_head(&pair).await;
+        self.check_options(&pair).await;
+        self.check_ignored_parameters(&pair).await;
+        self.check_body_text(&pair).await;
+        if self.comparison.kind() == ServerKind::Real {
+            self.check_unknown_resources(&pair).await;
+            self.check_creation().await;
+            self.check_updates().await;
+            self.check_conditional_update().await;
+            self.check_conditional_removal().await;
+            self.check_removal().await;
+            self.check_action().await;
+            self.check_large_body(&pair).await;
+            self.check_taken_name().await;
+            self.check_repeats().await;
+            if self.operation.spec.method == "GET" {
+                self.create_entries().await;
+                self.check_order(&pair.target.request).await;
+                self.check_filters(&pair.target.request).await;
+                self.check_sorts(&pair.target.request).await;
+            }
+        }
+        self.valid_pair = Some(pair);
+    }
+
+    /// Runs the checks that may remove shared resources.
+    pub async fn run_last(&mut self) {
+        if self.valid_pair.is_some() && self.comparison.kind() == ServerKind::Real {
+            self.check_used_resource().await;
+        }
     }
 
     /// Builds valid requests for both servers. `body_example` names an example of the body; the default is the first.
@@ -117,6 +173,7 @@ impl<'a> OperationRun<'a> {
             self.failure(format!("the server failed with {}", response.status), "a status below 500", response.describe())
         });
         self.record(Check::ServerError, request, failed);
+        self.check_message(request, &response);
         Some(response)
     }
 
@@ -132,12 +189,7 @@ impl<'a> OperationRun<'a> {
 
     /// Records a check made with a request, and its failure, if any.
     pub fn record(&mut self, check: Check, request: &Request, failure: Option<CheckFailure>) {
-        let Target { client, key, .. } = &self.comparison.target;
-        let mut curl = request.to_curl(&client.base_url);
-        // Other documents may send the key in other places than X-API-Key.
-        if key != PLACEHOLDER_KEY {
-            curl = curl.replace(key, "$KEY");
-        }
+        let curl = self.comparison.target.curl(request);
         self.recorder.record(check, &curl, failure);
     }
 
@@ -145,6 +197,8 @@ impl<'a> OperationRun<'a> {
     pub fn record_unsent(&mut self, name: &str, error: &anyhow::Error) {
         let summary = format!("{name} could not be sent");
         let failure = self.failure(summary, "its prerequisites can be created", format!("{error:#}"));
-        self.recorder.record(Check::Valid, "", Some(failure));
+        let request = error.downcast_ref::<PreparationFailure>().and_then(|failure| failure.request.as_ref());
+        let curl = request.map_or_else(String::new, |request| self.comparison.target.curl(request));
+        self.recorder.record(Check::Prepared, &curl, Some(failure));
     }
 }

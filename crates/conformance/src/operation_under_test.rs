@@ -2,16 +2,19 @@
 
 use std::sync::OnceLock;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, is_json, matches_range};
 use boxoffice_openapi::{
     Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, SecurityScheme, compile, escape, resolve,
     to_plain_string,
 };
 use jsonschema::Validator;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::form;
 use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
 
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
@@ -29,8 +32,8 @@ pub struct OperationUnderTest<'a> {
     pub arguments: Vec<Argument>,
     /// The JSON body, if the operation takes one.
     pub json_body: Option<JsonBody>,
-    /// Media type of the body, if the operation takes none in JSON.
-    pub unsupported_body: Option<String>,
+    /// The body, if the operation takes none in JSON.
+    pub form: Option<&'a Content>,
 }
 
 /// An argument of a request: a parameter, or a property of the JSON body.
@@ -76,6 +79,8 @@ pub struct JsonBody {
     pub examples: Map<String, Value>,
     /// JSON pointer of its Media Type Object in the document.
     pub pointer: String,
+    /// The media type, such as `application/json`.
+    pub media_type: String,
 }
 
 /// Returns the first tag of an operation, or an empty string.
@@ -91,11 +96,10 @@ impl<'a> OperationUnderTest<'a> {
         let is_json_content =
             |content: &&Content| is_json(&content.media_type) || matches_range(&content.media_type, "application/json");
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
-        let unsupported_body =
-            if json_body.is_none() { contents.first().map(|content| content.media_type.clone()) } else { None };
+        let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
         let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, &body.schema, &body.pointer));
-        Self { spec, arguments: parameters.chain(properties).collect(), json_body, unsupported_body }
+        Self { spec, arguments: parameters.chain(properties).collect(), json_body, form }
     }
 
     /// Builds a request from the document's examples or, where it has none, from generated values.
@@ -111,9 +115,6 @@ impl<'a> OperationUnderTest<'a> {
         body_example: Option<&str>,
         seed: u64,
     ) -> anyhow::Result<Request> {
-        if let Some(media_type) = &self.unsupported_body {
-            bail!("its body is {media_type}, but only JSON bodies are supported");
-        }
         let generate = |schema: &Value| Sampler::new(&contract.document, schema, Direction::Request)?.sample(seed);
         let mut request = Request::new(&self.spec.method, self.spec.path.clone());
         request = self.with_key(&request, Some(key));
@@ -134,7 +135,17 @@ impl<'a> OperationUnderTest<'a> {
                 Some(example) => example.clone(),
                 None => generate(&body.schema).context("no body can be generated")?,
             };
-            request = request.with_json(&value);
+            request = request.with_header("Content-Type", &body.media_type).with_json(&value);
+        }
+        if let Some(content) = self.form {
+            let schema = content.schema.as_ref().map_or_else(|| json!({}), |schema| resolve(&contract.document, &schema.raw));
+            let value = match content.examples.values().next() {
+                Some(example) => example.clone(),
+                None => generate(&schema).context("no body can be generated")?,
+            };
+            let (media_type, body) = form::encode(&content.media_type, &schema, &value)?;
+            request = request.with_header("Content-Type", &media_type);
+            request.body = Some(body);
         }
         Ok(request)
     }
@@ -158,7 +169,12 @@ impl<'a> OperationUnderTest<'a> {
                     request = request.with_header(COOKIE, &format!("{name}={key}"));
                 }
                 SecurityScheme::Key(_, name) => request = request.with_header(name, key),
-                SecurityScheme::Authorization(kind) => request = request.with_header(AUTHORIZATION, &format!("{kind} {key}")),
+                SecurityScheme::Authorization(kind) => {
+                    // Basic credentials may be given as they are, or encoded already.
+                    let is_plain = kind.eq_ignore_ascii_case("basic") && key.contains(':');
+                    let credential = if is_plain { BASE64_STANDARD.encode(key) } else { key.to_owned() };
+                    request = request.with_header(AUTHORIZATION, &format!("{kind} {credential}"));
+                }
             }
         }
         request
@@ -213,9 +229,53 @@ impl Argument {
     /// Returns if a text is a valid value in a path.
     pub fn allows(&self, text: &str) -> bool {
         let is_number = matches!(self.schema["type"].as_str(), Some("integer" | "number"));
-        let value = if is_number { serde_json::from_str(text).unwrap_or_default() } else { Value::from(text) };
+        let is_boolean = self.schema["type"] == "boolean";
+        self.is_valid(&if is_number || is_boolean { serde_json::from_str(text).unwrap_or_default() } else { Value::from(text) })
+    }
+
+    /// Returns if a value is valid.
+    pub fn is_valid(&self, value: &Value) -> bool {
         let validator = self.validator.get_or_init(|| compile(&self.schema).ok());
-        validator.as_ref().is_none_or(|validator| validator.is_valid(&value))
+        validator.as_ref().is_none_or(|validator| validator.is_valid(value))
+    }
+
+    /// Returns a valid value that most probably identifies nothing: the value in a path, or the example, with other digits and
+    /// letters.
+    pub fn unknown_value(&self, request: &Request, operation: &Operation) -> Option<Value> {
+        let in_path = || {
+            let mut variables = operation.template.variables(&request.path);
+            variables
+                .find(|(name, _)| *name == self.name)
+                .map(|(_, text)| percent_decode_str(text).decode_utf8_lossy().into_owned())
+        };
+        let current = match self.location {
+            ArgumentLocation::Path => in_path()?,
+            _ => to_plain_string(self.example.as_ref()?),
+        };
+        if self.schema.get("enum").is_some() {
+            return None;
+        }
+        if self.schema["type"] == "integer" {
+            let numbers = [987_654_321, 98_765, 987, 97];
+            return numbers
+                .into_iter()
+                .map(Value::from)
+                .find(|number| self.is_valid(number) && to_plain_string(number) != current);
+        }
+        let other: String = current
+            .chars()
+            .map(|c| match c {
+                '0'..='8' | 'a'..='y' | 'A'..='Y' => char::from_u32(u32::from(c) + 1).unwrap_or(c),
+                '9' => '0',
+                'z' => 'a',
+                'Z' => 'A',
+                _ => c,
+            })
+            .collect();
+        // The version of a UUID, and the like, must stay.
+        let reversed: String =
+            current.chars().map(|c| if c.is_ascii_digit() { char::from(b'9' - (c as u8 - b'0')) } else { c }).collect();
+        [other, reversed].into_iter().find(|text| *text != current && self.allows(text)).map(Value::from)
     }
 
     /// Returns a copy of a request with another value of the argument, or without the argument.
@@ -264,6 +324,7 @@ impl JsonBody {
             schema: content.schema.as_ref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
             examples: content.examples.clone(),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
+            media_type: if is_json(&content.media_type) { content.media_type.clone() } else { "application/json".to_owned() },
         }
     }
 }

@@ -9,6 +9,7 @@ use anyhow::{bail, ensure};
 use boxoffice_openapi::{Contract, Operation};
 use chrono::Utc;
 use clap::Args;
+use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::baseline::Baseline;
@@ -33,12 +34,15 @@ pub struct CompareOptions {
     /// OpenAPI 3.0 document to compare with [default: the built-in contract]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Key of an administrator; a mock accepts any key
+    /// Key of an administrator, a bearer token, or user:password for basic authentication; a mock accepts any key
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true, value_name = "KEY")]
     key: Option<String>,
     /// Key for the second server
     #[arg(long, env = "BOXOFFICE_REFERENCE_KEY", hide_env_values = true, value_name = "KEY")]
     reference_key: Option<String>,
+    /// Header to add to each request, such as "X-Tenant: 7"; can be repeated
+    #[arg(long, env = "BOXOFFICE_HEADER", value_parser = parse_header, value_delimiter = '\n', value_name = "NAME: VALUE")]
+    header: Vec<(String, String)>,
     /// Check only these operations, by tag or operationId, separated by commas
     #[arg(long, env = "BOXOFFICE_ONLY", value_delimiter = ',', value_name = "NAME")]
     only: Vec<String>,
@@ -75,14 +79,17 @@ impl CompareOptions {
     /// is set, no more operations are checked, and the fixtures are deleted.
     ///
     /// # Errors
-    /// Fails if a server can't be reached, fixtures can't be created, an option is invalid, no operation was checked, or the
-    /// comparison was stopped.
+    /// Fails if a server can't be reached, an option is invalid, the report can't be written, no operation was checked and there are
+    /// no findings, or the comparison was stopped.
     pub async fn compare(
         &self,
         builtin: BuiltinDocument,
         stopped: &Arc<AtomicBool>,
         mut on_operation: impl FnMut(&Coverage, usize),
     ) -> anyhow::Result<Report> {
+        if let Some(folder) = &self.report {
+            report::create_folder(folder)?;
+        }
         let contract = match &self.spec {
             Some(file) => Arc::new(Contract::read(file)?),
             None => builtin.contract,
@@ -97,30 +104,35 @@ impl CompareOptions {
         };
         for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
             target.client.stopped = Arc::clone(stopped);
+            target.client.extra_headers.clone_from(&self.header);
         }
         if is_builtin_document(&contract) {
-            target.create_fixtures(&contract, seed).await?;
-            if let Some(reference) = &mut reference
-                && let Err(error) = reference.create_fixtures(&contract, seed).await
-            {
-                let remaining: String = target.clean_up().await.iter().map(|note| format!(" On the target: {note}")).collect();
-                return Err(error.context(format!("the reference can't be prepared.{remaining}")));
+            for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
+                target.create_fixtures(&contract, seed, &selected).await?;
             }
         }
         let count = selected.len();
         let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
+        comparison.target.remove_created(&comparison.contract, seed).await;
         report.notes.extend(comparison.target.clean_up().await);
         if let Some(reference) = &mut comparison.reference {
             report.notes.extend(reference.clean_up().await.into_iter().map(|note| format!("On the reference: {note}")));
         }
-        ensure!(!is_stopped, "it was stopped, and its resources were deleted. {}", report.notes.join(" "));
+        let remaining = report.notes.join(" ");
+        if is_stopped {
+            report.notes.push("The comparison was stopped before it was complete.".to_owned());
+        }
         let result = baseline.apply(report.findings, Utc::now().date_naive());
         (report.findings, report.known) = (result.findings, result.known);
         report.notes.extend(result.notes);
         if let Some(folder) = &self.report {
             report::write(folder, &report)?;
+        }
+        ensure!(!is_stopped, "it was stopped, and its resources were deleted. {remaining}");
+        if !report.findings.is_empty() {
+            return Ok(report);
         }
         let selected = report.operations.iter().filter(|operation| comparison.selected.contains(&operation.operation));
         if let Some(reasons) = selected.map(|operation| operation.left_out.as_deref()).collect::<Option<Vec<_>>>() {
@@ -128,6 +140,15 @@ impl CompareOptions {
         }
         Ok(report)
     }
+}
+
+/// Parses a header, such as `X-Tenant: 7`.
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write the name, a colon and the value, such as X-Tenant: 7")?;
+    let (name, value) = (name.trim(), value.trim());
+    HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("{name} is not a header name"))?;
+    HeaderValue::from_str(value).map_err(|_| format!("the value of {name} contains characters that a header can't have"))?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Returns the operationIds that `--only` and `--skip` select.

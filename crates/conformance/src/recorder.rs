@@ -35,7 +35,7 @@ pub struct CheckFailure {
 pub struct OperationRecorder {
     /// Checks and statuses so far.
     pub coverage: Coverage,
-    findings: Vec<(Finding, usize)>,
+    findings: Vec<Finding>,
 }
 
 impl OperationRecorder {
@@ -50,6 +50,7 @@ impl OperationRecorder {
             declared: operation.statuses.clone(),
             seen: BTreeSet::new(),
             left_out: None,
+            seconds: 0.0,
         };
         Self { coverage, findings: Vec::new() }
     }
@@ -60,25 +61,20 @@ impl OperationRecorder {
         counts.made += 1;
         let Some(CheckFailure { pointer, summary, expected, actual }) = failure else { return };
         counts.failed += 1;
-        let is_equal = |(finding, _): &&mut (Finding, usize)| finding.check == check && finding.summary == summary;
-        if let Some((_, times)) = self.findings.iter_mut().find(is_equal) {
-            *times += 1;
+        let is_equal = |finding: &&mut Finding| finding.check == check && finding.summary == summary;
+        if let Some(finding) = self.findings.iter_mut().find(is_equal) {
+            finding.occurrences += 1;
             return;
         }
         let (operation, curl) = (self.coverage.operation.clone(), curl.to_owned());
         let actual = truncate(&redact_keys(&actual));
-        self.findings.push((Finding { check, operation, pointer, summary, expected, actual, curl }, 1));
+        let occurrences = 1;
+        self.findings.push(Finding { check, operation, pointer, summary, expected, actual, curl, occurrences });
     }
 
-    /// Returns the coverage and the findings, each with its number of occurrences.
+    /// Returns the coverage and the findings.
     pub fn finish(self) -> (Coverage, Vec<Finding>) {
-        let findings = self.findings.into_iter().map(|(mut finding, times)| {
-            if times > 1 {
-                finding.actual = format!("{} (found {times} times; this is the first)", finding.actual);
-            }
-            finding
-        });
-        (self.coverage, findings.collect())
+        (self.coverage, self.findings)
     }
 }
 

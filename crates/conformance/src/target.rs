@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-use boxoffice_openapi::Contract;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use boxoffice_openapi::{Contract, Operation};
 
-use super::fixtures::{ExpectedOutcome, Fixtures, ValidRequest};
+use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, Request};
+use super::identifiers::Identifiers;
 use super::operation_under_test::OperationUnderTest;
 
 /// Key that is sent if the options have none. A mock accepts any key.
@@ -22,6 +25,7 @@ pub struct Target {
     /// A key of the scope `public`, if there is one.
     pub public_key: Option<String>,
     fixtures: Option<Fixtures>,
+    identifiers: Identifiers,
 }
 
 impl Target {
@@ -33,18 +37,55 @@ impl Target {
         let client = HttpClient::new(address)?;
         let response = client.send(&Request::new("GET", "/")).await;
         response.with_context(|| format!("no server responds at {address}; start the server, or correct the address"))?;
-        Ok(Self { client, key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(), public_key: None, fixtures: None })
+        Ok(Self {
+            client,
+            key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(),
+            public_key: None,
+            fixtures: None,
+            identifiers: Identifiers::default(),
+        })
     }
 
-    /// Creates the resources that the operations of the built-in document need.
+    /// Creates the resources that the selected operations of the built-in document need.
     ///
     /// # Errors
-    /// Fails if the server rejects a request. Resources created before are deleted.
-    pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
-        let fixtures = Fixtures::create(&self.client, contract, &self.key, seed).await?;
-        self.public_key = Some(fixtures.public_key().to_owned());
+    /// Fails if the document lacks an example. A rejected request is no error, see [`Target::preparation_failures`].
+    pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64, selected: &BTreeSet<String>) -> anyhow::Result<()> {
+        let fixtures = Fixtures::create(&self.client, contract, &self.key, seed, selected).await?;
+        // Without a step for the key, the administrator's key would be used.
+        self.public_key = Some(fixtures.public_key().to_owned()).filter(|key| *key != self.key);
         self.fixtures = Some(fixtures);
         Ok(())
+    }
+
+    /// Returns the requests of the preparation that the server rejected.
+    pub fn preparation_failures(&self) -> &[PreparationFailure] {
+        self.fixtures.as_ref().map_or(&[], Fixtures::failures)
+    }
+
+    /// Returns the reason why an operation can't be asked, if the preparation of what it needs failed.
+    pub fn missing_for(&self, operation: &Operation) -> Option<String> {
+        self.fixtures.as_ref()?.missing_for(operation)
+    }
+
+    /// Returns if the resources that an operation creates must have unique names.
+    pub fn has_unique_name(&self, operation: &str) -> bool {
+        self.fixtures.is_some() && Fixtures::has_unique_name(operation)
+    }
+
+    /// Returns a request to the shared resource of an operation, which other resources use. `None` without fixtures.
+    pub fn shared_request(&self, operation: &Operation) -> Option<Request> {
+        self.fixtures.as_ref()?.shared_request(operation)
+    }
+
+    /// Returns a request as a curl command without the key.
+    pub fn curl(&self, request: &Request) -> String {
+        let curl = request.to_curl(&self.client.base_url);
+        // Other documents may send the key in other places than X-API-Key.
+        match self.key == PLACEHOLDER_KEY {
+            true => curl,
+            false => curl.replace(&self.key, "$KEY").replace(&BASE64_STANDARD.encode(&self.key), "$(printf %s $KEY | base64)"),
+        }
     }
 
     /// Returns if fixtures were created.
@@ -57,6 +98,23 @@ impl Target {
         match self.fixtures.take() {
             Some(fixtures) => fixtures.clean_up(&self.client).await,
             None => Vec::new(),
+        }
+    }
+
+    /// Deletes the resources that were created to get identifiers. What can't be deleted stays.
+    pub async fn remove_created(&self, contract: &Contract, seed: u64) {
+        if self.has_fixtures() {
+            return;
+        }
+        let base_url = self.client.base_url.as_str();
+        let located = self.client.created_uris().into_iter().rev();
+        let located = located.map(|uri| contract.without_prefix(uri.strip_prefix(base_url).unwrap_or(&uri)).to_owned());
+        for path in located.chain(self.identifiers.created()) {
+            let Ok(spec) = contract.find("DELETE", &path) else { continue };
+            let operation = OperationUnderTest::new(contract, spec);
+            let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
+            // It may be gone already.
+            let _ignored = self.client.send_with_retries(&Request { path, ..request }).await;
         }
     }
 
@@ -77,6 +135,7 @@ impl Target {
             return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
+        let request = self.identifiers.insert(&self.client, contract, &self.key, seed, operation, request).await;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
     }
 }

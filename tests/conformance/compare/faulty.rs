@@ -124,7 +124,7 @@ async fn pass(
         On::UnknownPath => matches!(found, Err(RouteError::NotFound)),
         On::Never => false,
     };
-    if is_meant { answer.changed(change) } else { answer.whole() }
+    if is_meant && !["HEAD", "OPTIONS"].contains(&head.method.as_str()) { answer.changed(change) } else { answer.whole() }
 }
 
 impl Answer {

@@ -128,10 +128,25 @@ impl OperationRun<'_> {
                 actual: response.describe(),
             };
             self.record(check, request, Some(failure));
+        } else if let Some(summary) = self.wrong_field(check, response, name).filter(|_| is_rejected) {
+            let expected = format!("{} alone, as missing or invalid", name);
+            let failure = CheckFailure { pointer: argument.pointer.clone(), summary, expected, actual: response.describe() };
+            self.record(check, request, Some(failure));
         } else {
             let name = format!("{name} that {problem}");
             self.record_rejection(check, exchange, is_rejected || is_not_found, &argument.pointer, &name, "400");
         }
+    }
+
+    /// Returns a summary if the platform's error reports another argument, too, or the wrong problem.
+    fn wrong_field(&self, check: Check, response: &ReceivedResponse, name: &str) -> Option<String> {
+        let body = response.json();
+        let fields = body["fields"].as_array().filter(|_| self.comparison.is_builtin())?;
+        if let Some(other) = fields.iter().filter_map(|field| field["name"].as_str()).find(|other| *other != name) {
+            return Some(format!("the response names {other}, too, which is valid"));
+        }
+        let problem = if check == Check::ArgumentMissing { "missing" } else { "invalid" };
+        fields.iter().any(|field| field["problem"] != problem).then(|| format!("the response doesn't call {name} {problem}"))
     }
 
     /// Records if an invalid request was rejected with the expected status, and checks the response if its status is declared.
@@ -145,6 +160,13 @@ impl OperationRun<'_> {
         expected: &str,
     ) {
         let Exchange { request, response } = exchange;
+        // A declared `default` covers every status that the document doesn't declare: any rejection may have it.
+        let spec = self.operation.spec;
+        let is_default = (400..500).contains(&response.status)
+            && !spec.statuses.contains(&response.status)
+            && !expected.split(" or ").any(|status| status.parse().is_ok_and(|status| spec.statuses.contains(&status)))
+            && spec.response_for(response.status).is_some();
+        let is_expected = is_expected || is_default;
         // `send` has recorded statuses from 500.
         let failure = (!is_expected && response.status < 500).then(|| CheckFailure {
             pointer: pointer.to_owned(),

@@ -2,18 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use boxoffice_http::error::Code;
+use serde_json::{Value, json};
 
+use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::ArgumentLocation;
+use crate::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
 use crate::recorder::CheckFailure;
+use crate::server_kind::ServerKind;
 
 /// Number of pages to read of a list.
 const MAX_PAGES: u64 = 4;
 /// Largest page size.
 const MAX_PAGE_SIZE: u64 = 100;
+/// Largest number of pages of a list that is read completely.
+const MAX_LIST_PAGES: u64 = 10;
+/// Parameters of lists that are paged in another way.
+const OTHER_PAGING: [&str; 10] =
+    ["page", "limit", "offset", "size", "per_page", "perPage", "pageSize", "cursor", "after", "skip"];
 /// Number of attempts to read a list. Other clients may add entries between two pages.
 const ATTEMPTS: usize = 3;
 
@@ -68,8 +76,10 @@ impl OperationRun<'_> {
         let response = self.send(&request).await?;
         let first = ListPage::parse(&response)?;
         if first.records != 1 {
-            // A server that ignores the page size, such as a stateless mock, has only one page.
-            return None;
+            // A mock has only one page.
+            let is_real = self.comparison.kind() == ServerKind::Real;
+            let summary = "records is not the requested page size";
+            return is_real.then(|| ListViolation::new(&request, summary, 1, first.records));
         }
         let records = first.total.div_ceil(MAX_PAGES).clamp(1, MAX_PAGE_SIZE);
         let last = first.total.div_ceil(records).max(1);
@@ -92,7 +102,8 @@ impl OperationRun<'_> {
             entries += page.entries.len();
             distinct.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));
         }
-        if last <= MAX_PAGES && (entries as u64 != first.total || distinct.len() != entries) {
+        let is_complete = last > MAX_PAGES || entries as u64 == first.total;
+        if !is_complete || distinct.len() != entries {
             let summary = "the pages don't add up to the list: entries are missing or repeated";
             let expected = format!("{} different entries on {last} pages", first.total);
             let actual = format!("{entries} entries, {} of them different", distinct.len());
@@ -107,8 +118,72 @@ impl OperationRun<'_> {
         let is_empty = || ListPage::parse(&response).is_some_and(|page| page.entries.is_empty());
         let is_expected = if declares_404 { response.status == 404 } else { is_empty() };
         let expected = if declares_404 { "404" } else { "no entries" };
+        if is_expected
+            && declares_404
+            && let Some(summary) = self.missing_code(&response, Code::PagePastEnd)
+        {
+            return Some(ListViolation::new(&request, &summary, "404 page.past-end", response.describe()));
+        }
         let summary = format!("a page past the end is answered with {}", response.status);
         (!is_expected && response.status < 500).then(|| ListViolation::new(&request, &summary, expected, response.describe()))
+    }
+
+    /// Creates two entries of a list that can be filtered or sorted, so that its entries differ.
+    pub async fn create_entries(&mut self) {
+        let is_query = |argument: &&Argument| argument.location == ArgumentLocation::Query;
+        let names: Vec<&str> = self.operation.arguments.iter().filter(is_query).map(|argument| argument.name.as_str()).collect();
+        if !self.comparison.is_builtin() || names.iter().all(|name| ["page", "records"].contains(name)) {
+            return;
+        }
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = last(&self.operation.spec.path);
+        let creates = |other: &&OperationUnderTest<'_>| {
+            other.spec.method == "POST" && last(&other.spec.path) == name && other.spec.path.matches('{').count() <= 1
+        };
+        let Some(creation) = self.operations.iter().find(creates) else { return };
+        let Comparison { contract, target, seed, .. } = self.comparison;
+        // In the reverse order of the alphabet, which then differs from the order of creation.
+        for prefix in ["B", "A"] {
+            let Ok(valid) = target.valid_request(contract, creation, None, *seed).await else { return };
+            let mut request = valid.request;
+            if let Some(mut body) = request.json() {
+                for property in ["title", "name"] {
+                    if let Some(text) = body.get(property).and_then(Value::as_str) {
+                        body[property] = json!(format!("{prefix} {text}"));
+                    }
+                }
+                request = request.with_json(&body);
+            }
+            // A failure belongs to the other operation.
+            let _ignored = target.client.send_with_retries(&request).await;
+        }
+    }
+
+    /// Checks that two requests for a list return the same entries in the same order.
+    pub async fn check_order(&mut self, list: &Request) {
+        let Some(first) = read_whole_list(self, list).await.filter(|entries| entries.len() > 1) else { return };
+        let is_repeated = |(index, entry): (usize, &Value)| {
+            entry["self"].is_string() && first[..index].iter().any(|other| other["self"] == entry["self"])
+        };
+        let mut failure = first
+            .iter()
+            .enumerate()
+            .find(|each| is_repeated(*each))
+            .map(|(_, entry)| self.failure("the list contains an entry twice", "different entries", entry.to_string()));
+        // Three times, because a list may change its order only now and then.
+        for _ in 0..2 {
+            let Some(again) = read_whole_list(self, list).await else { return };
+            let order = |entries: &[Value]| entries.iter().map(|entry| entry["self"].clone()).collect::<Vec<_>>();
+            let (first, again) = (order(&first), order(&again));
+            if first != again && first.len() == again.len() {
+                failure = Some(self.failure(
+                    "two requests for the list return entries in another order",
+                    json!(first).to_string(),
+                    json!(again).to_string(),
+                ));
+            }
+        }
+        self.record(Check::ListTotals, list, failure);
     }
 
     fn record_list(&mut self, request: &Request, violation: Option<ListViolation>) {
@@ -150,6 +225,37 @@ impl ListPage {
         let summary = "the number of entries does not match total, page and records";
         (entries != expected).then(|| ListViolation::new(request, summary, expected, entries))
     }
+}
+
+/// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
+/// unknown way.
+pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {
+    read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
+}
+
+/// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
+pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
+    let operation = run.find_read_operation(&list.path)?;
+    let has = |name: &str| operation.has_parameter(name);
+    if !(has("page") && has("records")) {
+        if OTHER_PAGING.iter().any(|name| has(name)) {
+            return None;
+        }
+        let response = run.send_as_owner(list).await.filter(|response| response.status == 200)?;
+        let body = response.json();
+        return Some((body.as_array().or_else(|| body["entries"].as_array()).cloned()?, true));
+    }
+    let mut entries = Vec::new();
+    for number in 1..=MAX_LIST_PAGES {
+        let response = run.send_as_owner(&with_page(list, number, MAX_PAGE_SIZE)).await?;
+        let page = ListPage::parse(&response)?;
+        let is_last = page.entries.is_empty() || (entries.len() + page.entries.len()) as u64 >= page.total;
+        entries.extend(page.entries);
+        if is_last {
+            return Some((entries, true));
+        }
+    }
+    Some((entries, false))
 }
 
 /// Returns a number from the query of a request.

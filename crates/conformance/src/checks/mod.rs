@@ -1,11 +1,26 @@
 //! The checks of an operation, by subject.
 
+mod actions;
 mod arguments;
 mod authentication;
+mod changed_values;
+mod conditional;
+mod conflicts;
+mod declared_values;
 mod document;
+mod filters;
+mod ignored_parameters;
+pub mod life;
 mod lists;
+mod messages;
+mod methods;
 mod paths;
 mod persistence;
 mod reference;
+mod repeats;
 mod responses;
 mod self_links;
+mod sorts;
+mod unique_keys;
+mod unknown_resources;
+mod updates;

@@ -74,7 +74,7 @@ impl OperationRun<'_> {
     }
 
     /// Returns a summary if an error of the platform does not have this code.
-    fn missing_code(&self, response: &ReceivedResponse, code: Code) -> Option<String> {
+    pub fn missing_code(&self, response: &ReceivedResponse, code: Code) -> Option<String> {
         let has_code = !self.comparison.is_builtin() || response.json()["code"] == code.as_str();
         (!has_code).then(|| format!("{} does not have the code {}", response.status, code.as_str()))
     }

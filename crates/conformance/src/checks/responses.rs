@@ -72,6 +72,10 @@ impl OperationRun<'_> {
             self.failure(summary, "304", response.describe())
         });
         self.record(Check::NotModified, &request, failure);
+        let has_other_tag = response.status == 304 && response.header(ETAG).is_some_and(|other| other != etag);
+        let failure = has_other_tag
+            .then(|| self.failure("304 has another tag than If-None-Match", etag, response.header(ETAG).unwrap_or_default()));
+        self.record(Check::NotModified, &request, failure);
     }
 
     /// Checks that other valid requests succeed: every further example of the body, and boundary values of each argument that
@@ -125,6 +129,7 @@ impl OperationRun<'_> {
 
     /// Checks status, media type, headers and body of a response.
     pub fn check_response(&mut self, request: &Request, response: &ReceivedResponse) {
+        self.check_declared_values(request, response);
         let mut violations = self.violations(response);
         let spec = self.operation.spec.response_for(response.status);
         let has_headers = spec.is_some_and(|spec| !spec.headers.is_empty());

@@ -31,11 +31,12 @@ impl<'a> OperationRun<'a> {
             let failure = is_other.then(|| self.failure(summary, &request.path, uri));
             self.record(Check::SelfLink, request, failure);
         }
+        let own = own_links(&body);
         for uri in self_links(&body).into_iter().take(MAX_FOLLOWED_LINKS) {
-            self.follow(exchange, uri, "a self link").await;
+            self.follow(exchange, uri, "a self link", own.contains(&uri) || self.comparison.target.client.has_created(uri)).await;
         }
         if let Some(location) = response.header(LOCATION).filter(|_| response.status == 201) {
-            self.follow(exchange, location, "Location").await;
+            self.follow(exchange, location, "Location", true).await;
         }
     }
 
@@ -63,7 +64,9 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Reads the resource at a URI, with the key of the exchange or, if its scope is too low, with the comparison's key.
-    async fn follow(&mut self, exchange: &Exchange, uri: &str, name: &str) {
+    ///
+    /// A resource inside of another one may have been removed since, unless this comparison created it: `is_present`.
+    async fn follow(&mut self, exchange: &Exchange, uri: &str, name: &str, is_present: bool) {
         let Some(operation) = self.find_read_operation(uri) else {
             let summary = format!("{name} leads to no operation of the document");
             let failure = self.failure(summary, "the URI of an operation that reads the resource", uri);
@@ -84,6 +87,7 @@ impl<'a> OperationRun<'a> {
             // A stateless mock returns its example for every identifier.
             200 if is_requested || is_example(operation, &body) => None,
             200 => Some(format!("{name} leads to another resource")),
+            404 | 410 if !is_present => None,
             status => Some(format!("{name} is answered with {status}")),
         };
         let failure = summary
@@ -93,13 +97,13 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Returns the operation that reads the resource at a URI.
-    fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
+    pub fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
         let comparison: &'a Comparison = self.comparison;
         comparison.contract.find("GET", self.document_path(uri)).ok()
     }
 
     /// Returns the path of a URI without the address and the prefix of the server.
-    fn document_path<'u>(&self, uri: &'u str) -> &'u str {
+    pub fn document_path<'u>(&self, uri: &'u str) -> &'u str {
         let path = uri.strip_prefix(self.comparison.target.client.base_url.as_str()).unwrap_or(uri);
         self.comparison.contract.without_prefix(path)
     }
@@ -110,6 +114,13 @@ fn is_same_resource(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|path| percent_decode_str(path).decode_utf8_lossy());
     let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
     short.starts_with('/') && long.ends_with(short.as_ref())
+}
+
+/// Returns the `self` links of the resource in a body, or of the entries of a list.
+fn own_links(body: &Value) -> Vec<&str> {
+    let entries = body.as_array().or_else(|| body["entries"].as_array());
+    let resources = entries.into_iter().flatten().chain([body]);
+    resources.filter_map(|resource| resource["self"].as_str()).collect()
 }
 
 /// Returns the distinct `self` links in a body, outer ones first.

@@ -70,6 +70,7 @@ pub fn report_of(text: &str) -> Report {
         expected: text.to_owned(),
         actual: text.to_owned(),
         curl: text.to_owned(),
+        occurrences: 1,
     };
     let whole = Finding { operation: String::new(), ..finding.clone() };
     let checked = operation(text, text, text, text, &[(Check::Body, 1, 1)], (&[200], &[200]));
@@ -104,6 +105,7 @@ fn operation(
         declared: declared.iter().copied().collect(),
         seen: seen.iter().copied().collect(),
         left_out: None,
+        seconds: 1.5,
     }
 }
 
@@ -118,5 +120,6 @@ fn finding(operation: &str) -> Finding {
         curl: "curl -i http://127.0.0.1:8080/v3/orders -H \"X-API-Key: $KEY\" -H 'Content-Type: application/json' \\\n  -d \
                '{\"items\": {\"/sections/S-1\": 2}}'"
             .to_owned(),
+        occurrences: 1,
     }
 }

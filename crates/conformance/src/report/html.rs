@@ -3,11 +3,14 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::totals::{TagTotals, Totals, pluralize};
-use super::{escape_control_characters, sort_findings, tag_label};
+use super::{escape_control_characters, sort_findings, tag_label, truncate};
 use crate::model::{Coverage, Finding, KnownFinding, Report, operation_label};
 
 /// Content-Security-Policy of the page: no external resources, so that responses in it can't load any.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Longest request in characters. `report.json` contains the whole request.
+const MAX_REQUEST_LENGTH: usize = 2000;
 
 /// A section of the page: fragment identifier, title and content.
 type PageSection = (&'static str, &'static str, fn(&Report) -> Markup);
@@ -133,19 +136,51 @@ fn fraction(part: usize, whole: usize) -> Markup {
 }
 
 fn findings(report: &Report) -> Markup {
-    let ordered = sort_findings(report, &report.findings, |finding| finding);
+    let causes = causes(report);
+    let (common, single): (Vec<_>, Vec<_>) = causes.into_iter().partition(|findings| findings.len() > 1);
     html! {
-        @if ordered.is_empty() {
+        @if report.findings.is_empty() {
             p { "None." }
         } @else {
             p.hint { "In the commands, " code { "$KEY" } " is the API key." }
             (filter("Show findings with"))
         }
-        @for group in ordered.chunk_by(|one, other| one.operation == other.operation) {
+        @if !common.is_empty() {
             div.group {
-                h3 { (operation_heading(report, &group[0].operation)) }
-                @for finding in group { (finding_article(report, finding, html! {})) }
+                h3 { "Several operations" }
+                @for findings in &common { (finding_article(report, findings[0], common_note(report, findings))) }
             }
+        }
+        @for group in single.chunk_by(|one, other| one[0].operation == other[0].operation) {
+            div.group {
+                h3 { (operation_heading(report, &group[0][0].operation)) }
+                @for findings in group { (finding_article(report, findings[0], html! {})) }
+            }
+        }
+    }
+}
+
+/// Returns the findings of each cause: those of one check with the same summary, the first operation first.
+fn causes(report: &Report) -> Vec<Vec<&Finding>> {
+    let mut causes: Vec<Vec<&Finding>> = Vec::new();
+    for finding in sort_findings(report, &report.findings, |finding| finding) {
+        let is_same = |cause: &&mut Vec<&Finding>| cause[0].check == finding.check && cause[0].summary == finding.summary;
+        match causes.iter_mut().find(is_same) {
+            Some(cause) => cause.push(finding),
+            None => causes.push(vec![finding]),
+        }
+    }
+    causes
+}
+
+/// The operations of a cause, each with its number of requests.
+fn common_note(report: &Report, findings: &[&Finding]) -> Markup {
+    html! {
+        details {
+            summary { "In " (findings.len()) " operations" }
+            ul { @for finding in findings {
+                li { (operation_heading(report, &finding.operation)) " " (pluralize(finding.occurrences, "time")) }
+            } }
         }
     }
 }
@@ -190,11 +225,12 @@ fn finding_article(report: &Report, finding: &Finding, note: Markup) -> Markup {
             }
             @if !finding.curl.is_empty() {
                 h5 { "Request" }
-                pre.request tabindex="0" { (finding.curl) }
+                pre.request tabindex="0" { (truncate(&finding.curl, MAX_REQUEST_LENGTH)) }
             }
             dl.place {
                 @if !finding.pointer.is_empty() { div { dt { "In the document" } dd { code { (finding.pointer) } } } }
                 div { dt { "Seed" } dd { code { (report.seed) } } }
+                @if finding.occurrences > 1 { div { dt { "Requests that showed it" } dd { (finding.occurrences) } } }
             }
         }
     }
@@ -284,7 +320,7 @@ mod tests {
         let report = example::report();
         let page = html(&report);
         for finding in &report.findings {
-            let Finding { check, operation, pointer, summary, expected, actual, curl } = finding;
+            let Finding { check, operation, pointer, summary, expected, actual, curl, .. } = finding;
             for text in [check.name(), check.rule(), operation, pointer, summary, expected, actual, curl] {
                 assert!(page.contains(&html! { (text) }.into_string()), "{text}");
             }

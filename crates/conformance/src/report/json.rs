@@ -7,7 +7,7 @@ use super::sort_findings;
 use super::totals::{TagTotals, Totals};
 use crate::model::{Coverage, Finding, KnownFinding, Report};
 
-/// Members of `report.json`, in this order.
+/// Members of `report.json`, in this order. `docs/compare-report.schema.json` describes them.
 ///
 /// Operations are in the document's order. Findings about the server as a whole come first, then those of each operation. Two
 /// runs with the same findings differ in `started` and `seconds` only.
@@ -89,6 +89,10 @@ mod tests {
         assert_eq!(operations, ["", "order_create", "order_create", "ticket_read"]);
         assert_eq!(read["known"][0]["reason"], "Fixed in 3.1.");
         assert_eq!(read["known"][0]["check"], "answer.header");
+
+        let schema: Value = serde_json::from_str(include_str!("../../../../docs/compare-report.schema.json")).unwrap();
+        let errors: Vec<_> = jsonschema::validator_for(&schema).unwrap().iter_errors(&read).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
 
         report.findings.reverse();
         assert_eq!(json(&report).unwrap(), text);

@@ -8,7 +8,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use super::text::details;
 use super::totals::{Totals, pluralize};
 use super::{escape_control_characters, tag_label};
-use crate::model::{Check, Finding, KnownFinding, Report, operation_label};
+use crate::model::{Check, Coverage, Finding, KnownFinding, Report, operation_label};
 
 /// Findings of one check of an operation.
 #[derive(Debug, Default)]
@@ -20,8 +20,8 @@ struct CheckResult<'a> {
 /// Returns the text of `junit.xml`: a suite for each tag, with a test case for each check of an operation.
 ///
 /// All findings of a check are one failure, because many readers show only the first failure of a test case. A check with known
-/// findings only is skipped, and so is an operation that was left out. Suites and test cases have the time 0, because some
-/// readers require one.
+/// findings only is skipped, and so is an operation that was left out. The time of an operation is shared by its test cases, in
+/// proportion to the number of times that each check was made.
 ///
 /// # Errors
 /// Fails if the XML can't be serialized.
@@ -47,23 +47,32 @@ fn test_suite(report: &Report, tag: &str) -> TestSuite {
         results.entry((&known.finding.operation, known.finding.check)).or_default().known.push(known);
     }
     let mut suite = TestSuite::new(escape_control_characters(tag_label(tag)));
-    suite.set_timestamp(report.started).set_time(Duration::ZERO);
-    suite.add_test_cases(
-        results
-            .iter()
-            .map(|((operation, check), result)| test_case(operation_label(operation), check.name(), result.status(*check))),
-    );
+    let seconds = operations().map(|operation| operation.seconds).sum();
+    suite.set_timestamp(report.started).set_time(Duration::from_secs_f64(seconds));
+    suite.add_test_cases(results.iter().map(|((operation, check), result)| {
+        let time = time_of(report.operation(operation), *check);
+        test_case(operation_label(operation), check.name(), result.status(*check), time)
+    }));
     suite.add_test_cases(
         operations()
             .filter_map(|operation| Some((operation, operation.left_out.as_ref()?)))
-            .map(|(operation, reason)| test_case(&operation.operation, "left out", skipped(reason))),
+            .map(|(operation, reason)| test_case(&operation.operation, "left out", skipped(reason), Duration::ZERO)),
     );
     suite
 }
 
-fn test_case(operation: &str, name: &str, status: TestCaseStatus) -> TestCase {
+/// Returns the share of a check in the time of its operation.
+fn time_of(operation: Option<&Coverage>, check: Check) -> Duration {
+    let share = |operation: &Coverage| {
+        let made = operation.checks.get(&check).map_or(0, |counts| counts.made);
+        operation.seconds * made as f64 / operation.check_count().max(1) as f64
+    };
+    Duration::from_secs_f64(operation.map_or(0.0, share))
+}
+
+fn test_case(operation: &str, name: &str, status: TestCaseStatus, time: Duration) -> TestCase {
     let mut case = TestCase::new(name, status);
-    case.set_classname(escape_control_characters(operation)).set_time(Duration::ZERO);
+    case.set_classname(escape_control_characters(operation)).set_time(time);
     case
 }
 

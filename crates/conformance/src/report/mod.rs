@@ -23,14 +23,34 @@ pub use totals::{TagTotals, Totals};
 
 use super::model::{Finding, Report};
 
+/// Names of the files.
+const FILES: [&str; 3] = ["report.json", "junit.xml", "report.html"];
+
+/// Creates the folder of a report if necessary, and checks that files can be written there.
+///
+/// # Errors
+/// Fails if the folder can't be created or written to. The error contains the path.
+pub fn create_folder(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("the folder {} can't be created", folder.display()))?;
+    for name in FILES {
+        let file = folder.join(name);
+        let context = || format!("{} can't be written", file.display());
+        let opened = fs::OpenOptions::new().create(true).append(true).open(&file).with_context(context)?;
+        if opened.metadata().with_context(context)?.len() == 0 {
+            fs::remove_file(&file).with_context(context)?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes `report.json`, `junit.xml` and `report.html` into a folder, which is created if necessary.
 ///
 /// # Errors
 /// Fails if the folder can't be created or a file can't be written. The error contains the path.
 pub fn write(folder: &Path, report: &Report) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("the folder {} can't be created", folder.display()))?;
-    let files = [("report.json", json::json(report)?), ("junit.xml", junit::junit(report)?), ("report.html", html::html(report))];
-    for (name, content) in files {
+    create_folder(folder)?;
+    let contents = [json::json(report)?, junit::junit(report)?, html::html(report)];
+    for (name, content) in FILES.into_iter().zip(contents) {
         let file = folder.join(name);
         fs::write(&file, content).with_context(|| format!("{} can't be written", file.display()))?;
     }
@@ -51,6 +71,14 @@ fn sort_findings<'a, T>(report: &Report, items: &'a [T], finding: impl Fn(&T) ->
 /// Returns a tag, or a description if it is empty.
 fn tag_label(tag: &str) -> &str {
     if tag.is_empty() { "no tag" } else { tag }
+}
+
+/// Returns at most this number of characters of a text.
+fn truncate(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => text[..end].to_owned() + " …",
+        None => text.to_owned(),
+    }
 }
 
 /// Replaces control characters by Unicode control pictures, or else by U+FFFD. Tabs and line feeds are kept.
@@ -90,6 +118,7 @@ mod tests {
         fs::create_dir(&taken).unwrap();
         let error = write(folder.path(), &example::report()).unwrap_err();
         assert_eq!(error.to_string(), format!("{} can't be written", taken.display()));
+        fs::write(folder.path().join("report.json"), "").unwrap();
         let error = write(&folder.path().join("report.json/below"), &example::report()).unwrap_err();
         assert!(error.to_string().ends_with("report.json/below can't be created"), "{error}");
     }

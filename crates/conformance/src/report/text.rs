@@ -1,10 +1,10 @@
 //! Text report for the terminal.
 
 use super::totals::{Totals, pluralize};
-use super::{escape_control_characters, sort_findings, tag_label};
+use super::{escape_control_characters, sort_findings, tag_label, truncate};
 use crate::model::{Finding, Report, operation_label};
 
-/// Longest printed value of `expected` and `actual`, in characters. The files contain more.
+/// Longest printed value of `expected`, `actual` and the request, in characters. The files contain more.
 const MAX_VALUE_LENGTH: usize = 600;
 
 /// Returns the report as text: document and server, a table of tags, findings, notes, totals and verdict.
@@ -14,14 +14,20 @@ pub fn text(report: &Report, max_findings: usize) -> String {
     let totals = Totals::new(report);
     let mut text = format!("{} and {}:\n\n{}\n", report.document, report.target, table(report));
     let findings = sort_findings(report, &report.findings, |finding| finding);
+    let short = |value: &str| truncate(value, MAX_VALUE_LENGTH);
     for finding in findings.iter().take(max_findings) {
-        let short = Finding { expected: truncate(&finding.expected), actual: truncate(&finding.actual), ..(*finding).clone() };
+        let finding_text = Finding {
+            expected: short(&finding.expected),
+            actual: short(&finding.actual),
+            curl: short(&finding.curl),
+            ..(*finding).clone()
+        };
         text += &format!(
             "{} of {}: {}\n{}\n",
             finding.check.name(),
             operation_label(&finding.operation),
             finding.summary,
-            details(&short)
+            details(&finding_text)
         );
     }
     if let hidden @ 1.. = findings.len().saturating_sub(max_findings) {
@@ -77,14 +83,10 @@ pub fn details(finding: &Finding) -> String {
             text += &format!("  {name:<8}  {}\n", value.replace('\n', "\n            "));
         }
     }
-    text
-}
-
-fn truncate(value: &str) -> String {
-    match value.char_indices().nth(MAX_VALUE_LENGTH) {
-        Some((end, _)) => value[..end].to_owned() + " …",
-        None => value.to_owned(),
+    if finding.occurrences > 1 {
+        text += &format!("  requests  {}\n", finding.occurrences);
     }
+    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,82 @@
+//! Checks of actions on a resource, such as `POST /orders/{order}/cancellations`: a later read shows their result, and what
+//! changed a state can't be done twice.
+
+use boxoffice_openapi::Schema;
+use serde_json::Value;
+
+use super::changed_values::difference;
+use super::updates::as_read;
+use crate::http_client::Request;
+use crate::model::Check;
+use crate::operation_run::OperationRun;
+
+/// Names of properties that contain the state of a resource.
+const STATES: [&str; 2] = ["status", "state"];
+
+impl OperationRun<'_> {
+    /// Carries out an action, reads the resource before and after it, and repeats it.
+    pub async fn check_action(&mut self) {
+        let spec = self.operation.spec;
+        let is_action = spec.method == "POST" && spec.path.rsplit_once('/').is_some_and(|(parent, _)| parent.ends_with('}'));
+        if !is_action {
+            return;
+        }
+        let Ok(pair) = self.valid_requests(None).await else { return };
+        let request = pair.target.request;
+        let Some((parent, _)) = request.path.rsplit_once('/') else { return };
+        if self.comparison.contract.find("GET", parent).is_err() {
+            return;
+        }
+        let read = Request { path: parent.to_owned(), ..as_read(&request) };
+        let Some(before) = self.read(&read).await else { return };
+        let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
+        let result = response.json();
+        let Some(after) = self.read(&read).await else { return };
+        if result["self"].is_string() && result["self"] == after["self"] {
+            let differs = difference(&result, &after).map(|(path, result, after)| {
+                let summary = format!("a read after the action differs from its result: {path}");
+                self.failure(summary, result.to_string(), after.to_string())
+            });
+            self.record(Check::Action, &request, differs);
+        }
+        if self.has_state(parent) {
+            self.check_repeated_action(&request, &before, &after).await;
+        }
+    }
+
+    /// Returns if the resource at a path has a state: a property with an enumeration.
+    fn has_state(&self, path: &str) -> bool {
+        let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
+        let contents = response.map_or(&[][..], |response| &response.contents);
+        let schemas = contents.iter().filter_map(|content| content.schema.as_ref());
+        let mut properties = schemas.flat_map(Schema::properties);
+        properties.any(|(name, property)| STATES.contains(&name) && property.get("enum").is_some())
+    }
+
+    async fn check_repeated_action(&mut self, request: &Request, before: &Value, after: &Value) {
+        if !self.operation.spec.statuses.contains(&409) {
+            return;
+        }
+        let Some(response) = self.send(request).await else { return };
+        self.recorder.coverage.seen.insert(response.status);
+        self.check_response(request, &response);
+        let has_other_state = has_other_state(before, after);
+        let summary = match response.status {
+            200..300 if has_other_state => {
+                Some(format!("the action can be repeated after it changed the state: {}", response.status))
+            }
+            409 if before == after => Some("the action can't be repeated, but a read shows no effect of it".to_owned()),
+            200..300 | 409 => None,
+            400..500 if has_other_state => Some(format!("the repeated action is answered with {}", response.status)),
+            _ => None,
+        };
+        let failure =
+            summary.map(|summary| self.failure(summary, "409, and a read that shows the new state", response.describe()));
+        self.record(Check::RepeatedAction, request, failure);
+    }
+}
+
+/// Returns if the state of a resource changed.
+fn has_other_state(before: &Value, after: &Value) -> bool {
+    STATES.iter().any(|name| before[name].is_string() && before[name] != after[name])
+}

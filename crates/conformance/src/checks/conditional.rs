@@ -1,0 +1,111 @@
+//! Checks of conditional requests: entity tags, `If-Match` and `If-None-Match` (RFC 9110, section 13).
+
+use http::header::ETAG;
+use serde_json::Value;
+
+use super::updates::as_read;
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::Check;
+use crate::operation_run::OperationRun;
+
+/// A tag that no resource has.
+const OTHER_TAG: &str = "\"0000000000000000000000\"";
+
+impl OperationRun<'_> {
+    /// Checks that an update requires the right tag, and changes it.
+    pub async fn check_conditional_update(&mut self) {
+        if !self.declares_if_match() {
+            return;
+        }
+        let Some((pair, read, before)) = self.updatable().await else { return };
+        let Some(first) = self.tagged(&read).await else { return };
+        let Some(again) = self.tagged(&read).await else { return };
+        let unstable = (first.body == again.body && tag(&first) != tag(&again))
+            .then(|| self.failure("the tag differs between two reads of an unchanged resource", tag(&first), tag(&again)));
+        self.record(Check::Tag, &read, unstable);
+        let mut requests = self.body_arguments().into_iter().flat_map(|argument| {
+            let values = self.new_values(&pair, argument, &before);
+            values.into_iter().map(|value| self.update_of(&pair, argument, &value, &before)).collect::<Vec<_>>()
+        });
+        let (first_change, stale) = (requests.next(), requests.last());
+        let Some(change) = first_change else { return };
+        let change = change.with_header("If-Match", tag(&first));
+        let Some(changed) = self.send(&change).await else { return };
+        if changed.status == 412 {
+            let failure =
+                self.failure("an update with the right tag in If-Match is refused", "a success status", changed.describe());
+            return self.record(Check::IfMatch, &change, Some(failure));
+        }
+        if !changed.is_success() {
+            return;
+        }
+        self.record(Check::IfMatch, &change, None);
+        let Some(second) = self.tagged(&read).await else { return };
+        let same = (tag(&second) == tag(&first) && second.body != first.body)
+            .then(|| self.failure("the tag is the same after an update", "another tag", tag(&second)));
+        self.record(Check::Tag, &read, same);
+        if let Some(updated) = changed.header(ETAG).filter(|_| changed.body == second.body) {
+            let differs = (updated != tag(&second)).then(|| {
+                self.failure("the tag of the update differs from the tag of a read with the same body", tag(&second), updated)
+            });
+            self.record(Check::Tag, &change, differs);
+        }
+        // The old tag leads to a new response.
+        let known = read.clone().with_header("If-None-Match", tag(&first));
+        if let Some(response) = self.send(&known).await {
+            let outdated = (response.status == 304)
+                .then(|| self.failure("a changed resource is 304 for its old tag", "200", response.describe()));
+            self.record(Check::NotModified, &known, outdated);
+        }
+        let request = stale.unwrap_or_else(|| change.clone()).with_header("If-Match", tag(&first));
+        self.check_refused(&request, &read, &second, "an update").await;
+    }
+
+    /// Checks that a removal requires the right tag.
+    pub async fn check_conditional_removal(&mut self) {
+        if self.operation.spec.method != "DELETE" || !self.declares_if_match() {
+            return;
+        }
+        let Ok(pair) = self.valid_requests(None).await else { return };
+        let request = pair.target.request;
+        let read = as_read(&request);
+        if self.comparison.contract.find("GET", &read.path).is_err() {
+            return;
+        }
+        let Some(before) = self.tagged(&read).await else { return };
+        self.check_refused(&request.with_header("If-Match", OTHER_TAG), &read, &before, "a removal").await;
+    }
+
+    /// Checks that a request with an old tag is refused with 412, and has no effect.
+    async fn check_refused(&mut self, request: &Request, read: &Request, before: &ReceivedResponse, name: &str) {
+        let Some(response) = self.send(request).await else { return };
+        self.recorder.coverage.seen.insert(response.status);
+        let accepted = (response.status != 412 && response.status < 500).then(|| {
+            let summary = format!("{name} with an old tag in If-Match is answered with {}", response.status);
+            self.failure(summary, "412", response.describe())
+        });
+        self.record(Check::IfMatch, request, accepted);
+        self.check_response(request, &response);
+        let Some(after) = self.send(read).await else { return };
+        let carried_out = (response.status == 412 && (after.status != 200 || after.json() != before.json())).then(|| {
+            let summary = format!("{name} with an old tag in If-Match is refused and carried out");
+            self.failure(summary, before.describe(), after.describe())
+        });
+        self.record(Check::IfMatch, request, carried_out);
+    }
+
+    /// Reads a resource. Returns `None` if the response has no tag.
+    async fn tagged(&mut self, read: &Request) -> Option<ReceivedResponse> {
+        let response = self.send(read).await?;
+        (response.status == 200 && response.header(ETAG).is_some() && response.json() != Value::Null).then_some(response)
+    }
+
+    fn declares_if_match(&self) -> bool {
+        let spec = self.operation.spec;
+        spec.statuses.contains(&412) && spec.parameters.iter().any(|parameter| parameter.name.eq_ignore_ascii_case("If-Match"))
+    }
+}
+
+fn tag(response: &ReceivedResponse) -> &str {
+    response.header(ETAG).unwrap_or_default()
+}

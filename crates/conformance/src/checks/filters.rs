@@ -1,0 +1,157 @@
+//! Checks of the filters of a list: each returns the entries with the value, and no others.
+
+use boxoffice_openapi::to_plain_string;
+use serde_json::{Value, json};
+
+use super::lists::{read_list, read_whole_list};
+use crate::http_client::Request;
+use crate::model::Check;
+use crate::operation_run::OperationRun;
+use crate::operation_under_test::{Argument, ArgumentLocation};
+
+/// Parameters that select a page or an order, or the shape of entries.
+const NO_FILTERS: [&str; 16] = [
+    "page", "records", "limit", "offset", "size", "per_page", "perPage", "cursor", "after", "before", "sort", "order", "fields",
+    "include", "expand", "skip",
+];
+
+impl OperationRun<'_> {
+    /// Checks each filter of a list with a value that matches some entries and, if possible, not others.
+    pub async fn check_filters(&mut self, list: &Request) {
+        let filters: Vec<&Argument> = self
+            .operation
+            .arguments
+            .iter()
+            .filter(|argument| argument.location == ArgumentLocation::Query && !argument.required)
+            .filter(|argument| !NO_FILTERS.contains(&argument.name.as_str()))
+            .collect();
+        if filters.is_empty() {
+            return;
+        }
+        let Some((all, is_whole)) = read_list(self, list).await.filter(|(all, _)| !all.is_empty()) else { return };
+        for argument in filters {
+            match self.distinguishing_value(argument, &all) {
+                Some(value) => self.check_filter(list, argument, &value, (&all, is_whole)).await,
+                None => self.check_hidden_filter(list, argument, &all).await,
+            }
+        }
+    }
+
+    /// Returns a value that some entries have, preferably not all.
+    fn distinguishing_value(&self, argument: &Argument, all: &[Value]) -> Option<Value> {
+        let values: Vec<Value> = all.iter().flat_map(|entry| values_of(entry, &argument.name)).collect();
+        let is_usable = |value: &&Value| *value != "" && argument.allows(&to_plain_string(value));
+        let usable = || values.iter().filter(is_usable);
+        let is_partial = |value: &&Value| all.iter().any(|entry| !matches(entry, &argument.name, value));
+        usable().find(is_partial).or_else(|| usable().next()).cloned()
+    }
+
+    async fn check_filter(&mut self, list: &Request, argument: &Argument, value: &Value, (all, is_whole): (&[Value], bool)) {
+        let name = &argument.name;
+        let request = argument.set(list, self.operation.spec, Some(value));
+        let Some((found, is_all)) = read_list(self, &request).await else { return };
+        let wrong = found.iter().find(|entry| !values_of(entry, name).is_empty() && !matches(entry, name, value));
+        let missing = all
+            .iter()
+            .filter(|_| is_whole && is_all)
+            .find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
+        let failure = match (wrong, missing) {
+            (Some(entry), _) => Some(self.failure(
+                format!("the filter {name} returns an entry with another value"),
+                value.to_string(),
+                entry.to_string(),
+            )),
+            (None, Some(entry)) => Some(self.failure(
+                format!("the filter {name} lacks an entry with the value"),
+                entry.to_string(),
+                format!("{} entries without it", found.len()),
+            )),
+            (None, None) => None,
+        };
+        self.record(Check::Filter, &request, failure);
+        // If all entries have the value, another value must not return them.
+        let is_everywhere = all.iter().all(|entry| has_value(entry, name, value));
+        let other = match value {
+            Value::Bool(flag) => Some(json!(!flag)),
+            _ if argument.schema["enum"].is_array() => {
+                argument.schema["enum"].as_array().and_then(|values| values.iter().find(|other| *other != value).cloned())
+            }
+            _ => argument.unknown_value(list, self.operation.spec),
+        };
+        if let Some(other) = other.filter(|_| is_everywhere) {
+            let request = argument.set(list, self.operation.spec, Some(&other));
+            let Some((found, _)) = read_list(self, &request).await else { return };
+            let wrong = found.iter().find(|entry| has_value(entry, name, value));
+            let failure = wrong.map(|entry| {
+                self.failure(
+                    format!("the filter {name} returns an entry with another value"),
+                    other.to_string(),
+                    entry.to_string(),
+                )
+            });
+            self.record(Check::Filter, &request, failure);
+        }
+    }
+
+    /// Checks a filter by what its entries don't show: not every value may return the whole list.
+    async fn check_hidden_filter(&mut self, list: &Request, argument: &Argument, all: &[Value]) {
+        let schema = &argument.schema;
+        let values: Vec<Value> = match (schema["type"].as_str(), schema["enum"].as_array()) {
+            (Some("boolean"), _) => vec![json!(true), json!(false)],
+            (_, Some(values)) => values.clone(),
+            // Another document may have texts that are no filters.
+            (Some("string"), None) if self.comparison.is_builtin() && schema.get("format").is_none() => {
+                argument.unknown_value(list, self.operation.spec).into_iter().collect()
+            }
+            _ => return,
+        };
+        let (mut asked, mut whole) = (0, 0);
+        let mut last = None;
+        for value in values {
+            let request = argument.set(list, self.operation.spec, Some(&value));
+            let Some(found) = read_whole_list(self, &request).await else { continue };
+            asked += 1;
+            whole += usize::from(all.iter().all(|entry| found.iter().any(|other| is_same(entry, other))));
+            last = Some(request);
+        }
+        let Some(request) = last else { return };
+        let failure = (whole == asked).then(|| {
+            let summary = format!("the filter {} is ignored: every value returns the whole list", argument.name);
+            self.failure(summary, "fewer entries", format!("{} entries", all.len()))
+        });
+        self.record(Check::Filter, &request, failure);
+    }
+}
+
+/// Returns the values that an entry has for a filter: its property of this name, or one of an object in it.
+fn values_of(entry: &Value, name: &str) -> Vec<Value> {
+    let own = entry.get(name).or_else(|| entry.as_object()?.values().find_map(|member| member.as_object()?.get(name)));
+    match own {
+        Some(Value::Object(object)) => object.get("self").and_then(last_segment).into_iter().collect(),
+        Some(Value::String(text)) if text.starts_with('/') => last_segment(&json!(text)).into_iter().collect(),
+        Some(value @ (Value::String(_) | Value::Bool(_) | Value::Number(_))) => vec![value.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn last_segment(uri: &Value) -> Option<Value> {
+    Some(json!(uri.as_str()?.rsplit('/').next()?))
+}
+
+/// Returns if an entry has exactly this value.
+fn has_value(entry: &Value, name: &str, value: &Value) -> bool {
+    values_of(entry, name).contains(value)
+}
+
+/// Returns if an entry has this value, or a text that contains it.
+fn matches(entry: &Value, name: &str, value: &Value) -> bool {
+    values_of(entry, name).iter().any(|own| match (own, value) {
+        (Value::String(own), Value::String(value)) => own.to_lowercase().contains(&value.to_lowercase()),
+        _ => own == value,
+    })
+}
+
+/// Returns if two entries are of the same resource.
+pub fn is_same(one: &Value, other: &Value) -> bool {
+    if one["self"].is_string() { one["self"] == other["self"] } else { one == other }
+}

@@ -1,0 +1,162 @@
+//! Checks of the life of a resource: it is created, read, listed, and removed once.
+
+use boxoffice_openapi::Operation;
+use http::header::LOCATION;
+use serde_json::Value;
+
+use super::changed_values::difference;
+use super::lists::read_whole_list;
+use super::updates::as_read;
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::Check;
+use crate::operation_run::OperationRun;
+use crate::operation_under_test::first_tag;
+
+impl OperationRun<'_> {
+    /// Creates a resource, reads it, and finds it in its list.
+    pub async fn check_creation(&mut self) {
+        if self.operation.spec.method != "POST" {
+            return;
+        }
+        let Ok(pair) = self.valid_requests(None).await else { return };
+        let request = pair.target.request;
+        let Some(response) = self.send(&request).await.filter(|response| response.status == 201) else { return };
+        let created = response.json();
+        let Some(path) = created_path(&request, &response) else { return };
+        let path = self.document_path(&path).to_owned();
+        // A resource of another kind, such as the account that became an administrator, may be shown in another way there.
+        let is_own =
+            |operation: &Operation| operation.path.ends_with('}') && first_tag(operation) == first_tag(self.operation.spec);
+        if !self.find_read_operation(&path).is_some_and(is_own) {
+            return;
+        }
+        let times = self.comparison.target.client.created_uris().iter().filter(|uri| **uri == path).count();
+        let repeated = (times > 1)
+            .then(|| self.failure("two creations have the same resource as result", "a new resource", response.describe()));
+        self.record(Check::Created, &request, repeated);
+        let read = Request { path, ..as_read(&request) };
+        let Some(after) = self.send_as_owner(&read).await else { return };
+        if after.status != 200 {
+            let failure = (after.status < 500)
+                .then(|| self.failure(format!("a created resource is answered with {}", after.status), "200", after.describe()));
+            return self.record(Check::Created, &read, failure);
+        }
+        let after = after.json();
+        let differs = difference(&created, &after).map(|(path, created, after)| {
+            let summary = format!("a created resource differs from the response to its creation: {path}");
+            self.failure(summary, created.to_string(), after.to_string())
+        });
+        self.record(Check::Created, &read, differs);
+        self.check_listed(&Request { path: request.path.clone(), ..read }, &after).await;
+    }
+
+    /// Checks that the list of a collection contains a resource as it is read.
+    async fn check_listed(&mut self, list: &Request, resource: &Value) {
+        let Some(operation) = self.find_read_operation(&list.path) else { return };
+        if operation.path != self.operation.spec.path || first_tag(operation) != first_tag(self.operation.spec) {
+            return;
+        }
+        let Some(entries) = read_whole_list(self, list).await else { return };
+        let entry = entries.iter().find(|entry| is_same(entry, resource));
+        let failure = match entry {
+            None => Some(self.failure(
+                "the list lacks a created resource",
+                resource.to_string(),
+                format!("{} entries without it", entries.len()),
+            )),
+            Some(entry) => difference(resource, entry).map(|(path, read, listed)| {
+                self.failure(
+                    format!("the list shows another value than the resource: {path}"),
+                    read.to_string(),
+                    listed.to_string(),
+                )
+            }),
+        };
+        self.record(Check::Listed, list, failure);
+    }
+
+    /// Removes a resource, reads it, looks for it in its list, and removes it again.
+    pub async fn check_removal(&mut self) {
+        let spec = self.operation.spec;
+        if spec.method != "DELETE" {
+            return;
+        }
+        let Ok(pair) = self.valid_requests(None).await else { return };
+        let request = pair.target.request;
+        let read = as_read(&request);
+        let is_item = spec.path.ends_with('}');
+        let before = match self.find_read_operation(&read.path) {
+            Some(_) => self.send_as_owner(&read).await.filter(|response| response.status == 200).map(|response| response.json()),
+            None => None,
+        };
+        let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
+        if let Some(before) = before.as_ref().filter(|before| !is_item && before["self"].is_string()) {
+            // An alias, such as `/sessions/active`.
+            let Some(after) = self.send(&read).await else { return };
+            let failure = (after.status == 200 && after.json()["self"] == before["self"])
+                .then(|| self.failure("the removed resource can still be read", "404", after.describe()));
+            return self.record(Check::Removed, &read, failure);
+        }
+        if !is_item || response.status != 204 {
+            return;
+        }
+        let Some(again) = self.send(&request).await else { return };
+        self.recorder.coverage.seen.insert(again.status);
+        self.check_response(&request, &again);
+        let failure = (![404, 409, 410].contains(&again.status) && again.status < 500).then(|| {
+            let summary = format!("the second removal of a resource is answered with {}", again.status);
+            self.failure(summary, "404", again.describe())
+        });
+        self.record(Check::Removed, &request, failure);
+        let (Some(before), Some((parent, _))) = (before, request.path.rsplit_once('/')) else { return };
+        let list = Request { path: parent.to_owned(), ..read };
+        // Some resources are only ended, and stay in the list.
+        if again.status != 404 || self.find_read_operation(parent).is_none() {
+            return;
+        }
+        let Some(entries) = read_whole_list(self, &list).await else { return };
+        let failure = entries
+            .iter()
+            .find(|entry| is_same(entry, &before))
+            .map(|entry| self.failure("the list still contains a removed resource", "a list without it", entry.to_string()));
+        self.record(Check::Removed, &list, failure);
+    }
+
+    /// Sends a request with its own key or, if it is refused, with the comparison's key.
+    pub async fn send_as_owner(&mut self, request: &Request) -> Option<ReceivedResponse> {
+        let response = self.send(request).await?;
+        if ![401, 403].contains(&response.status) {
+            return Some(response);
+        }
+        let request = self.operation.with_key(request, Some(&self.comparison.target.key));
+        self.send(&request).await
+    }
+}
+
+/// Returns the path of a created resource: from `Location`, its self link, or its identifier.
+pub fn created_path(request: &Request, response: &ReceivedResponse) -> Option<String> {
+    let body = response.json();
+    let link = response.header(LOCATION).or_else(|| body["self"].as_str());
+    if let Some(link) = link {
+        return Some(link.to_owned());
+    }
+    identifier(&body).map(|identifier| format!("{}/{identifier}", request.path))
+}
+
+/// Returns the identifier in a resource.
+pub fn identifier(body: &Value) -> Option<String> {
+    let value = ["id", "uuid", "number", "code", "key", "name"].iter().find_map(|name| body.get(name))?;
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns if two representations are of the same resource.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one["self"].as_str(), other["self"].as_str()) {
+        (Some(one), Some(other)) => one == other || one.ends_with(other) || other.ends_with(one),
+        _ => identifier(one).is_some() && identifier(one) == identifier(other),
+    }
+}

@@ -1,0 +1,198 @@
+//! Checks of every response, whatever was asked: its JSON text, its errors, its caching, and the headers of all responses.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use regex::Regex;
+use serde_json::Value;
+
+use super::unique_keys::repeated_key;
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::Check;
+use crate::operation_run::OperationRun;
+
+/// Internals of a server that must not be in an error, and their names.
+#[expect(clippy::unwrap_used, reason = "the patterns are constant and every comparison compiles them")]
+static INTERNALS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+    let patterns = [
+        (
+            "a stack trace",
+            r"Traceback \(most recent call last\)|\n\s*at [\w.$<>]+\(|goroutine \d+ \[|panicked at|\.(rs|py|java|go|php|rb|cs|js|ts):\d+|NullPointerException|stack backtrace",
+        ),
+        (
+            "a part of an SQL statement",
+            r"(?i)\b(select .+ from|insert into|delete from|update \w+ set)\b|constraint failed|SQLSTATE|syntax error at or near|ORA-\d{5}",
+        ),
+        ("a path of the server's files", r"(^|[\s'(])/(home|srv|usr|var|opt|root|etc|tmp)/[\w.-]+/|[A-Z]:\\\\?\w+\\"),
+        ("a password hash", HASH),
+    ];
+    patterns.map(|(name, pattern)| (name, Regex::new(pattern).unwrap())).into()
+});
+
+/// A password hash in one of the usual formats.
+const HASH: &str = r"\$argon2(id|i|d)\$|\$2[aby]\$\d\d\$|\$pbkdf2|\$scrypt\$|\$6\$rounds";
+
+#[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
+static PASSWORD_HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(HASH).unwrap());
+
+/// A text that is probably a key: 32 or more small letters and digits, some of each.
+#[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
+static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[a-z0-9]{32,}\b").unwrap());
+
+impl OperationRun<'_> {
+    /// Checks a response apart from its schema.
+    pub fn check_message(&mut self, request: &Request, response: &ReceivedResponse) {
+        self.check_json_text(request, response);
+        self.check_common_headers(request, response);
+        if response.status >= 400 {
+            self.check_error_text(request, response);
+        } else {
+            self.check_caching(request, response);
+            let hash = PASSWORD_HASH
+                .find(&String::from_utf8_lossy(&response.body))
+                .map(|found| self.failure("a response contains a password hash", "no password hash", found.as_str()));
+            self.record(Check::Leak, request, hash);
+        }
+    }
+
+    /// Checks that a JSON body is UTF-8 without a byte order mark, and repeats no key (RFC 8259).
+    fn check_json_text(&mut self, request: &Request, response: &ReceivedResponse) {
+        let media_type = response.header(CONTENT_TYPE).unwrap_or_default();
+        if response.body.is_empty() || !media_type.contains("json") || request.method == "HEAD" {
+            return;
+        }
+        let summary = match std::str::from_utf8(&response.body) {
+            Err(_) => Some("the JSON body is not UTF-8".to_owned()),
+            Ok(text) if text.starts_with('\u{feff}') => Some("the JSON body begins with a byte order mark".to_owned()),
+            Ok(text) => repeated_key(text).map(|key| format!("the JSON body repeats the key {key}")),
+        };
+        let failure = summary.map(|summary| {
+            self.failure(summary, "UTF-8 without a byte order mark and repeated keys (RFC 8259)", response.describe())
+        });
+        self.record(Check::JsonText, request, failure);
+    }
+
+    /// Checks the headers that the document declares for every response (`x-response-headers`).
+    fn check_common_headers(&mut self, request: &Request, response: &ReceivedResponse) {
+        let contract = &self.comparison.contract;
+        let declared = contract.document["x-response-headers"].as_object();
+        let mut failures = Vec::new();
+        for (name, rule) in declared.into_iter().flatten() {
+            let value = response.header(name.as_str()).filter(|value| !value.is_empty());
+            match value {
+                None => failures.push(Some(self.failure(
+                    format!("a response lacks the header {name}"),
+                    name,
+                    format!("{} {:?}", response.status, response.headers),
+                ))),
+                Some(value) if rule["unique"] == true && !self.comparison.is_first_use(name, value) => {
+                    failures.push(Some(self.failure(
+                        format!("two responses have the same {name}"),
+                        "a different value for each response",
+                        value,
+                    )));
+                }
+                Some(_) => failures.push(None),
+            }
+        }
+        for failure in failures {
+            self.record(Check::CommonHeader, request, failure);
+        }
+    }
+
+    /// Checks that an error has a text without internals of the server, and a code of the operation.
+    fn check_error_text(&mut self, request: &Request, response: &ReceivedResponse) {
+        let body = response.json();
+        let texts: Vec<&str> = ["error", "message", "title", "detail"].iter().filter_map(|name| body[*name].as_str()).collect();
+        let whole = match texts.is_empty() {
+            true => String::from_utf8_lossy(&response.body).into_owned(),
+            false => strings(&body).join("\n"),
+        };
+        let internal = INTERNALS.iter().find(|(_, pattern)| pattern.is_match(&whole)).map(|(name, _)| *name);
+        let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
+        let sent = request.to_curl("");
+        let key = KEY.find_iter(&whole).any(|found| is_key(found.as_str()) && !sent.contains(found.as_str()));
+        let leak = internal.or_else(|| key.then_some("a key"));
+        let leak = leak.map(|name| {
+            self.failure(
+                format!("the error {} contains {name}", response.status),
+                "an error without internals of the server",
+                response.describe(),
+            )
+        });
+        self.record(Check::Leak, request, leak);
+        if !texts.is_empty() {
+            let blank = texts.iter().all(|text| text.trim().is_empty());
+            let blank = blank.then(|| {
+                self.failure(
+                    format!("the error {} has no text", response.status),
+                    "a text that describes the error",
+                    response.describe(),
+                )
+            });
+            self.record(Check::ErrorText, request, blank);
+        }
+        self.check_error_code(request, response, &body);
+    }
+
+    /// Checks that the code of an error is one of the declared response's examples.
+    ///
+    /// Applies to a property with an enumeration, for which the examples of the status name the operation's own values.
+    fn check_error_code(&mut self, request: &Request, response: &ReceivedResponse, body: &Value) {
+        let Some(spec) = self.operation.spec.response_for(response.status) else { return };
+        let Some(code) = body["code"].as_str() else { return };
+        let examples = spec.contents.iter().flat_map(|content| content.examples.values());
+        let codes: BTreeSet<&str> = examples.filter_map(|example| example["code"].as_str()).collect();
+        if codes.is_empty() || !self.is_own_request(request) {
+            return;
+        }
+        let failure = (!codes.contains(code)).then(|| {
+            let expected: Vec<_> = codes.iter().copied().collect();
+            self.failure(
+                format!("the error {} has the code {code}, which is not among those of the operation", response.status),
+                expected.join(", "),
+                response.describe(),
+            )
+        });
+        self.record(Check::ErrorCode, request, failure);
+    }
+
+    /// Returns if a request is one to this operation, rather than to a resource that a check reads.
+    fn is_own_request(&self, request: &Request) -> bool {
+        let found = self.comparison.contract.find(&request.method, self.document_path(&request.path));
+        found.is_ok_and(|operation| operation.id == self.operation.spec.id)
+    }
+
+    /// Checks that a response for one caller is not stored for others (RFC 9111), and a secret one not at all.
+    fn check_caching(&mut self, request: &Request, response: &ReceivedResponse) {
+        let spec = self.operation.spec;
+        if !response.is_success() || !spec.needs_key || !self.is_own_request(request) {
+            return;
+        }
+        let cache_control = response.header(CACHE_CONTROL).unwrap_or_default().to_ascii_lowercase();
+        let directives: Vec<&str> = cache_control.split(',').map(str::trim).collect();
+        let has = |name: &str| directives.contains(&name);
+        let is_fresh = directives.iter().any(|directive| {
+            directive.strip_prefix("max-age=").and_then(|seconds| seconds.parse::<u64>().ok()).is_some_and(|seconds| seconds > 0)
+        });
+        let summary = match () {
+            () if has("public") => Some("a response for one caller may be stored by shared caches"),
+            () if spec.is_secret && !has("no-store") => Some("a response with a secret may be stored"),
+            () if is_fresh && !has("private") => Some("a response for one caller may be reused without asking the server"),
+            () => None,
+        };
+        let failure = summary.map(|summary| self.failure(summary, "private or no-store", cache_control.clone()));
+        self.record(Check::Caching, request, failure);
+    }
+}
+
+/// Returns all texts in a value.
+fn strings(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(members) => members.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}

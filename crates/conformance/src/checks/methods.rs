@@ -1,0 +1,102 @@
+//! Checks of HEAD and OPTIONS, and of the permission to read a response from other web sites.
+
+use std::collections::BTreeSet;
+
+use http::HeaderName;
+use http::header::{ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::Check;
+use crate::operation_run::{OperationRun, RequestPair};
+
+/// A web site that no server has as a friend.
+const FOREIGN_ORIGIN: &str = "https://compare.invalid";
+
+impl OperationRun<'_> {
+    /// Checks that HEAD has the status and the headers of GET. Other documents than the built-in one don't promise HEAD.
+    pub async fn check_head(&mut self, pair: &RequestPair) {
+        if self.operation.spec.method != "GET" {
+            return;
+        }
+        let get = pair.target.request.clone();
+        let without_key = self.operation.spec.needs_key.then(|| self.operation.with_key(&get, None));
+        for get in [Some(get), without_key].into_iter().flatten() {
+            let head = Request { method: "HEAD".to_owned(), ..get.clone() };
+            let Some(expected) = self.send(&get).await else { return };
+            let Some(response) = self.send(&head).await else { return };
+            if !self.comparison.is_builtin() && [404, 405, 501].contains(&response.status) {
+                return;
+            }
+            let header = |response: &ReceivedResponse, name: HeaderName| response.header(name).map(str::to_owned);
+            let differs =
+                [ETAG, CONTENT_TYPE].into_iter().find(|name| header(&response, name.clone()) != header(&expected, name.clone()));
+            let length = header(&response, CONTENT_LENGTH).filter(|length| *length != expected.body.len().to_string());
+            let summary = match differs {
+                _ if response.status != expected.status => {
+                    Some(format!("HEAD is answered with {}, GET with {}", response.status, expected.status))
+                }
+                // A list or a clock may have changed in between.
+                Some(ETAG) if header(&response, ETAG).is_some() => None,
+                Some(name) => Some(format!("HEAD and GET have different {name} headers")),
+                None if length.is_some()
+                    && header(&response, ETAG) == header(&expected, ETAG)
+                    && response.status == 200
+                    && header(&expected, ETAG).is_some() =>
+                {
+                    Some("the Content-Length of HEAD is not the length of the response to GET".to_owned())
+                }
+                None => None,
+            };
+            let failure = summary.map(|summary| {
+                let headers = |response: &ReceivedResponse| format!("{} {:?}", response.status, response.headers);
+                self.failure(summary, headers(&expected), headers(&response))
+            });
+            self.record(Check::Head, &head, failure);
+        }
+    }
+
+    /// Checks that OPTIONS allows exactly the declared methods, and that no other web site may read with a user's credentials.
+    /// Runs once for each path, with its first operation.
+    pub async fn check_options(&mut self, pair: &RequestPair) {
+        let (spec, contract) = (self.operation.spec, &self.comparison.contract);
+        let at_path = || contract.operations().filter(|other| other.path == spec.path);
+        if at_path().next().is_none_or(|first| first.id != spec.id) {
+            return;
+        }
+        let declared: BTreeSet<String> = at_path().map(|operation| operation.method.clone()).collect();
+        let base = pair.target.request.clone().without_header("Content-Type").with_header("Origin", FOREIGN_ORIGIN);
+        let request = Request { method: "OPTIONS".to_owned(), body: None, ..base };
+        let Some(response) = self.send(&request).await else { return };
+        if response.header(ALLOW).is_none() {
+            self.record(Check::Options, &request, None);
+        }
+        if let Some(allow) = response.header(ALLOW) {
+            let allowed: BTreeSet<String> = allow.split(',').map(|method| method.trim().to_owned()).collect();
+            let generic = ["HEAD", "OPTIONS"];
+            let listed: BTreeSet<_> = allowed.iter().filter(|method| !generic.contains(&method.as_str())).cloned().collect();
+            let expected: Vec<_> = declared.iter().cloned().collect();
+            let failure = (listed != declared).then(|| {
+                self.failure("Allow in the response to OPTIONS doesn't list the documented methods", expected.join(", "), allow)
+            });
+            self.record(Check::Options, &request, failure);
+        }
+        self.check_cors(&request, &response);
+        if spec.method == "GET" {
+            let request = pair.target.request.clone().with_header("Origin", FOREIGN_ORIGIN);
+            if let Some(response) = self.send(&request).await {
+                self.check_cors(&request, &response);
+            }
+        }
+    }
+
+    fn check_cors(&mut self, request: &Request, response: &ReceivedResponse) {
+        let allows_credentials = response.header(ACCESS_CONTROL_ALLOW_CREDENTIALS) == Some("true");
+        let origin = response.header(ACCESS_CONTROL_ALLOW_ORIGIN);
+        let is_open = allows_credentials && origin.is_some_and(|origin| [FOREIGN_ORIGIN, "*"].contains(&origin));
+        let failure = is_open.then(|| {
+            let summary = "every web site may read the response with a user's credentials";
+            self.failure(summary, "no Access-Control-Allow-Credentials for an unknown origin", format!("{:?}", response.headers))
+        });
+        self.record(Check::Cors, request, failure);
+    }
+}

@@ -1,0 +1,140 @@
+//! Checks that an update with changed values is stored: one property after the other.
+
+use serde_json::{Value, json};
+
+use super::changed_values::{changed_values, difference, is_same_value};
+use crate::http_client::Request;
+use crate::model::Check;
+use crate::operation_run::{OperationRun, RequestPair};
+use crate::operation_under_test::{Argument, ArgumentLocation};
+
+/// Number of values to try for a property, until one is accepted.
+const ATTEMPTS: usize = 3;
+
+impl<'a> OperationRun<'a> {
+    /// Changes each property of a resource, and reads it after each change.
+    pub async fn check_updates(&mut self) {
+        let Some((pair, read, before)) = self.updatable().await else { return };
+        let mut current = before;
+        for argument in self.body_arguments() {
+            for value in self.new_values(&pair, argument, &current) {
+                let request = self.update_of(&pair, argument, &value, &current);
+                let Some(response) = self.send(&request).await else { return };
+                if !response.is_success() {
+                    continue;
+                }
+                let updated = response.json();
+                let Some(after) = self.read(&read).await else { return };
+                self.record_update(&request, argument, &value, [&current, &updated, &after]);
+                current = after;
+                break;
+            }
+        }
+    }
+
+    /// Returns a valid request of an update, the request that reads the resource, and the resource.
+    pub async fn updatable(&mut self) -> Option<(RequestPair, Request, Value)> {
+        let spec = self.operation.spec;
+        if !["PUT", "PATCH"].contains(&spec.method.as_str()) {
+            return None;
+        }
+        let pair = self.valid_requests(None).await.ok()?;
+        let request = &pair.target.request;
+        self.comparison.contract.find("GET", &request.path).ok()?;
+        let read = as_read(request);
+        let body = self.read(&read).await?;
+        Some((pair, read, body))
+    }
+
+    /// Reads a resource. Returns `None` unless the response is a JSON object.
+    pub async fn read(&mut self, request: &Request) -> Option<Value> {
+        let response = self.send(request).await?;
+        Some(response.json()).filter(|body| response.status == 200 && body.is_object())
+    }
+
+    /// Returns the properties of the body.
+    pub fn body_arguments(&self) -> Vec<&'a Argument> {
+        self.operation.arguments.iter().filter(|argument| argument.location == ArgumentLocation::Body).collect()
+    }
+
+    /// Returns values to try for a property.
+    pub fn new_values(&self, pair: &RequestPair, argument: &Argument, current: &Value) -> Vec<Value> {
+        let is_constrained = pair.target.constrained.contains(&argument.name);
+        let document = &self.comparison.contract.document;
+        let present = match current.get(&argument.name) {
+            Some(value) => value.clone(),
+            // A number that is read under another name, such as a price inside of an object.
+            None if ["integer", "number"].iter().any(|name| argument.schema["type"] == *name) && !is_constrained => Value::Null,
+            None => return Vec::new(),
+        };
+        let mut values = changed_values(document, argument, &present, is_constrained);
+        values.truncate(ATTEMPTS);
+        values
+    }
+
+    /// Returns a request that changes one property and repeats required ones.
+    pub fn update_of(&self, pair: &RequestPair, argument: &Argument, value: &Value, current: &Value) -> Request {
+        let mut body = json!({});
+        for required in self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.required)
+        {
+            let example = pair.target.request.json().and_then(|body| body.get(&required.name).cloned());
+            let present = current.get(&required.name).filter(|present| required.is_valid(present)).cloned();
+            body[&required.name] = present.or(example).unwrap_or_default();
+        }
+        body[&argument.name] = value.clone();
+        pair.target.request.clone().with_json(&body)
+    }
+
+    fn record_update(&mut self, request: &Request, argument: &Argument, value: &Value, [before, updated, after]: [&Value; 3]) {
+        let name = &argument.name;
+        let not_kept = match after.get(name) {
+            Some(read) => !is_same_value(value, read),
+            None => !contains(after, value),
+        };
+        let kept = not_kept.then(|| {
+            let summary = format!("a changed {name} is not read back");
+            self.failure(summary, format!("{name}: {value}"), after.to_string())
+        });
+        self.record(Check::Persistence, request, kept);
+        if updated.is_object() {
+            let differs = difference(updated, after).map(|(path, updated, after)| {
+                let summary = format!("the response to the update differs from a read right after it: {path}");
+                self.failure(summary, after.to_string(), updated.to_string())
+            });
+            self.record(Check::UpdateResponse, request, differs);
+        }
+        // PATCH, and PUT without required properties, keep what is absent.
+        let is_partial = self.operation.arguments.iter().all(|other| other.location != ArgumentLocation::Body || !other.required);
+        let others =
+            self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.name != *name);
+        let lost = others.filter(|_| is_partial).find(|other| match (before.get(&other.name), after.get(&other.name)) {
+            (Some(before), Some(after)) => before.is_string() && after != before && is_empty(after),
+            _ => false,
+        });
+        let lost = lost.map(|other| {
+            let summary = format!("an update without {} clears it", other.name);
+            self.failure(summary, format!("{}: {}", other.name, before[&other.name]), after.to_string())
+        });
+        self.record(Check::Persistence, request, lost);
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value == ""
+}
+
+/// Returns if a value occurs in another.
+fn contains(whole: &Value, value: &Value) -> bool {
+    match whole {
+        Value::Object(members) => members.values().any(|member| contains(member, value)),
+        Value::Array(items) => items.iter().any(|item| contains(item, value)),
+        _ => whole == value || (whole.is_number() && whole.as_f64() == value.as_f64()),
+    }
+}
+
+/// Returns a GET of the same path, without what belongs to a change.
+pub fn as_read(request: &Request) -> Request {
+    let headers = ["Content-Type", "If-Match", "Idempotency-Key"];
+    let request = headers.iter().fold(request.clone(), |request, name| request.without_header(name));
+    Request { method: "GET".to_owned(), query: Vec::new(), body: None, ..request }
+}

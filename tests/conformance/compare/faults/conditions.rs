@@ -1,0 +1,147 @@
+//! Faults of conditional requests and of idempotency keys.
+
+use serde_json::json;
+
+use super::proxy::{Answer, Fault, fault};
+
+const REGION: &[&str] = &["region_get", "region_update", "region_delete"];
+
+fn tag_faults() -> Vec<Fault> {
+    vec![
+        fault("conditions", "tag stays the same after an update", REGION).response("region_get region_update", |_, answer, _| {
+            if answer.headers.contains_key("etag") {
+                answer.set_header("etag", "\"AAAAAAAAAAAAAAAAAAAAAA\"");
+            }
+        }),
+        fault("conditions", "tag changes with each request", REGION).response("region_get", |_, answer, memory| {
+            let count = memory.get("count").and_then(serde_json::Value::as_u64).unwrap_or_default() + 1;
+            memory.insert("count".to_owned(), json!(count));
+            if answer.headers.contains_key("etag") {
+                answer.set_header("etag", &format!("\"{count:022}\""));
+            }
+        }),
+        fault("conditions", "If-Match is ignored by PUT", REGION).valid_request("region_update", |call, _| {
+            call.headers.remove("if-match");
+            None
+        }),
+        fault("conditions", "If-Match is ignored by DELETE", REGION).valid_request("region_delete", |call, _| {
+            call.headers.remove("if-match");
+            None
+        }),
+        fault("conditions", "If-Match is ignored by the event", &["event_update", "event_get"]).valid_request(
+            "event_update",
+            |call, _| {
+                call.headers.remove("if-match");
+                None
+            },
+        ),
+        fault("conditions", "If-Match is always refused", REGION).valid_request("region_update", |call, _| {
+            let has = call.headers.contains_key("if-match");
+            has.then(|| changed(412))
+        }),
+        fault("conditions", "stale If-Match is 409", REGION).response("region_update", |call, answer, _| {
+            if answer.status == 412 && call.headers.contains_key("if-match") {
+                answer.replace(409, &json!({"error": "Another region holds this name.", "code": "region.taken"}));
+            }
+        }),
+        fault("conditions", "stale If-Match is refused and carried out", REGION)
+            .valid_request("region_update", |call, memory| {
+                memory.insert("had".to_owned(), json!(call.header("if-match")));
+                call.headers.remove("if-match");
+                None
+            })
+            .response("region_update", |_, answer, memory| {
+                let had = memory.get("had").and_then(serde_json::Value::as_str);
+                if had.is_some() && answer.status == 200 {
+                    let refusal = changed(412);
+                    (answer.status, answer.headers, answer.body) = (refusal.status, refusal.headers, refusal.body);
+                }
+            }),
+        fault("conditions", "If-None-Match is ignored", REGION).valid_request("region_get", |call, _| {
+            call.headers.remove("if-none-match");
+            None
+        }),
+        fault("conditions", "If-None-Match is always 304", &["region_get", "region_update"]).valid_request(
+            "region_get",
+            |call, _| {
+                let tag = call.header("if-none-match")?.to_owned();
+                let mut answer = changed(304);
+                answer.empty(304);
+                answer.set_header("etag", &tag);
+                Some(answer)
+            },
+        ),
+        fault("conditions", "304 lacks the tag", REGION).response("region_get", |_, answer, _| {
+            if answer.status == 304 {
+                answer.headers.remove("etag");
+            }
+        }),
+        fault("conditions", "304 has another tag", REGION).response("region_get", |_, answer, _| {
+            if answer.status == 304 {
+                answer.set_header("etag", "\"BBBBBBBBBBBBBBBBBBBBBB\"");
+            }
+        }),
+        fault("conditions", "tag of PUT differs from the tag of GET", REGION).response("region_update", |_, answer, _| {
+            if answer.status == 200 {
+                answer.set_header("etag", "\"CCCCCCCCCCCCCCCCCCCCCC\"");
+            }
+        }),
+        fault("conditions", "If-None-Match of a list is ignored", &["region_list"]).valid_request("region_list", |call, _| {
+            call.headers.remove("if-none-match");
+            None
+        }),
+    ]
+}
+
+fn changed(status: u16) -> Answer {
+    Answer::new(status, &json!({"error": "The resource has changed. Read it again.", "code": "resource.changed"}))
+}
+
+fn repeat_faults() -> Vec<Fault> {
+    vec![
+        fault("repeats", "host: Idempotency-Key is ignored", &["host_create"]).valid_request("host_create", |call, _| {
+            call.headers.remove("idempotency-key");
+            None
+        }),
+        fault("repeats", "zone: Idempotency-Key is ignored", &["zone_create"]).valid_request("zone_create", |call, _| {
+            call.headers.remove("idempotency-key");
+            None
+        }),
+        fault("repeats", "order: Idempotency-Key is ignored", &["order_create"]).valid_request("order_create", |call, _| {
+            call.headers.remove("idempotency-key");
+            None
+        }),
+        fault("repeats", "zone: another body is carried out", &["zone_create"]).valid_request("zone_create", |call, memory| {
+            let key = call.header("idempotency-key")?.to_owned();
+            let body = String::from_utf8_lossy(&call.body).into_owned();
+            let known = memory.entry(key).or_insert_with(|| json!(body.clone()));
+            if *known != json!(body) {
+                call.headers.remove("idempotency-key");
+            }
+            None
+        }),
+        fault("repeats", "zone: another body is 409", &["zone_create"]).response("zone_create", |_, answer, _| {
+            if answer.status == 422 {
+                answer.replace(409, &json!({"error": "It is under way.", "code": "idempotency.under-way"}));
+            }
+        }),
+        fault("repeats", "zone: replay has another body", &["zone_create"]).response("zone_create", |_, answer, _| {
+            if answer.headers.contains_key("idempotency-replayed")
+                && let Some(mut body) = answer.json()
+            {
+                body["name"] = json!("Another");
+                answer.set_json(&body);
+            }
+        }),
+        fault("repeats", "zone: replay has another status", &["zone_create"]).response("zone_create", |_, answer, _| {
+            if answer.headers.contains_key("idempotency-replayed") && answer.status == 201 {
+                answer.status = 409;
+                answer.replace(409, &json!({"error": "It is under way.", "code": "idempotency.under-way"}));
+            }
+        }),
+    ]
+}
+
+pub fn table() -> Vec<Fault> {
+    [tag_faults(), repeat_faults()].into_iter().flatten().collect()
+}
