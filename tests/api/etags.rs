@@ -42,7 +42,8 @@ impl Fixtures {
     async fn on(app: &TestApp) -> Self {
         let contract = boxoffice::contract::load().unwrap();
         let server = HttpClient::new(&app.address).unwrap();
-        let created = fixtures::Fixtures::create(&server, &contract, &app.staff.key, 7).await.unwrap();
+        let all = contract.operations().map(|operation| operation.id.clone()).collect();
+        let created = fixtures::Fixtures::create(&server, &contract, &app.staff.key, 7, &all).await.unwrap();
         Self { contract, server, created }
     }
 

@@ -1,7 +1,7 @@
 //! Checks of actions on a resource, such as `POST /orders/{order}/cancellations`: a later read shows their result, and what
 //! changed a state can't be done twice.
 
-use boxoffice_openapi::Schema;
+use boxoffice_openapi::{EXTENSIBLE_ENUM, Schema};
 use serde_json::Value;
 
 use super::changed_values::difference;
@@ -44,13 +44,15 @@ impl OperationRun<'_> {
         }
     }
 
-    /// Returns if the resource at a path has a state: a property with an enumeration.
+    /// Returns if the resource at a path has a state: a property with a list of values.
     fn has_state(&self, path: &str) -> bool {
         let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
         let contents = response.map_or(&[][..], |response| &response.contents);
         let schemas = contents.iter().filter_map(|content| content.schema.as_ref());
         let mut properties = schemas.flat_map(Schema::properties);
-        properties.any(|(name, property)| STATES.contains(&name) && property.get("enum").is_some())
+        properties.any(|(name, property)| {
+            STATES.contains(&name) && (property.get("enum").is_some() || property.get(EXTENSIBLE_ENUM).is_some())
+        })
     }
 
     async fn check_repeated_action(&mut self, request: &Request, before: &Value, after: &Value) {
