@@ -126,7 +126,8 @@ impl Passwords {
     /// Returns the hash of a new password, with salt and parameters.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when too many hashes of this requester are waiting, [`Code::ServerUnavailable`] when too many of all
+    /// [`Error::TooMany`] when too many hashes of this requester are waiting,
+    /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many of all
     /// requesters are, and an internal error when hashing fails.
     pub async fn hash(&self, requester: HashRequester, password: String) -> Result<String> {
         let cost = self.settings.cost;
@@ -153,7 +154,7 @@ impl Passwords {
     /// Returns the hash of a random password that is stored nowhere. Computed once, on first use.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] when too many hashes are waiting.
+    /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many hashes are waiting.
     pub async fn unusable_hash(&self) -> Result<String> {
         self.unusable_hash.get_or_try_init(|| self.hash(HashRequester::default(), secret::api_key())).await.cloned()
     }
