@@ -18,7 +18,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows, SizedPage};
 /// Size in bytes above which a page is large. Pages of ordinary texts are smaller, also with the maximum number of entries.
 const LARGE_PAGE: i64 = 1 << 20;
 /// Large pages that are loaded at the same time. Each takes up to about 10 MiB of memory.
-static LARGE_PAGES: Semaphore = Semaphore::const_new(8);
+static LARGE_PAGES: Semaphore = Semaphore::const_new(4);
 
 const ENCODABLE: &str = "both databases can encode every bound value";
 
