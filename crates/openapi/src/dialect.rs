@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Map, Value, json};
 
 use crate::resolver::{collect_references, escape, has_names, is_data, target};
-use crate::schema::compile;
+use crate::schema::{SubschemaForm, compile, subschema_form};
 
 /// The types of JSON Schema, except `null`.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -190,24 +190,15 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
         "pattern" | "format" | "title" | "description" => value.is_string(),
         "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
         "enum" => value.is_array(),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
-            value.as_array().is_some_and(|branches| !branches.is_empty() && branches.iter().all(is_subschema))
-        }
-        "properties" | "patternProperties" | "dependentSchemas" | "$defs" => {
-            value.as_object().is_some_and(|named| named.values().all(is_subschema))
-        }
-        "items"
-        | "additionalProperties"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contains"
-        | "propertyNames"
-        | "unevaluatedProperties"
-        | "unevaluatedItems" => is_subschema(value),
         "dependentRequired" => value.is_object(),
-        _ => true,
+        _ => match subschema_form(keyword) {
+            Some(SubschemaForm::List) => {
+                value.as_array().is_some_and(|branches| !branches.is_empty() && branches.iter().all(is_subschema))
+            }
+            Some(SubschemaForm::Named) => value.as_object().is_some_and(|named| named.values().all(is_subschema)),
+            Some(SubschemaForm::Single) => is_subschema(value),
+            None => true,
+        },
     }
 }
 

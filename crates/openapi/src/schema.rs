@@ -105,33 +105,51 @@ impl Schema {
     }
 }
 
+/// The form in which a keyword contains subschemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubschemaForm {
+    /// One subschema.
+    Single,
+    /// An array of subschemas.
+    List,
+    /// An object whose values are subschemas.
+    Named,
+}
+
+/// Returns the form of a keyword's subschemas; `None` if it has none.
+pub fn subschema_form(keyword: &str) -> Option<SubschemaForm> {
+    match keyword {
+        "properties" | "patternProperties" | "dependentSchemas" | "$defs" => Some(SubschemaForm::Named),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(SubschemaForm::List),
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedProperties"
+        | "unevaluatedItems" => Some(SubschemaForm::Single),
+        _ => None,
+    }
+}
+
 /// Returns the direct subschemas of a schema, each with its keyword.
 pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
     let mut subschemas = Vec::new();
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
-        match (keyword, value) {
-            ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(named)) => {
+        match (subschema_form(keyword), value) {
+            (Some(SubschemaForm::Named), Value::Object(named)) => {
                 subschemas.extend(named.values_mut().map(|subschema| (keyword, subschema)));
             }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(list)) => {
+            (Some(SubschemaForm::List), Value::Array(list)) => {
                 subschemas.extend(list.iter_mut().map(|subschema| (keyword, subschema)));
             }
-            (
-                "items"
-                | "additionalProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contains"
-                | "propertyNames"
-                | "unevaluatedProperties"
-                | "unevaluatedItems",
-                subschema @ Value::Object(_),
-            ) => subschemas.push((keyword, subschema)),
+            (Some(SubschemaForm::Single), subschema @ Value::Object(_)) => subschemas.push((keyword, subschema)),
             // `resolve` adds the targets of remaining references here.
-            ("components", Value::Object(components)) => {
+            (None, Value::Object(components)) if keyword == "components" => {
                 let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();
                 subschemas.extend(schemas.map(|(_, subschema)| (keyword, subschema)));
             }

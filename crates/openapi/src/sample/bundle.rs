@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::pattern::Pattern;
-use crate::schema::EXTENSIBLE_ENUM;
+use crate::schema::{EXTENSIBLE_ENUM, SubschemaForm, subschema_form};
 use crate::{Direction, compile};
 
 /// A schema with all schemas that it refers to.
@@ -176,31 +176,23 @@ impl<'a> Bundler<'a> {
                     };
                     names.iter().filter(remains).cloned().collect()
                 }
-                ("patternProperties" | "dependentSchemas", Value::Object(named)) => {
-                    let copy = |(name, subschema): (&String, &Value)| Ok((name.clone(), self.copy(subschema)?));
-                    Value::Object(named.iter().map(copy).collect::<anyhow::Result<_>>()?)
-                }
-                ("allOf" | "oneOf" | "anyOf" | "prefixItems", Value::Array(subschemas)) => {
-                    subschemas.iter().map(|subschema| self.copy(subschema)).collect::<anyhow::Result<_>>()?
-                }
-                (
-                    "items"
-                    | "additionalProperties"
-                    | "not"
-                    | "if"
-                    | "then"
-                    | "else"
-                    | "contains"
-                    | "propertyNames"
-                    | "unevaluatedProperties"
-                    | "unevaluatedItems",
-                    subschema,
-                ) => self.copy(subschema)?,
                 ("pattern", Value::String(pattern)) => {
                     self.patterns.entry(pattern.clone()).or_insert_with(|| Pattern::new(pattern));
                     value.clone()
                 }
-                _ => value.clone(),
+                // Every reference is to a schema of the document.
+                ("$defs", _) => value.clone(),
+                _ => match (subschema_form(keyword), value) {
+                    (Some(SubschemaForm::Named), Value::Object(named)) => {
+                        let copy = |(name, subschema): (&String, &Value)| Ok((name.clone(), self.copy(subschema)?));
+                        Value::Object(named.iter().map(copy).collect::<anyhow::Result<_>>()?)
+                    }
+                    (Some(SubschemaForm::List), Value::Array(subschemas)) => {
+                        subschemas.iter().map(|subschema| self.copy(subschema)).collect::<anyhow::Result<_>>()?
+                    }
+                    (Some(SubschemaForm::Single), subschema) => self.copy(subschema)?,
+                    _ => value.clone(),
+                },
             };
             copy.insert(keyword.clone(), value);
         }
