@@ -92,15 +92,14 @@ impl BodyReader {
             return Err(too_large());
         }
         let mut reservation = self.memory.reserve(owner);
-        let announced = usize::try_from(announced).unwrap_or(limit);
-        if announced <= limit
-            && let Err(error) = reservation.extend_to(announced)
-        {
+        // A body that is too large is not kept.
+        let announced = usize::try_from(announced).ok().filter(|announced| *announced <= limit).unwrap_or(0);
+        if let Err(error) = reservation.extend_to(announced) {
             self.discard(std::mem::take(body));
             return Err(error);
         }
-        // Its memory is reserved. Without the capacity, the buffer would grow to twice the size.
-        let (mut bytes, mut received) = (Vec::with_capacity(announced.min(limit)), 0);
+        // Without the capacity, the buffer would grow to twice the size.
+        let (mut bytes, mut received) = (Vec::with_capacity(announced), 0);
         let start = Instant::now();
         loop {
             let deadline = (start + self.timeouts.total_for(received)).min(Instant::now() + self.timeouts.idle);
