@@ -368,7 +368,7 @@ impl<'a> SelectedResponse<'a> {
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let rendered = self.template.headers.get_or_init(|| {
             let render = |header: &Header| match render_header(context, header) {
-                Ok(rendered) => Some(rendered).filter(|(name, _)| !SERVER_HEADERS.contains(name)),
+                Ok(rendered) => Some(rendered),
                 Err(error) => {
                     let location = format!("{}/headers/{}", self.spec.pointer, escape(&header.name));
                     warn!(context.log, "header left out"; "location" => location, "cause" => format!("{error:#}"));
@@ -393,7 +393,7 @@ impl<'a> SelectedResponse<'a> {
     fn to_response(&self, rendered: &RenderedResponse) -> Response<Body> {
         let mut response = Response::new(Body::from(rendered.body.clone()));
         *response.status_mut() = self.status;
-        // Plus those that the dispatcher and dropshot add.
+        // Plus those that the dispatcher adds.
         let mut headers = HeaderMap::with_capacity(rendered.headers.len() + 6);
         headers.extend(rendered.headers.iter().cloned());
         let vary = if self.template.sources.len() > 1 { "Accept, Prefer" } else { PREFER };
@@ -413,11 +413,12 @@ fn sampler(context: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampl
     Sampler::new(&context.contract.document, &schema.raw, Direction::Response)
 }
 
-/// Returns the declared headers that the mock renders: not those that the server adds itself if they apply.
+/// Returns the declared headers that the mock renders: not [`SERVER_HEADERS`], nor those that the server adds itself if they apply.
 fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Header> {
     let added = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy", "idempotency-replayed"];
     spec.headers
         .iter()
+        .filter(|header| !SERVER_HEADERS.iter().any(|name| header.name.eq_ignore_ascii_case(name.as_str())))
         .filter(move |header| header.is_required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
 }
 
