@@ -19,17 +19,27 @@ use serde_json::json;
 use slog::Logger;
 use tokio::time::timeout;
 
-use crate::kernel::http::Routes;
+use crate::kernel::http::{OutsideContractFn, Routes};
 use crate::kernel::{metrics, outbox};
 use crate::state::App;
 
 /// Time limit of the check of one dependency.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The resources on both listeners.
+const HEALTH_CHECKS: [(&str, OutsideContractFn<App>); 2] = [
+    ("/healthz", |_, _| async { healthz() }.boxed()),
+    ("/readyz", |app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed()),
+];
+/// The resource on the listener for operators alone.
+const METRICS: (&str, OutsideContractFn<App>) =
+    ("/metrics", |app, shutdown| async move { read_metrics(&app, shutdown.in_flight()).await }.boxed());
+
 /// Adds the health checks to the main listener.
 pub fn add_health_checks(routes: &mut Routes<App>) {
-    routes.add_outside_contract("/healthz", |_, _| async { healthz() }.boxed());
-    routes.add_outside_contract("/readyz", |app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed());
+    for (path, respond) in HEALTH_CHECKS {
+        routes.add_outside_contract(path, respond);
+    }
 }
 
 /// The handler of the listener for operators.
@@ -62,13 +72,8 @@ impl RequestHandler for AdminHandler {
     }
 
     fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
-        let (app, shutdown) = (Arc::clone(&self.app), Arc::clone(&self.shutdown));
-        match path {
-            "/healthz" => Some(async { healthz() }.boxed()),
-            "/readyz" => Some(async move { readyz(app, shutdown.is_draining()).await }.boxed()),
-            "/metrics" => Some(async move { read_metrics(&app, shutdown.in_flight()).await }.boxed()),
-            _ => None,
-        }
+        let (_, respond) = HEALTH_CHECKS.into_iter().chain([METRICS]).find(|(known, _)| *known == path)?;
+        Some(respond(Arc::clone(&self.app), Arc::clone(&self.shutdown)))
     }
 
     async fn reject(&self, _: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
