@@ -11,7 +11,7 @@ use slog::{KV, Logger, Record, Serializer, debug, info};
 use crate::error::Code;
 
 /// Writes the lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct AccessLog {
     /// One in this many successful requests has a line at level `info`, as has each other request. `None`: all at level `debug`.
     sample: Option<NonZeroU64>,
@@ -30,7 +30,7 @@ pub struct AccessLogLine<'a> {
     pub code: Option<Code>,
     /// Time from the head of the request until its response is ready.
     pub duration: Duration,
-    /// The number of the caller's account.
+    /// The identifier of the caller's account.
     pub account: Option<i64>,
     /// The address of the client, which a trusted proxy may have forwarded.
     pub client_address: IpAddr,

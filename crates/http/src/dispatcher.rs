@@ -67,7 +67,7 @@ pub trait RequestHandler: Send + Sync + 'static {
     }
 
     /// Returns the owner of a request's body, whose memory for bodies is limited.
-    fn body_owner(&self, _request: &BodyContext<'_, Self>) -> Option<BodyOwner> {
+    fn body_owner(&self, _principal: &Self::Principal, _client_address: IpAddr) -> Option<BodyOwner> {
         None
     }
 
@@ -79,7 +79,7 @@ pub trait RequestHandler: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Returns the number of the principal's account, for the log.
+    /// Returns the identifier of the principal's account, for the log.
     fn account(&self, _principal: &Self::Principal) -> Option<i64> {
         None
     }
@@ -147,14 +147,6 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     pub brute_force_target: Option<String>,
 }
 
-/// A request whose body was not read yet.
-pub struct BodyContext<'a, B: RequestHandler + ?Sized> {
-    /// The authenticated caller.
-    pub principal: &'a B::Principal,
-    /// The address of the client.
-    pub client_address: IpAddr,
-}
-
 /// A request whose large body was not read yet.
 pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
     /// The requested operation.
@@ -211,7 +203,7 @@ pub struct Dispatcher<B> {
 #[derive(Default)]
 struct RequestFacts<'a> {
     operation: Option<&'a Operation>,
-    /// The number of the caller's account.
+    /// The identifier of the caller's account.
     account: Option<i64>,
     rate_limit: Option<RateLimitStatus>,
     /// The code of the error.
@@ -397,7 +389,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
         let authorized = self.handler.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
-        let owner = self.handler.body_owner(&BodyContext { principal, client_address });
+        let owner = self.handler.body_owner(principal, client_address);
         let mut read = None;
         if operation.credential_param.is_some() && authorized.is_ok() {
             // The identity may be in the body.

@@ -28,8 +28,8 @@ pub use api_error::ApiError;
 pub use body_memory::{BodyMemoryLimits, BodyOwner};
 pub use connections::ConnectionLimits;
 pub use dispatcher::{
-    AccessContext, AuthorizedRequest, BodyContext, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest,
-    RequestHandler, check_version, error_response,
+    AccessContext, AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler,
+    check_version, error_response,
 };
 pub use request_body::BodyTimeouts;
 pub use server::{Listener, ServerHandle, serve};

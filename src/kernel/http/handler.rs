@@ -1,14 +1,15 @@
 //! The request handler behind the dispatcher: authenticates the caller, and runs the endpoint in a unit of work.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
 use boxoffice_http::{
-    AccessContext, ApiError, AuthorizedRequest, BodyContext, BodyOwner, GracefulShutdown, IncomingRequest, RateLimitContext,
-    RejectedRequest, RequestHandler, check_version, etag,
+    AccessContext, ApiError, AuthorizedRequest, BodyOwner, GracefulShutdown, IncomingRequest, RateLimitContext, RejectedRequest,
+    RequestHandler, check_version, etag,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Scope};
 use dropshot::Body;
@@ -94,13 +95,13 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         self.app.kernel().metrics.record_request(&operation.id, status.as_u16(), duration);
     }
 
-    fn body_owner(&self, request: &BodyContext<'_, Self>) -> Option<BodyOwner> {
-        let caller = request.principal.as_ref()?;
+    fn body_owner(&self, caller: &Option<Caller>, client_address: IpAddr) -> Option<BodyOwner> {
+        let caller = caller.as_ref()?;
         // All users of an application share its key.
         if caller.scope != Scope::Public {
             return Some(BodyOwner::key(caller.key.0));
         }
-        Some(BodyOwner::shared_key(caller.key.0, request.client_address))
+        Some(BodyOwner::shared_key(caller.key.0, client_address))
     }
 
     async fn check_access(&self, request: AccessContext<'_, Self>) -> Result<(), ApiError> {
