@@ -101,9 +101,12 @@ enum Command {
 struct ServeOptions {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// Seconds that requests in progress have to finish after a stop signal; then they are cancelled
+    /// Seconds that requests in progress have to finish after `--drain-seconds`; then they are cancelled
     #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<0, 3600>))]
     grace_seconds: Setting<u32>,
+    /// Seconds after a stop signal in which requests are still served, while `/readyz` returns 503 for load balancers [0: 250 ms]
+    #[arg(long, env = "BOXOFFICE_DRAIN_SECONDS", default_value = "0", value_name = "SECONDS", value_parser = setting(whole_number::<0, 600>))]
+    drain_seconds: Setting<u32>,
     /// Address of a second listener for operators, with the health checks and the metrics: HOST:PORT
     #[arg(long, env = "BOXOFFICE_ADMIN_LISTEN", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
     admin_listen: Option<Setting<ListenAddress>>,
@@ -119,7 +122,7 @@ impl ServeOptions {
     /// Returns an error that names everything that is wrong.
     fn validate(&self) -> anyhow::Result<ServeSettings> {
         let mut problems = self.platform.problems();
-        problems.extend([self.grace_seconds.problem(), self.access_log_sample.problem()]);
+        problems.extend([self.grace_seconds.problem(), self.drain_seconds.problem(), self.access_log_sample.problem()]);
         problems.push(self.admin_listen.as_ref().and_then(Setting::problem));
         let (listener, admin_listener) = (self.platform.listener(), self.admin_listener());
         for unusable in [listener.as_ref().err(), admin_listener.as_ref().err()] {
@@ -130,11 +133,12 @@ impl ServeOptions {
         }
         InvalidSettings::reject(problems)?;
         let access_log_sample = NonZeroU64::new(u64::from(*self.access_log_sample.get()?));
+        let drain_period = Duration::from_secs(u64::from(*self.drain_seconds.get()?));
         Ok(ServeSettings {
-            listener: Listener { access_log_sample, ..listener? },
+            listener: Listener { access_log_sample, drain_period, ..listener? },
             admin_listener: admin_listener?,
             settings: self.platform.settings()?,
-            grace: Duration::from_secs(u64::from(*self.grace_seconds.get()?)),
+            max_stop_time: drain_period + Duration::from_secs(u64::from(*self.grace_seconds.get()?)),
         })
     }
 
@@ -152,8 +156,8 @@ struct ServeSettings {
     /// The listener for operators.
     admin_listener: Option<Listener>,
     settings: Settings,
-    /// Time for which a stop waits for requests in progress.
-    grace: Duration,
+    /// Time after a stop signal in which requests are served and finished.
+    max_stop_time: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -327,7 +331,7 @@ async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) 
 
 async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
-    let ServeSettings { listener, admin_listener, settings, grace } = options.validate()?;
+    let ServeSettings { listener, admin_listener, settings, max_stop_time } = options.validate()?;
     let socket = ListenFd::from_env().take_tcp_listener(0).context("cannot use the socket of the service manager")?;
     let listener = Listener { socket: socket.map(Arc::new), ..listener };
     handle_other_signals(listener.certificate.clone(), log, level)?;
@@ -340,11 +344,11 @@ async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> an
     notify_service_manager(NotifyState::Ready, log);
     stop.recv().await;
     notify_service_manager(NotifyState::Stopping, log);
-    info!(log, "stopping: requests in progress are finished first"; "grace_seconds" => grace.as_secs());
+    info!(log, "stopping: requests in progress are finished first"; "max_seconds" => max_stop_time.as_secs());
     let shutdown = platform.shutdown();
     let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
     tokio::select! {
-        stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
+        stopped = timeout(max_stop_time, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
         () = stop.recv() => Err(cancelled("stopped by a second signal")),
     }
 }

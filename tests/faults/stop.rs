@@ -103,8 +103,13 @@ impl Half {
 
 /// Sends a request for the time on a new connection, and returns the response.
 async fn get(address: &str) -> String {
+    get_path(address, "/time").await
+}
+
+/// Sends a GET on a new connection, and returns the response.
+async fn get_path(address: &str, path: &str) -> String {
     let mut connection = TcpStream::connect(address).await.unwrap();
-    connection.write_all(b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    connection.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await.unwrap();
     read(&mut connection).await
 }
 
@@ -130,6 +135,27 @@ async fn stop_finishes_open_requests_and_rejects_new_ones() {
     }
     // The path is unknown.
     assert!(finished.starts_with("HTTP/1.1 404 ") && finished.contains("connection: close\r\n"), "{finished}");
+    assert!(ended.success(), "{log:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_serves_requests_until_load_balancers_have_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+    let server = serve(folder.path(), &url, &["--drain-seconds", "3"]);
+    let address = server.address.strip_prefix("http://").unwrap().to_owned();
+    assert!(get_path(&address, "/readyz").await.starts_with("HTTP/1.1 200 "));
+
+    server.signal("TERM");
+    while !get_path(&address, "/readyz").await.starts_with("HTTP/1.1 503 ") {
+        sleep(Duration::from_millis(20)).await;
+    }
+    // Later than the shortest period.
+    sleep(Duration::from_secs(1)).await;
+    let served = get(&address).await;
+
+    assert!(served.starts_with("HTTP/1.1 412 ") && served.contains("connection: close\r\n"), "{served}");
+    let (_, ended, log) = server.wait();
     assert!(ended.success(), "{log:#?}");
 }
 

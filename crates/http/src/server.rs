@@ -29,7 +29,7 @@ use crate::connections::{ConnectionGuard, ConnectionLimits, Connections};
 use crate::dispatcher::{Dispatcher, RequestHandler};
 use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
-use crate::shutdown::GracefulShutdown;
+use crate::shutdown::{GracefulShutdown, MIN_DRAIN_PERIOD};
 use crate::tls::Certificate;
 
 /// Pause after a connection could not be accepted, for example because there are too many open files.
@@ -65,6 +65,8 @@ pub struct Listener {
     /// One in this many successful requests has a line in the log at level `info`, as has each other request. `None`: all at level
     /// `debug`.
     pub access_log_sample: Option<NonZeroU64>,
+    /// Time in which requests are still served after a stop begins, at least 250 ms.
+    pub drain_period: Duration,
 }
 
 impl From<SocketAddr> for Listener {
@@ -79,6 +81,7 @@ impl From<SocketAddr> for Listener {
             connections: ConnectionLimits::default(),
             trusted_proxies: TrustedProxies::default(),
             access_log_sample: None,
+            drain_period: MIN_DRAIN_PERIOD,
         }
     }
 }
@@ -130,7 +133,7 @@ pub fn serve<H: RequestHandler>(
     let listener = listener.into();
     let socket = open_socket(&listener).with_context(|| format!("cannot listen on {}", listener.address))?;
     let address = socket.local_addr()?;
-    let shutdown = Arc::<GracefulShutdown>::default();
+    let shutdown = Arc::new(GracefulShutdown::new(listener.drain_period));
     let dispatcher = Dispatcher {
         contract,
         handler,

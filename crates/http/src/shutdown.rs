@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Time in which requests are still served after shutdown begins. Each response of this period closes its connection, so that no
-/// client sends into a closing connection and a load balancer notices the shutdown.
-const DRAIN_PERIOD: Duration = Duration::from_millis(250);
+/// The shortest period in which requests are still served after shutdown begins. Each response of this period closes its
+/// connection, so that no client sends into a closing connection.
+pub const MIN_DRAIN_PERIOD: Duration = Duration::from_millis(250);
 
 const OPEN: u8 = 0;
 const DRAINING: u8 = 1;
 const CLOSED: u8 = 2;
 
 /// Counts the requests in flight and rejects new ones after shutdown.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GracefulShutdown {
     state: AtomicU8,
+    /// The period in which requests are still served after shutdown begins.
+    drain_period: Duration,
     /// The number of requests in flight. Receivers are notified only when it reaches 0, because notifying for each request costs
     /// time.
     in_flight: watch::Sender<usize>,
@@ -36,6 +38,12 @@ impl Drop for InFlightGuard<'_> {
 }
 
 impl GracefulShutdown {
+    /// Creates the state of a server that still serves requests for this period after shutdown begins, so that load balancers
+    /// notice. It is at least 250 ms.
+    pub fn new(drain_period: Duration) -> Self {
+        Self { state: AtomicU8::new(OPEN), drain_period: drain_period.max(MIN_DRAIN_PERIOD), in_flight: watch::Sender::default() }
+    }
+
     /// Counts a request as in flight; returns `None` once the server is closed.
     pub fn enter(&self) -> Option<InFlightGuard<'_>> {
         // Counted before the check, so that `drain` sees every request that was still accepted.
@@ -57,10 +65,10 @@ impl GracefulShutdown {
         *self.in_flight.borrow()
     }
 
-    /// Rejects new requests after a short drain period and waits for those in flight.
+    /// Rejects new requests after the drain period and waits for those in flight.
     pub async fn drain(&self) {
         self.state.store(DRAINING, Ordering::SeqCst);
-        tokio::time::sleep(DRAIN_PERIOD).await;
+        tokio::time::sleep(self.drain_period).await;
         self.state.store(CLOSED, Ordering::SeqCst);
         let mut in_flight = self.in_flight.subscribe();
         // Fails only when the sender is dropped, and `self` owns it.
