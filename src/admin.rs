@@ -28,12 +28,12 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The resources on both listeners.
 const HEALTH_CHECKS: [(&str, OutsideContractFn<App>); 2] = [
-    ("/healthz", |_, _| async { healthz() }.boxed()),
-    ("/readyz", |app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed()),
+    ("/healthz", |_, _, _| async { healthz() }.boxed()),
+    ("/readyz", |_, app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed()),
 ];
 /// The resource on the listener for operators alone.
 const METRICS: (&str, OutsideContractFn<App>) =
-    ("/metrics", |app, shutdown| async move { read_metrics(&app, shutdown.in_flight()).await }.boxed());
+    ("/metrics", |_, app, shutdown| async move { read_metrics(&app, shutdown.in_flight()).await }.boxed());
 
 /// Adds the health checks to the main listener.
 pub fn add_health_checks(routes: &mut Routes<App>) {
@@ -72,8 +72,8 @@ impl RequestHandler for AdminHandler {
     }
 
     fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
-        let (_, respond) = HEALTH_CHECKS.into_iter().chain([METRICS]).find(|(known, _)| *known == path)?;
-        Some(respond(Arc::clone(&self.app), Arc::clone(&self.shutdown)))
+        let (path, respond) = HEALTH_CHECKS.into_iter().chain([METRICS]).find(|(known, _)| *known == path)?;
+        Some(respond(path, Arc::clone(&self.app), Arc::clone(&self.shutdown)))
     }
 
     async fn reject(&self, _: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {

@@ -48,5 +48,8 @@ pub fn routes() -> Routes<App> {
         register(&mut routes);
     }
     admin::add_health_checks(&mut routes);
+    for path in boxoffice_reference::PATHS {
+        routes.add_outside_contract(path, |path, app, _| app.reference_pages.respond(path));
+    }
     routes
 }

@@ -6,12 +6,14 @@ use std::sync::atomic::AtomicI64;
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
+use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
 use crate::admin::Readiness;
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
+use crate::contract;
 use crate::features::catalog::events::EventCache;
 use crate::features::catalog::folded_names;
 use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
@@ -51,6 +53,8 @@ pub struct App {
     pub gateway: Box<dyn Gateway>,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
+    /// The start page, the API reference and the OpenAPI document.
+    pub reference_pages: Arc<ReferencePages>,
     /// Runs one check of the dependencies at a time.
     pub readiness: Arc<Batcher<(), (), Readiness>>,
     /// State of the job that watches the clock.
@@ -73,6 +77,7 @@ impl App {
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media)?;
+        let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log).await?),
@@ -85,6 +90,7 @@ impl App {
             image_workers: image_workers(),
             gateway: Box::new(Sandbox),
             refund_cursor: AtomicI64::new(0),
+            reference_pages,
             readiness: Batcher::of(MAX_READINESS_REQUESTS),
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),

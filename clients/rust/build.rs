@@ -6,7 +6,9 @@ use std::{env, fs};
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
 use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ImplItem, Item, Path, Stmt, Token, Type, parse_quote};
+use syn::{
+    Attribute, Expr, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type, parse_quote,
+};
 
 fn main() {
     let source = "openapi.yaml";
@@ -29,6 +31,7 @@ fn main() {
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
+    implement_lists(&mut file);
     let code = prettyplease::unparse(&file);
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
     fs::write(std::path::Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
@@ -79,11 +82,7 @@ fn replace_references(value: &mut Value, shared: &BTreeSet<String>) {
 /// Adds a variant for other values to every enumeration of texts: later versions of the server may send values that the contract
 /// doesn't list yet. progenitor only generates enumerations that reject them.
 fn accept_unknown_values(file: &mut syn::File) {
-    let types = file.items.iter_mut().find_map(|item| match item {
-        Item::Mod(module) if module.ident == "types" => module.content.as_mut(),
-        _ => None,
-    });
-    let (_, items) = types.expect("the generated types are in a module");
+    let items = module(file, "types");
     let mut enumerations = BTreeSet::new();
     for item in items.iter_mut() {
         if let Item::Enum(enumeration) = item
@@ -109,6 +108,74 @@ fn accept_unknown_values(file: &mut syn::File) {
             variants.arms.push(parse_quote!(Self::Unknown(value) => f.write_str(value),));
         }
     }
+}
+
+/// Implements the traits that read lists page by page, for each page and for each operation that returns one.
+fn implement_lists(file: &mut syn::File) {
+    let mut pages = BTreeSet::new();
+    let types = module(file, "types");
+    for item in types.clone() {
+        let Item::Struct(page) = item else { continue };
+        let field = |name: &str| page.fields.iter().find(|field| field.ident.as_ref().is_some_and(|ident| ident == name));
+        let (Some(entries), Some(_), Some(_)) = (field("entries"), field("page"), field("total")) else { continue };
+        let (name, entries) = (&page.ident, &entries.ty);
+        types.push(parse_quote! {
+            impl crate::lists::Page for #name {
+                type Entry = <#entries as ::std::iter::IntoIterator>::Item;
+                fn into_parts(self) -> (::std::vec::Vec<Self::Entry>, i64) {
+                    (self.entries, self.total)
+                }
+            }
+        });
+        pages.insert(name.clone());
+    }
+    let operations = module(file, "builder");
+    for item in operations.clone() {
+        let Item::Impl(operation) = item else { continue };
+        let method = |name: &str| {
+            operation.items.iter().find_map(|item| match item {
+                ImplItem::Fn(method) if method.sig.ident == name => Some(method),
+                _ => None,
+            })
+        };
+        let (Some(send), Some(_)) = (method("send"), method("page")) else { continue };
+        let Some(page) = success_type(&send.sig.output).filter(|page| pages.contains(page)) else { continue };
+        let name = &operation.self_ty;
+        operations.push(parse_quote! {
+            impl<'a> crate::lists::List for #name {
+                type Page = types::#page;
+                async fn load(self, page: i64) -> Result<types::#page, Error<types::Error>> {
+                    Ok(self.page(page).send().await?.into_inner())
+                }
+            }
+        });
+    }
+}
+
+/// Returns the items of a generated module.
+fn module<'a>(file: &'a mut syn::File, name: &str) -> &'a mut Vec<Item> {
+    let module = file.items.iter_mut().find_map(|item| match item {
+        Item::Mod(module) if module.ident == name => module.content.as_mut(),
+        _ => None,
+    });
+    &mut module.expect("progenitor generates the modules").1
+}
+
+/// Returns `X` of `Result<ResponseValue<types::X>, …>`.
+fn success_type(output: &ReturnType) -> Option<Ident> {
+    let ReturnType::Type(_, result) = output else { return None };
+    let Type::Path(body) = first_argument(first_argument(result)?)? else { return None };
+    Some(body.path.segments.last()?.ident.clone())
+}
+
+/// Returns the first type argument of a type.
+fn first_argument(of: &Type) -> Option<&Type> {
+    let Type::Path(of) = of else { return None };
+    let PathArguments::AngleBracketed(arguments) = &of.path.segments.last()?.arguments else { return None };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(argument) => Some(argument),
+        _ => None,
+    })
 }
 
 /// Removes `Copy` from a `derive` attribute.

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use boxoffice_client::types::{self, VerificationStatus};
-use boxoffice_client::{ApiError, ClientBuilder, Error, HasEtag, IfChanged, RetryPolicy};
+use boxoffice_client::{ApiError, ClientBuilder, Error, HasEtag, IfChanged, List, RetryPolicy};
+use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -22,6 +23,7 @@ on_both_databases![
     unchanged_resource_is_not_an_error,
     update_requires_current_etag,
     error_has_one_line_with_code_and_request,
+    stream_returns_entries_of_all_pages,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
@@ -439,6 +441,43 @@ async fn unchanged_resource_is_not_an_error(app: TestApp) {
     assert!(same.is_none(), "{same:?}");
     assert_eq!(changed.unwrap().city, "Ho");
     assert!(matches!(absent, Err(boxoffice_client::Error::ErrorResponse(_))), "{absent:?}");
+}
+
+async fn stream_returns_entries_of_all_pages(app: TestApp) {
+    let mut created = Vec::new();
+    for _ in 0..5 {
+        created.push(app.create_region().await);
+    }
+    let list = || app.public_client.region_list().records(2);
+    let uris = |region: types::Region| region.self_;
+
+    let all: Vec<_> = list().page(3).stream().map_ok(uris).try_collect().await.unwrap();
+    let some: Vec<_> = list().stream().map_ok(uris).take(3).try_collect().await.unwrap();
+    let rejected: Result<Vec<_>, _> = list().records(0).stream().try_collect().await;
+
+    assert!(all.ends_with(&created) && some == all[..3], "{all:?} {some:?}");
+    assert!(matches!(rejected, Err(boxoffice_client::Error::ErrorResponse(response)) if response.status() == 400));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_ends_with_the_last_page() {
+    const PAGE: &str = r#"{"entries":[REGION],"page":1,"records":1,"total":TOTAL}"#;
+    let page = |total: &str, entries: &str| &*PAGE.replace("REGION", entries).replace("TOTAL", total).leak();
+    let past_end = Respond("404 Not Found", r#"{"error":"There is no such page.","code":"page.past-end"}"#);
+    for (responses, entries) in [
+        (vec![Respond("200 OK", page("1", REGION))], 1),
+        // Entries were removed in between.
+        (vec![Respond("200 OK", page("2", REGION)), past_end], 1),
+        (vec![Respond("200 OK", page("2", REGION)), Respond("200 OK", page("2", ""))], 1),
+        (vec![Respond("200 OK", page("0", ""))], 0),
+    ] {
+        let requests = responses.len();
+        let (client, heads) = start_server(responses).await;
+
+        let received: Vec<_> = client.region_list().stream().try_collect().await.unwrap();
+
+        assert_eq!((received.len(), heads.await.unwrap().len()), (entries, requests));
+    }
 }
 
 async fn update_requires_current_etag(app: TestApp) {

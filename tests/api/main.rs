@@ -50,6 +50,7 @@ mod prices;
 mod purchase;
 mod races;
 mod random_walk;
+mod reference_pages;
 mod regions;
 mod removals;
 mod reports;

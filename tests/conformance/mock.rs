@@ -5,6 +5,7 @@ mod command;
 mod foreign;
 mod impairment;
 mod kept;
+mod pages;
 mod stateful;
 
 use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};

@@ -32,6 +32,24 @@
 //! 412, and a `submission_delete` with 409. Read the resource again to find out. A PUT without `If-Match` is executed again and
 //! may overwrite a change that another client made in between.
 //!
+//! # Lists
+//!
+//! A list operation returns one page. [`List::stream`] reads page after page, each when its first entry is needed, so `take` bounds
+//! the number of requests:
+//!
+//! ```no_run
+//! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use boxoffice_client::List;
+//! use futures_util::{StreamExt, TryStreamExt};
+//!
+//! let mut events = std::pin::pin!(ama.published_event_list().active(true).records(100).stream().take(1000));
+//! while let Some(event) = events.try_next().await? {
+//!     println!("{} at {}", event.title, event.venue.name);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Conditional requests
 //!
 //! Responses to reads have an entity tag ([`HasEtag`]). With the tag, a client reads a resource only if it has changed, or
@@ -73,10 +91,28 @@
 //! # Proxies and certificates
 //!
 //! [`ClientBuilder`] creates a client with a proxy, another certificate authority or another retry policy.
+//!
+//! # Programs without asynchronous code
+//!
+//! There is no blocking client: the generated operations are asynchronous, and a second set would double the size of the package. A
+//! program runs a single operation with a runtime of its own (tokio with the feature `rt`):
+//!
+//! ```no_run
+//! use boxoffice_client::Client;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! let client = Client::connect("http://127.0.0.1:8080", "the application's key")?;
+//! let regions = runtime.block_on(client.region_list().send())?;
+//! println!("{} regions", regions.total);
+//! # Ok(())
+//! # }
+//! ```
 
 mod client_builder;
 mod conditions;
 mod errors;
+mod lists;
 mod retries;
 
 use std::fmt;
@@ -96,6 +132,7 @@ pub use client_builder::ClientBuilder;
 pub use conditions::{HasEtag, IfChanged};
 pub use errors::ApiError;
 pub use generated::*;
+pub use lists::{List, Page};
 pub use retries::RetryPolicy;
 
 /// The example of the README, compiled with the documentation's tests.

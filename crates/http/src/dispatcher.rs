@@ -31,6 +31,7 @@ use crate::access_log::{AccessLog, AccessLogLine};
 use crate::client_ip::TrustedProxies;
 use crate::client_version::ClientVersion;
 use crate::error::{Code, Error, one_line};
+use crate::etag;
 use crate::log::Throttle;
 
 /// Application behind the dispatcher: the platform or the mock.
@@ -305,7 +306,9 @@ impl<B: RequestHandler> Dispatcher<B> {
                 response.headers_mut().extend(ignored.map(|names| (IGNORED_PARAMETERS, names)));
                 response
             }
-            Destination::OutsideContract(response) => response.await,
+            Destination::OutsideContract(response) => {
+                etag::revalidate(response.await, &etag::if_none_match(&incoming.head.headers))
+            }
             Destination::Preflight => preflight(),
             Destination::Error(error, headers) => {
                 facts.code = Some(error.code());

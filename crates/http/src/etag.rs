@@ -68,13 +68,19 @@ pub async fn with_etag(
         // The response may differ for another key.
         head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
     }
-    let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-    if tag.is_some_and(|tag| matches_weak(if_none_match, tag)) {
-        head.status = StatusCode::NOT_MODIFIED;
-        head.headers.remove(CONTENT_TYPE);
-        body = Body::empty();
+    Ok(revalidate(Response::from_parts(head, body), if_none_match))
+}
+
+/// Returns 304 in place of a response whose tag matches these lines of `If-None-Match`.
+pub fn revalidate(response: Response<Body>, if_none_match: &[HeaderValue]) -> Response<Body> {
+    let tag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+    if !tag.is_some_and(|tag| matches_weak(if_none_match, tag)) {
+        return response;
     }
-    Ok(Response::from_parts(head, body))
+    let (mut head, _) = response.into_parts();
+    head.status = StatusCode::NOT_MODIFIED;
+    head.headers.remove(CONTENT_TYPE);
+    Response::from_parts(head, Body::empty())
 }
 
 /// Returns a body's bytes.

@@ -33,13 +33,16 @@ static COMMON: [(HeaderName, HeaderValue); 7] = [
 /// Two years, as in the cheat sheet. Without `includeSubDomains`, because other servers may run below the same domain.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000");
 
-/// Adds the common headers. Without a `Cache-Control` of its own, a response may be cached only if it has an entity tag for
+/// Adds the common headers that the response doesn't have. Without a `Cache-Control` of its own, a response may be cached only if it has an entity tag for
 /// revalidation and contains no secret.
 pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
     let is_cacheable = headers.contains_key(ETAG) && !is_secret;
     let cache_control = if is_cacheable { "private, no-cache" } else { "no-store" };
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(cache_control));
-    headers.extend(COMMON.iter().cloned());
+    for (name, value) in &COMMON {
+        // A page has a security policy of its own.
+        headers.entry(name).or_insert_with(|| value.clone());
+    }
     if is_tls {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }

@@ -13,15 +13,19 @@ mod state;
 mod watcher;
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::error::{Code, Error, FieldError};
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, Listener, RejectedRequest, RequestHandler, ServerHandle, check_version, etag, serve,
+    ApiError, AuthorizedRequest, GracefulShutdown, Listener, RejectedRequest, RequestHandler, ServerHandle, check_version, etag,
+    serve,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
+use boxoffice_reference::ReferencePages;
 use dropshot::Body;
+use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use impairment::Impairment;
@@ -62,6 +66,7 @@ struct Mock {
     responses: HashMap<String, OperationResponses>,
     store: Option<MockStore>,
     impairment: Impairment,
+    reference_pages: Arc<ReferencePages>,
     log: Logger,
 }
 
@@ -97,15 +102,26 @@ pub fn start(
     listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<ServerHandle> {
-    let contract = contract.into();
+    let (contract, listener) = (contract.into(), listener.into());
+    let reference_pages = Arc::new(ReferencePages::new(Arc::clone(&contract), &address_of(&listener)));
     let responses =
         contract.operations().map(|operation| (operation.pointer.clone(), OperationResponses::new(operation))).collect();
     let context = RenderContext { contract: &contract, seed: settings.seed, log };
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
     let impairment = Impairment::new(&settings, &contract)?;
-    let mock = Mock { impairment, settings, minimum_client_version, responses, store, log: log.clone() };
+    let mock = Mock { impairment, settings, minimum_client_version, responses, store, reference_pages, log: log.clone() };
     serve(contract, mock, listener, log)
+}
+
+/// Returns the URL of a listener. One that listens on every address is reached at the local one.
+fn address_of(listener: &Listener) -> String {
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
+    let mut address = listener.address;
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    format!("{scheme}://{address}")
 }
 
 impl RequestHandler for Mock {
@@ -126,6 +142,11 @@ impl RequestHandler for Mock {
         let scope = prefer.as_ref().and_then(|prefer| prefer.scope);
         authentication::authenticate(operation, head, self.settings.key.as_deref(), scope)?;
         Ok(prefer.map(Box::new))
+    }
+
+    fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
+        let path = boxoffice_reference::PATHS.into_iter().find(|known| *known == path)?;
+        Some(self.reference_pages.respond(path))
     }
 
     async fn reject(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {

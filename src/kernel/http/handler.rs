@@ -51,8 +51,8 @@ pub struct AppHandler<A> {
     pub limits: Limits,
 }
 
-/// Responds to a GET of a path that the contract doesn't have.
-pub type OutsideContractFn<A> = fn(Arc<A>, Arc<GracefulShutdown>) -> BoxFuture<'static, Response<Body>>;
+/// Responds to a GET of this path, which the contract doesn't have.
+pub type OutsideContractFn<A> = fn(&'static str, Arc<A>, Arc<GracefulShutdown>) -> BoxFuture<'static, Response<Body>>;
 
 impl<A: AppState> RequestHandler for AppHandler<A> {
     type Route = Arc<Endpoint<A>>;
@@ -87,8 +87,8 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         path: &str,
         shutdown: &Arc<GracefulShutdown>,
     ) -> Option<BoxFuture<'static, Response<Body>>> {
-        let respond = self.outside_contract.get(path)?;
-        Some(respond(Arc::clone(&self.app), Arc::clone(shutdown)))
+        let (path, respond) = self.outside_contract.get_key_value(path)?;
+        Some(respond(path, Arc::clone(&self.app), Arc::clone(shutdown)))
     }
 
     fn record(&self, operation: &Operation, status: StatusCode, duration: Duration) {

@@ -1,0 +1,130 @@
+//! The start page, the API reference and the OpenAPI document.
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::on_both_databases;
+use crate::support::{TestApp, operations};
+
+on_both_databases![
+    pages_need_neither_key_nor_version,
+    pages_allow_scripts_of_this_server_only,
+    known_page_is_not_sent_again,
+    document_is_the_contract_with_code_samples,
+    document_is_the_same_in_yaml,
+    reference_loads_files_that_exist,
+];
+
+async fn get(app: &TestApp, path: &str) -> reqwest::Response {
+    reqwest::get(format!("{}{path}", app.address)).await.unwrap()
+}
+
+async fn pages_need_neither_key_nor_version(app: TestApp) {
+    for (path, media_type) in [
+        ("/", "text/html; charset=utf-8"),
+        ("/docs", "text/html; charset=utf-8"),
+        ("/docs/explorer.js", "text/javascript; charset=utf-8"),
+        ("/docs/page.css", "text/css; charset=utf-8"),
+        ("/docs/ticket.svg", "image/svg+xml"),
+        ("/openapi.json", "application/json"),
+        ("/openapi.yaml", "application/yaml"),
+    ] {
+        let response = get(&app, path).await;
+
+        assert_eq!(
+            (response.status(), &response.headers()["content-type"]),
+            (StatusCode::OK, &media_type.parse().unwrap()),
+            "{path}"
+        );
+        let length = response.headers()["content-length"].clone();
+        assert_eq!(length.to_str().unwrap(), response.bytes().await.unwrap().len().to_string(), "{path}");
+        let head = reqwest::Client::new().head(format!("{}{path}", app.address)).send().await.unwrap();
+        assert_eq!((head.status(), &head.headers()["content-length"]), (StatusCode::OK, &length), "{path}");
+        let post = reqwest::Client::new().post(format!("{}{path}", app.address)).send().await.unwrap();
+        assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD".parse().unwrap()), "{path}");
+    }
+    assert_eq!(get(&app, "/docs/").await.status(), StatusCode::NOT_FOUND);
+}
+
+async fn pages_allow_scripts_of_this_server_only(app: TestApp) {
+    for path in ["/", "/docs"] {
+        let response = get(&app, path).await;
+
+        let policies: Vec<_> = response.headers().get_all("content-security-policy").iter().collect();
+        let [policy] = policies.as_slice() else { panic!("{path}: {policies:?}") };
+        let directives: Vec<&str> = policy.to_str().unwrap().split(';').map(str::trim).collect();
+        for directive in ["default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"] {
+            assert!(directives.contains(&directive), "{path}: {directive}");
+        }
+        let scripts = directives.iter().find(|directive| directive.starts_with("script-src"));
+        assert_eq!(scripts.copied(), (path == "/docs").then_some("script-src 'self'"), "{path}");
+        let html = response.text().await.unwrap();
+        assert!(!html.contains("<style") && !html.contains(" style=") && !html.contains("://"), "{path}");
+        assert_eq!(html.matches("<script").count(), html.matches("<script type=\"module\" src=").count(), "{path}");
+    }
+    // Responses of the API keep the policy that allows nothing.
+    let response = app.request("GET", "/time").send().await;
+    assert_eq!(response.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'");
+}
+
+async fn known_page_is_not_sent_again(app: TestApp) {
+    for path in ["/", "/docs", "/docs/explorer.js", "/openapi.json", "/openapi.yaml"] {
+        let first = get(&app, path).await;
+        let tag = first.headers()["etag"].clone();
+        assert_eq!(first.headers()["cache-control"], "public, no-cache", "{path}");
+
+        let request = |tag| reqwest::Client::new().get(format!("{}{path}", app.address)).header("If-None-Match", tag).send();
+        let known = request(tag.clone()).await.unwrap();
+        let other = request("\"another\"".parse().unwrap()).await.unwrap();
+
+        assert_eq!((known.status(), &known.headers()["etag"]), (StatusCode::NOT_MODIFIED, &tag), "{path}");
+        assert!(!known.headers().contains_key("content-type") && known.text().await.unwrap().is_empty(), "{path}");
+        assert_eq!(other.status(), StatusCode::OK, "{path}");
+    }
+}
+
+async fn document_is_the_contract_with_code_samples(app: TestApp) {
+    let mut document: Value = get(&app, "/openapi.json").await.json().await.unwrap();
+    assert_eq!(document["servers"][0]["url"], app.state.settings.public_url);
+    document["servers"].as_array_mut().unwrap().remove(0);
+
+    let mut count = 0;
+    for operation in operations() {
+        let path = document["paths"][&operation.path].as_object_mut().unwrap();
+        let samples = path[&operation.method.to_lowercase()].as_object_mut().unwrap().remove("x-code-samples").unwrap();
+        let samples = samples.as_array().unwrap();
+        let labels: Vec<_> = samples.iter().map(|sample| sample["label"].as_str().unwrap()).collect();
+        assert_eq!(labels, ["curl", "Rust", "TypeScript", "Python"], "{}", operation.id);
+        for sample in samples {
+            let source = sample["source"].as_str().unwrap();
+            assert!(source.contains(&app.state.settings.public_url) && !source.contains("/{"), "{source}");
+            assert_eq!(source.contains("X-API-Key"), !operation.path.starts_with("/media"), "{source}");
+        }
+        count += 1;
+    }
+    assert_eq!(count, 129);
+    assert_eq!(document, boxoffice::contract::load().unwrap().document);
+}
+
+async fn document_is_the_same_in_yaml(app: TestApp) {
+    let json: Value = get(&app, "/openapi.json").await.json().await.unwrap();
+    let yaml: Value = serde_yaml_ng::from_str(&get(&app, "/openapi.yaml").await.text().await.unwrap()).unwrap();
+
+    assert_eq!(yaml, json);
+}
+
+async fn reference_loads_files_that_exist(app: TestApp) {
+    for page in ["/", "/docs"] {
+        let html = get(&app, page).await.text().await.unwrap();
+        let references: Vec<_> = ["src=\"", "href=\"", "spec-url=\""]
+            .into_iter()
+            .flat_map(|attribute| html.split(attribute).skip(1))
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        assert!(references.len() >= 3, "{references:?}");
+        for reference in references {
+            let address = reqwest::Url::parse(&app.address).unwrap().join(page).unwrap().join(reference).unwrap();
+            assert_eq!(reqwest::get(address).await.unwrap().status(), StatusCode::OK, "{page}: {reference}");
+        }
+    }
+}
