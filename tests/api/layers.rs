@@ -13,8 +13,20 @@ use std::path::Path;
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 10] =
-    ["admin", "bootstrap", "cli", "clock_watch", "contract", "demo", "error_catalogue", "routes", "server", "state"];
+const APPLICATION: [&str; 12] = [
+    "admin",
+    "backup",
+    "bootstrap",
+    "cli",
+    "clock_watch",
+    "contract",
+    "demo",
+    "error_catalogue",
+    "invariants",
+    "routes",
+    "server",
+    "state",
+];
 
 /// Features that depend on each other because their rules change the same rows. Every other cycle is an error.
 const CYCLES: [&[&str]; 2] =

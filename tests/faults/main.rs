@@ -14,6 +14,7 @@
 #[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
+mod backup;
 mod contention;
 mod disk;
 mod durability;

@@ -146,13 +146,32 @@ impl Db {
     /// # Errors
     /// Returns an error if the database can't be read.
     pub async fn is_migrated(&self) -> Result<bool> {
+        let applied = "select exists (select 1 from _sqlx_migrations where version = $1 and success)";
+        self.read().await?.query(applied).bind(self.newest_schema()).scalar().await
+    }
+
+    /// Returns the number of this program's last migration.
+    pub fn newest_schema(&self) -> i64 {
         let migrations = match self {
             Self::Sqlite { .. } => &SQLITE_MIGRATIONS,
             Self::Postgres { .. } => &POSTGRES_MIGRATIONS,
         };
-        let last = migrations.iter().map(|migration| migration.version).max().unwrap_or(0);
-        let applied = "select exists (select 1 from _sqlx_migrations where version = $1 and success)";
-        self.read().await?.query(applied).bind(last).scalar().await
+        migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+    }
+
+    /// Returns a database with these options, whose connections are opened when they are needed.
+    pub(super) fn sqlite_pools(options: SqliteConnectOptions) -> anyhow::Result<Self> {
+        let metrics = Arc::default();
+        let writer = Pool::new(options.clone(), 1, &metrics)?;
+        let read_only = options.read_only(true);
+        let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
+        Ok(Self::Sqlite { writer, readers, snapshot_pool })
+    }
+
+    fn postgres_pools(options: PgConnectOptions) -> anyhow::Result<Self> {
+        let metrics = Arc::default();
+        let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
+        Ok(Self::Postgres { pool, precondition_pool })
     }
 }
 
@@ -175,11 +194,7 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
         SQLITE_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
         connection.close().await?;
     }
-    let metrics = Arc::default();
-    let writer = Pool::new(options.clone(), 1, &metrics)?;
-    let read_only = options.read_only(true);
-    let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
-    Ok(Db::Sqlite { writer, readers, snapshot_pool })
+    Db::sqlite_pools(options)
 }
 
 /// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
@@ -202,9 +217,18 @@ async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
     let mut connection = connect(&options).await?;
     POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
     connection.close().await?;
-    let metrics = Arc::default();
-    let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
-    Ok(Db::Postgres { pool, precondition_pool })
+    Db::postgres_pools(options)
+}
+
+/// Opens a database without migrations.
+///
+/// # Errors
+/// Returns an error that names the database and the reason, without the password.
+pub(super) async fn connect_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
+    let connected = connect(&options).await;
+    let connection = connected.with_context(|| format!("cannot open the PostgreSQL {}", server_name(&options)))?;
+    connection.close().await?;
+    Db::postgres_pools(options)
 }
 
 /// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.
