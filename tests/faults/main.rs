@@ -26,6 +26,7 @@ mod outage;
 mod retrying_client;
 mod server;
 mod stop;
+mod upgrade;
 
 use std::env;
 use std::fmt::Display;

@@ -39,6 +39,8 @@ const PARAMETERS: [&str; 11] = [
     "options",
     "statement-cache-capacity",
 ];
+/// The oldest version of PostgreSQL that the server supports.
+const OLDEST_POSTGRES: u32 = 13;
 /// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two attempts to connect or to lock.
@@ -215,9 +217,20 @@ async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
 
 async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
     let mut connection = connect(&options).await?;
+    check_version(connection.server_version_num())?;
     POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
     connection.close().await?;
     Db::postgres_pools(options)
+}
+
+/// Rejects versions of PostgreSQL without the functions that the server uses.
+fn check_version(number: Option<u32>) -> anyhow::Result<()> {
+    match number {
+        Some(number) if number < OLDEST_POSTGRES * 10_000 => {
+            bail!("the server is PostgreSQL {}; boxoffice needs version {OLDEST_POSTGRES} or newer", number / 10_000)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens a database without migrations.
@@ -327,5 +340,18 @@ fn migration_error(error: MigrateError) -> anyhow::Error {
             )
         }
         _ => anyhow::Error::new(error).context("cannot bring the tables up to date"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_version;
+
+    #[test]
+    fn rejects_old_postgres_by_name() {
+        let rejected = check_version(Some(120_017)).map_err(|error| error.to_string());
+
+        assert_eq!(rejected, Err("the server is PostgreSQL 12; boxoffice needs version 13 or newer".to_owned()));
+        assert!([Some(130_000), Some(150_014), None].map(check_version).iter().all(Result::is_ok));
     }
 }
