@@ -1,5 +1,6 @@
 //! The command line.
 
+mod backup;
 mod mock;
 
 use std::collections::BTreeSet;
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use backup::{BackupOptions, RestoreOptions};
 use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
 use boxoffice_conformance::progress::Progress;
 use boxoffice_conformance::report;
@@ -83,6 +85,12 @@ enum Command {
     Mock(Box<MockOptions>),
     /// Bring the database's tables up to date
     Migrate(StorageOptions),
+    /// Back up a SQLite database and its images to one file, also while the server runs
+    Backup(Box<BackupOptions>),
+    /// Check a backup and restore it into an empty data folder
+    Restore(Box<RestoreOptions>),
+    /// Check the database and the books in it
+    Check(StorageOptions),
     /// Manage accounts
     Account {
         #[command(subcommand)]
@@ -298,6 +306,9 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             Db::open(&storage.database_url()?).await?.close().await;
             print("The database's tables are up to date.")
         }
+        Command::Backup(options) => backup::create(&options, log).await,
+        Command::Restore(options) => backup::restore(&options, log).await,
+        Command::Check(storage) => backup::check(&storage).await,
         Command::Account { command: AccountCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
             print(

@@ -6,6 +6,7 @@
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`clock_watch`]: a job that watches the machine's clock.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
+//! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
 //!
 //! A feature is a folder with up to four files of the same names: `endpoints` (HTTP), `service` (rules), `store` (SQL) and `model`
@@ -15,6 +16,7 @@
 //! `boxoffice-mock` and `boxoffice-conformance` (`boxoffice compare`).
 
 pub mod admin;
+pub mod backup;
 pub mod bootstrap;
 pub mod cli;
 pub mod clock_watch;
@@ -24,6 +26,7 @@ pub mod demo;
 pub mod error_catalogue;
 /// The features of the platform, by group.
 pub mod features;
+pub mod invariants;
 pub mod kernel;
 pub mod routes;
 pub mod server;

@@ -38,6 +38,15 @@ pub fn create_file(file: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE).open(file)
 }
 
+/// Waits until the name of a new file is on the disk.
+///
+/// # Errors
+/// Returns an error if its folder can't be written.
+pub fn sync_folder_of(file: &Path) -> io::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(folder)?.sync_all()
+}
+
 /// Withdraws the rights of other users to the files of an SQLite database.
 pub fn restrict_database(url: &str, log: &Logger) {
     let Some(path) = url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) else { return };

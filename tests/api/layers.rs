@@ -4,17 +4,32 @@
 //! - A feature depends on the kernel and on the groups of features before its own.
 //! - Features inside a group form no new dependency cycle.
 //! - Services use the database through the unit of work of their context.
+//! - Statements name their columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use regex::Regex;
+
 /// The groups of features, lowest first.
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 10] =
-    ["admin", "bootstrap", "cli", "clock_watch", "contract", "demo", "error_catalogue", "routes", "server", "state"];
+const APPLICATION: [&str; 12] = [
+    "admin",
+    "backup",
+    "bootstrap",
+    "cli",
+    "clock_watch",
+    "contract",
+    "demo",
+    "error_catalogue",
+    "invariants",
+    "routes",
+    "server",
+    "state",
+];
 
 /// Features that depend on each other because their rules change the same rows. Every other cycle is an error.
 const CYCLES: [&[&str]; 2] =
@@ -31,6 +46,30 @@ fn modules_keep_the_dependency_rules() {
     let violations = violations(&sources());
 
     assert!(violations.is_empty(), "{violations:#?}");
+}
+
+/// A statement with `*` or without the names of its columns fails on running servers when a newer version adds a column.
+#[test]
+fn statements_name_their_columns() {
+    let unnamed = Regex::new(
+        r#"(?i)(\bselect|\breturning|,) +([a-z_]+\.)?\*[ ,"]|"([a-z_]+\.)?\*(,| from\b|")|\binsert into [a-z_]+ +(values|select)\b"#,
+    );
+    let unnamed = unnamed.unwrap();
+    let is_sql = |file: &str| file.starts_with("features") || file.starts_with("kernel") || !file.contains('/');
+
+    for bad in
+        ["select * from events", "returning *\"", "\"e.*\"", "\"* from events\"", "insert into events values (1)", "a, t.* from"]
+    {
+        assert!(unnamed.is_match(bad), "{bad}");
+    }
+    for good in ["select count(*) from events", "a * b", "returning id", "insert into events (id) values ($1)"] {
+        assert!(!unnamed.is_match(good), "{good}");
+    }
+    for (file, text) in sources().iter().filter(|(file, _)| is_sql(file)) {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).filter(|line| unnamed.is_match(line));
+        let found: Vec<&str> = code.filter(|line| !["\"*\"", "\"* a"].iter().any(|other| line.contains(other))).collect();
+        assert!(found.is_empty(), "{file}: {found:?}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod admissions;
 mod advertisements;
 mod api_keys;
 mod audit;
+mod backups;
 mod categories;
 mod client;
 mod client_version;

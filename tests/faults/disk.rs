@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{check, create_load, fault_duration, print_figure, print_recovery};
+use crate::support::server_process::boxoffice;
 use crate::support::{PgCluster, TestApp, section, wait_until};
 
 /// A disk of a few megabytes.
@@ -159,4 +160,25 @@ async fn mail_delivery_recovers_from_full_disk() {
 
     assert_eq!((requests.status, meanwhile), (201, 0), "{}", requests.body);
     assert_eq!(crate::support::code_in(&letter).len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_on_full_disk_leaves_nothing() {
+    let Some(disk) = Disk::mount(8) else { return };
+    let data = tempfile::tempdir().unwrap();
+    let folder = disk.folder();
+    let file = folder.path().join("backup.tar");
+    let backup = || boxoffice(data.path(), &["backup", file.to_str().unwrap()]).output().unwrap();
+    assert!(boxoffice(data.path(), &["demo"]).output().unwrap().status.success());
+
+    disk.fill();
+    let rejected = backup();
+    let meanwhile = files(folder.path());
+    disk.empty();
+    let made = backup();
+
+    assert_eq!((rejected.status.code(), meanwhile), (Some(1), Vec::<PathBuf>::new()));
+    let message = String::from_utf8_lossy(&rejected.stderr).into_owned();
+    assert!(message.contains("full") || message.contains("No space left"), "{message}");
+    assert!(made.status.success() && files(folder.path()) == [file]);
 }

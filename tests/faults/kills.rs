@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,8 @@ const BUYERS: usize = 8;
 pub struct Site {
     folder: TempDir,
     database_url: String,
-    administrators_key: String,
+    /// An administrator's key.
+    pub administrators_key: String,
     /// The public key.
     pub public_key: String,
 }
@@ -44,7 +45,13 @@ impl Site {
         Self { folder, database_url, administrators_key, public_key }
     }
 
-    fn program(&self) -> Command {
+    /// Returns the folder of the data.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Returns the command of a server.
+    pub fn program(&self) -> Command {
         program(&self.folder, &self.database_url)
     }
 

@@ -14,6 +14,7 @@
 #[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
+mod backup;
 mod contention;
 mod disk;
 mod durability;
@@ -25,6 +26,7 @@ mod outage;
 mod retrying_client;
 mod server;
 mod stop;
+mod upgrade;
 
 use std::env;
 use std::fmt::Display;

@@ -7,6 +7,7 @@
 //! ```
 
 mod batcher;
+mod existing;
 mod group_commit;
 mod insert;
 mod max_id;
@@ -24,6 +25,7 @@ mod versioned_cache;
 mod violation;
 
 pub use batcher::Batcher;
+pub use existing::copy_sqlite;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
 pub use metrics::{DatabaseMetrics, PoolStatus, durations};
 pub use open::DatabaseLocation;

@@ -39,6 +39,8 @@ const PARAMETERS: [&str; 11] = [
     "options",
     "statement-cache-capacity",
 ];
+/// The oldest version of PostgreSQL that the server supports.
+const OLDEST_POSTGRES: u32 = 13;
 /// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two attempts to connect or to lock.
@@ -146,13 +148,32 @@ impl Db {
     /// # Errors
     /// Returns an error if the database can't be read.
     pub async fn is_migrated(&self) -> Result<bool> {
+        let applied = "select exists (select 1 from _sqlx_migrations where version = $1 and success)";
+        self.read().await?.query(applied).bind(self.newest_schema()).scalar().await
+    }
+
+    /// Returns the number of this program's last migration.
+    pub fn newest_schema(&self) -> i64 {
         let migrations = match self {
             Self::Sqlite { .. } => &SQLITE_MIGRATIONS,
             Self::Postgres { .. } => &POSTGRES_MIGRATIONS,
         };
-        let last = migrations.iter().map(|migration| migration.version).max().unwrap_or(0);
-        let applied = "select exists (select 1 from _sqlx_migrations where version = $1 and success)";
-        self.read().await?.query(applied).bind(last).scalar().await
+        migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+    }
+
+    /// Returns a database with these options, whose connections are opened when they are needed.
+    pub(super) fn sqlite_pools(options: SqliteConnectOptions) -> anyhow::Result<Self> {
+        let metrics = Arc::default();
+        let writer = Pool::new(options.clone(), 1, &metrics)?;
+        let read_only = options.read_only(true);
+        let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
+        Ok(Self::Sqlite { writer, readers, snapshot_pool })
+    }
+
+    fn postgres_pools(options: PgConnectOptions) -> anyhow::Result<Self> {
+        let metrics = Arc::default();
+        let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
+        Ok(Self::Postgres { pool, precondition_pool })
     }
 }
 
@@ -175,11 +196,7 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
         SQLITE_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
         connection.close().await?;
     }
-    let metrics = Arc::default();
-    let writer = Pool::new(options.clone(), 1, &metrics)?;
-    let read_only = options.read_only(true);
-    let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
-    Ok(Db::Sqlite { writer, readers, snapshot_pool })
+    Db::sqlite_pools(options)
 }
 
 /// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
@@ -200,11 +217,31 @@ async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
 
 async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
     let mut connection = connect(&options).await?;
+    check_version(connection.server_version_num())?;
     POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
     connection.close().await?;
-    let metrics = Arc::default();
-    let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
-    Ok(Db::Postgres { pool, precondition_pool })
+    Db::postgres_pools(options)
+}
+
+/// Rejects versions of PostgreSQL without the functions that the server uses.
+fn check_version(number: Option<u32>) -> anyhow::Result<()> {
+    match number {
+        Some(number) if number < OLDEST_POSTGRES * 10_000 => {
+            bail!("the server is PostgreSQL {}; boxoffice needs version {OLDEST_POSTGRES} or newer", number / 10_000)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens a database without migrations.
+///
+/// # Errors
+/// Returns an error that names the database and the reason, without the password.
+pub(super) async fn connect_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
+    let connected = connect(&options).await;
+    let connection = connected.with_context(|| format!("cannot open the PostgreSQL {}", server_name(&options)))?;
+    connection.close().await?;
+    Db::postgres_pools(options)
 }
 
 /// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.
@@ -303,5 +340,18 @@ fn migration_error(error: MigrateError) -> anyhow::Error {
             )
         }
         _ => anyhow::Error::new(error).context("cannot bring the tables up to date"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_version;
+
+    #[test]
+    fn rejects_old_postgres_by_name() {
+        let rejected = check_version(Some(120_017)).map_err(|error| error.to_string());
+
+        assert_eq!(rejected, Err("the server is PostgreSQL 12; boxoffice needs version 13 or newer".to_owned()));
+        assert!([Some(130_000), Some(150_014), None].map(check_version).iter().all(Result::is_ok));
     }
 }

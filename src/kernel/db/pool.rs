@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
-use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleResult};
+use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
-use super::transient::{database_error, is_starting, with_timeout};
+use super::transient::{database_error, is_outdated_statement, is_starting, with_timeout};
 
 /// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,6 +76,16 @@ impl<C: DbConnection> Clone for Pool<C> {
     }
 }
 
+/// The time at which a prepared statement turned out to be outdated, shared by a pool and its connections.
+#[derive(Debug, Clone, Default)]
+struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
+
+impl OutdatedSince {
+    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Opens and checks the connections of a pool.
 #[derive(Debug)]
 struct ConnectionManager<C: DbConnection> {
@@ -83,6 +93,8 @@ struct ConnectionManager<C: DbConnection> {
     metrics: Arc<DatabaseMetrics>,
     /// The reason why the last connection could not be opened; `None` after a connection was opened.
     problem: Mutex<Option<String>>,
+    /// Connections that were opened before are closed instead of being used again.
+    outdated: OutdatedSince,
 }
 
 impl<C: DbConnection> ConnectionManager<C> {
@@ -122,8 +134,11 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
         }
     }
 
-    /// Pings a connection that has not been used for [`PING_TIMEOUT`].
+    /// Pings a connection that has not been used for [`PING_TIMEOUT`]. Rejects one whose prepared statements are outdated.
     async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
+        if self.outdated.lock().is_some_and(|outdated| metrics.created <= outdated) {
+            return Err(RecycleError::message("its prepared statements are outdated"));
+        }
         if metrics.last_used() >= PING_TIMEOUT {
             timeout(PING_TIMEOUT, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
         }
@@ -135,7 +150,12 @@ impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
     pub(super) fn new(options: C::Options, max_size: usize, metrics: &Arc<DatabaseMetrics>) -> anyhow::Result<Self> {
         // The connection that was released last is the most likely to be alive, and to have the statement prepared.
-        let manager = ConnectionManager { options, metrics: Arc::clone(metrics), problem: Mutex::default() };
+        let manager = ConnectionManager {
+            options,
+            metrics: Arc::clone(metrics),
+            problem: Mutex::default(),
+            outdated: OutdatedSince::default(),
+        };
         let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
@@ -159,8 +179,8 @@ impl<C: DbConnection> Pool<C> {
             PoolError::Closed => sqlx::Error::PoolClosed,
             _ => sqlx::Error::PoolTimedOut,
         })?;
-        let metrics = Arc::clone(metrics);
-        Ok(PooledConnection { connection: Some(connection), metrics, is_ready: true, is_in_transaction: false })
+        let (metrics, outdated) = (Arc::clone(metrics), self.0.manager().outdated.clone());
+        Ok(PooledConnection { connection: Some(connection), metrics, outdated, is_ready: true, is_in_transaction: false })
     }
 
     /// The metrics that all pools of the database share.
@@ -201,6 +221,7 @@ impl<C: DbConnection> Pool<C> {
 pub struct PooledConnection<C: DbConnection> {
     connection: Option<Object<ConnectionManager<C>>>,
     metrics: Arc<DatabaseMetrics>,
+    outdated: OutdatedSince,
     /// True if no operation is running and the last one has succeeded.
     is_ready: bool,
     is_in_transaction: bool,
@@ -212,12 +233,15 @@ impl<C: DbConnection> PooledConnection<C> {
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        let Self { connection, is_ready, .. } = self;
+        let Self { connection, is_ready, outdated, .. } = self;
         *is_ready = false;
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
-        let output = if C::IS_REMOTE { with_timeout(running).await? } else { running.await.map_err(database_error)? };
-        *is_ready = true;
-        Ok(output)
+        let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
+        if output.as_ref().is_err_and(is_outdated_statement) {
+            *outdated.lock() = Some(Instant::now());
+        }
+        *is_ready = output.is_ok();
+        output
     }
 
     /// Returns the time at which the connection was opened.

@@ -27,6 +27,17 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
     }
 }
 
+/// Returns whether PostgreSQL has rejected a prepared statement because the types of its result have changed, for example by the
+/// migration of a newer version. All connections that have prepared it must be opened again.
+pub(super) fn is_outdated_statement(error: &Error) -> bool {
+    matches!(cause(error), Some(sqlx::Error::Database(error)) if has_outdated_plan(error.as_ref()))
+}
+
+fn has_outdated_plan(error: &dyn DatabaseError) -> bool {
+    // The code is that of all features that are not supported.
+    error.code().as_deref() == Some("0A000") && error.message().contains("cached plan")
+}
+
 /// Waits for the response of a remote database, with a timeout.
 pub(super) async fn with_timeout<T>(operation: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
     let response = tokio::time::timeout(STATEMENT_TIMEOUT, operation).await;
@@ -70,7 +81,9 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
         // Classes: connections; resources, such as a full disk; shutdown, crash and start; errors of the operating system.
         // Codes: a read-only standby; serialization failures and deadlocks that remained after all retries.
         let classes = ["08", "53", "57P", "58"];
-        return classes.iter().any(|class| code.starts_with(class)) || ["25006", "40001", "40P01"].contains(&code.as_ref());
+        return has_outdated_plan(error)
+            || classes.iter().any(|class| code.starts_with(class))
+            || ["25006", "40001", "40P01"].contains(&code.as_ref());
     }
     // https://www.sqlite.org/rescode.html The last byte is the primary code: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, or
     // PROTOCOL (a race for the write-ahead log).

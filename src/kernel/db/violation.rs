@@ -101,6 +101,9 @@ pub(super) fn is_transient(error: &Error) -> bool {
     if matches!(error, Error::Unavailable(cause) if cause.is::<StaleRead>()) {
         return true;
     }
+    if transient::is_outdated_statement(error) {
+        return true;
+    }
     let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };
     match error.code().as_deref() {
         // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.

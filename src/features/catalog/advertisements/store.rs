@@ -11,6 +11,13 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`AdvertisementRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, event_id, name, description, status, artwork_id, width, height"
+    };
+}
+
 /// Set of advertisements that a list may include.
 #[derive(Debug)]
 pub enum Visibility<'a> {
@@ -44,16 +51,22 @@ pub async fn list(
     const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
-    visibility_clause(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &filter.visibility)
-        .and_where("e.ends > ?", matches!(filter.visibility, Visibility::Promoting).then_some(now))
-        .and_where("e.host_id = ?", filter.host)
-        .and_where("a.event_id = ?", filter.event)
-        .and_where(BOOKED, filter.zone)
-        .and_where("a.status = ?", filter.status)
-        .and_where(ACTIVE, (filter.active == Some(true)).then_some(now))
-        .and_where(&format!("not {ACTIVE}"), (filter.active == Some(false)).then_some(now))
-        .sized_page("a.id", &bytes_sql(), paging)
-        .await
+    visibility_clause(
+        tx.list(
+            "a.id, a.event_id, a.name, a.description, a.status, a.artwork_id, a.width, a.height",
+            "from advertisements a join events e on e.id = a.event_id where true",
+        ),
+        &filter.visibility,
+    )
+    .and_where("e.ends > ?", matches!(filter.visibility, Visibility::Promoting).then_some(now))
+    .and_where("e.host_id = ?", filter.host)
+    .and_where("a.event_id = ?", filter.event)
+    .and_where(BOOKED, filter.zone)
+    .and_where("a.status = ?", filter.status)
+    .and_where(ACTIVE, (filter.active == Some(true)).then_some(now))
+    .and_where(&format!("not {ACTIVE}"), (filter.active == Some(false)).then_some(now))
+    .sized_page("a.id", &bytes_sql(), paging)
+    .await
 }
 
 /// Returns the SQL expression for the size of an advertisement `a` of an event `e` in a page, in bytes: with the event and its
@@ -85,13 +98,13 @@ fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> 
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
-    tx.query("select * from advertisements where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from advertisements where id = $1")).bind(id).optional().await
 }
 
 /// Locks and returns the advertisement. The row includes all earlier changes; later changes by other transactions wait until this
 /// one ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
-    tx.query("update advertisements set name = name where id = $1 returning *").bind(id).optional().await
+    tx.query(concat!("update advertisements set name = name where id = $1 returning ", columns!())).bind(id).optional().await
 }
 
 /// Returns the zones of these advertisements as `(advertisement, zone)`, each advertisement's in their order.

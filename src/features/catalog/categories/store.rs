@@ -12,7 +12,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
     const BYTES: &str = "(400 + octet_length(categories.name)
         + coalesce((select sum(4 + octet_length(s.name)) from subcategories s where s.category_id = categories.id), 0))";
-    tx.list("*", "from categories").sized_page("id", BYTES, paging).await
+    tx.list("id, name", "from categories").sized_page("id", BYTES, paging).await
 }
 
 /// Returns these categories, each once per subcategory, in the subcategories' order. A category without subcategories occurs once

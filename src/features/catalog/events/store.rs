@@ -12,6 +12,14 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`EventRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, \
+         disclaimer, tags, banner_id, thumbnail_id, published, popularity"
+    };
+}
+
 /// Set of events that a list may include.
 #[derive(Debug)]
 pub enum Visibility<'a> {
@@ -52,7 +60,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = visibility_clause(tx.list("e.*", "from events e where true"), &list_filter.visibility)
+    let select = visibility_clause(tx.list(columns!(), "from events e where true"), &list_filter.visibility)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
@@ -107,12 +115,12 @@ fn filter_by_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statem
 
 /// Returns an event, if it exists.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
-    tx.query("select * from events where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from events where id = $1")).bind(id).optional().await
 }
 
 /// Returns the events with these identifiers.
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
-    tx.select("* from events where true").and_in("id", ids).all().await
+    tx.select(concat!(columns!(), " from events where true")).and_in("id", ids).all().await
 }
 
 /// Counts of an event and one of its sections, which buyers change.
@@ -149,7 +157,7 @@ pub async fn change_counter(tx: &mut Tx) -> Result<i64> {
 /// Locks and returns the event. The row includes all earlier changes; later changes by other transactions wait until this one
 /// ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
-    tx.query("update events set title = title where id = $1 returning *").bind(id).optional().await
+    tx.query(concat!("update events set title = title where id = $1 returning ", columns!())).bind(id).optional().await
 }
 
 /// Locks these events by ascending identifier until the transaction ends.

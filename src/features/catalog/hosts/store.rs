@@ -8,13 +8,21 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`HostRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, name, contact, email, description, phone, website, country, first_address_line, second_address_line, \
+         city, state, business_no"
+    };
+}
+
 /// Returns a page of hosts that have not been removed, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
     const BYTES: &str = "(8000 + octet_length(h.name) + octet_length(h.description))";
     let account = filter.account.as_ref().map(|number| number.0.clone());
-    tx.list("h.*", "from hosts h where h.removed = false")
+    tx.list(columns!(), "from hosts h where h.removed = false")
         .and_where(ADMINISTERED, account)
         .sized_page("h.id", BYTES, filter.paging)
         .await
@@ -22,7 +30,7 @@ pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>
 
 /// Returns a host, unless it has been removed.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
-    tx.query("select * from hosts where id = $1 and removed = false").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from hosts where id = $1 and removed = false")).bind(id).optional().await
 }
 
 /// Returns whether the host exists, removed or not.
@@ -80,13 +88,14 @@ pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool
 
 pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
     let row: Option<HostRow> = tx
-        .query(
+        .query(concat!(
             "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
          second_address_line, city, state, business_no, removed, folded_name)
          values ($1, $2, $3, $4, coalesce($5, ''), coalesce($6, ''), coalesce($7, ''), coalesce($8, ''), coalesce($9, ''),
          coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false, $14)
-         returning *",
-        )
+         returning ",
+            columns!()
+        ))
         .bind(id)
         .bind(new.name.clone())
         .bind(new.contact.clone())
@@ -126,15 +135,16 @@ pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result
 
 /// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
-    tx.query(
+    tx.query(concat!(
         "update hosts set name = coalesce($2, name), contact = coalesce($3, contact), email = coalesce($4, email),
          description = coalesce($5, description), phone = coalesce($6, phone), website = coalesce($7, website),
          country = coalesce($8, country), first_address_line = coalesce($9, first_address_line),
          second_address_line = coalesce($10, second_address_line), city = coalesce($11, city),
          state = coalesce($12, state), business_no = coalesce($13, business_no),
          folded_name = case when name = coalesce($2, name) then folded_name else $14 end
-         where id = $1 and removed = false returning *",
-    )
+         where id = $1 and removed = false returning ",
+        columns!()
+    ))
     .bind(id)
     .bind(change.name.clone())
     .bind(change.contact.clone())

@@ -12,6 +12,7 @@ use super::generated::Drawing;
 use super::image::{self, Image};
 use super::object_store::StoredImage;
 use super::{icon, store};
+use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::AbsoluteUri;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
@@ -81,6 +82,14 @@ pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Re
 /// Returns an error if the object store fails.
 pub async fn put_image(ctx: &Ctx, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
     ctx.app.media.put(&name(kind, id), image).await.map_err(storage_error)
+}
+
+/// Returns the names in the object store of all images that rows refer to.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn stored_images(tx: &mut Tx) -> Result<Vec<String>> {
+    Ok(store::images(tx).await?.into_iter().map(|(kind, id)| name(kind, id)).collect())
 }
 
 /// Deletes images that no row references any more. Failures are only logged, because an unused image does no harm.

@@ -40,3 +40,17 @@ pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<I
     };
     tx.query(select).bind(content).optional().await
 }
+
+/// Returns all images that events and advertisements refer to.
+pub async fn images(tx: &mut Tx) -> Result<Vec<(ImageKind, Id)>> {
+    let select = "select 'banner', banner_id from events where banner_id is not null
+        union all select 'thumbnail', thumbnail_id from events where thumbnail_id is not null
+        union all select 'artwork', artwork_id from advertisements where artwork_id is not null";
+    let rows: Vec<(String, Id)> = tx.query(select).all().await?;
+    let kind = |name: &str| match name {
+        "banner" => ImageKind::Banner,
+        "thumbnail" => ImageKind::Thumbnail,
+        _ => ImageKind::Artwork,
+    };
+    Ok(rows.into_iter().map(|(name, id)| (kind(&name), id)).collect())
+}

@@ -10,7 +10,8 @@ use crate::kernel::types::id::Id;
 /// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     tx.query(
-        "select m.* from modifiers m join sections s on s.id = m.section_id
+        "select m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active
+         from modifiers m join sections s on s.id = m.section_id
          where m.id = $1 and m.section_id = $2 and s.event_id = $3",
     )
     .bind(path.modifier)
@@ -25,7 +26,8 @@ pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     tx.query(
         "update modifiers set name = name where id = $1 and section_id = $2
-         and section_id in (select s.id from sections s where s.event_id = $3) returning *",
+         and section_id in (select s.id from sections s where s.event_id = $3)
+         returning id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active",
     )
     .bind(path.modifier)
     .bind(path.section)

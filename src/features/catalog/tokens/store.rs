@@ -9,9 +9,16 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`TokenRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, event_id, code, global"
+    };
+}
+
 /// Returns a page of an event's tokens: the global token first, then the others, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
-    tx.list("*", "from tokens where true")
+    tx.list(columns!(), "from tokens where true")
         .and_where("event_id = ?", Some(event))
         .and_where("global = ?", filter.global)
         .page("global desc, id", filter.paging)
@@ -19,18 +26,22 @@ pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedR
 }
 
 pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
-    tx.query("select * from tokens where id = $1 and event_id = $2").bind(id).bind(event).optional().await
+    tx.query(concat!("select ", columns!(), " from tokens where id = $1 and event_id = $2")).bind(id).bind(event).optional().await
 }
 
 /// Locks and returns a token. No other transaction can change or remove it until this one ends. It is locked by an update,
 /// because SQLite has no `for update`.
 pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
-    tx.query("update tokens set code = code where id = $1 and event_id = $2 returning *").bind(id).bind(event).optional().await
+    tx.query(concat!("update tokens set code = code where id = $1 and event_id = $2 returning ", columns!()))
+        .bind(id)
+        .bind(event)
+        .optional()
+        .await
 }
 
 /// Locks and returns the token with this code, like [`lock`].
 pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
-    tx.query("update tokens set code = code where code = $1 returning *").bind(code).optional().await
+    tx.query(concat!("update tokens set code = code where code = $1 returning ", columns!())).bind(code).optional().await
 }
 
 /// Inserts a token. Returns false, and inserts nothing, if another token has this code.

@@ -8,9 +8,16 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`VenueRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, name, region_id, address, longitude, latitude, approved, creator_id"
+    };
+}
+
 /// Returns a page of approved venues, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
-    tx.list("v.*", "from venues v where v.approved")
+    tx.list(columns!(), "from venues v where v.approved")
         .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
         .and_contains("coalesce(v.folded_name, lower(v.name))", filter.name.as_deref())
         .page("v.id", filter.paging)
@@ -18,11 +25,11 @@ pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRo
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
-    tx.select("* from venues where true").and_in("id", ids).all().await
+    tx.select(concat!(columns!(), " from venues where true")).and_in("id", ids).all().await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
-    tx.query("select * from venues where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from venues where id = $1")).bind(id).optional().await
 }
 
 /// Returns a venue, which can't be removed before the transaction ends.

@@ -7,9 +7,16 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`ZoneRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, name, description, width, height"
+    };
+}
+
 /// Returns a page of zones, the oldest first.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
-    tx.list("*", "from zones").sized_page("id", "(400 + octet_length(name) + octet_length(description))", paging).await
+    tx.list(columns!(), "from zones").sized_page("id", "(400 + octet_length(name) + octet_length(description))", paging).await
 }
 
 /// Returns these zones, which can be neither removed nor resized before the transaction ends.
@@ -18,11 +25,11 @@ pub async fn find_and_lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
-    tx.select("* from zones where true").and_in("id", ids).all().await
+    tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).all().await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<ZoneRow>> {
-    tx.query("select * from zones where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from zones where id = $1")).bind(id).optional().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {

@@ -8,9 +8,16 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`AdmissionRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device, a.admitted"
+    };
+}
+
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
-    tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
+    tx.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true")
         .and_where("a.event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("a.section_id"), scope.token())
         .and_where("a.redeemer = ?", filter.redeemer.clone())
@@ -26,11 +33,15 @@ pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &Admiss
 }
 
 pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>> {
-    tx.query("select a.*, t.serial from admissions a join tickets t on t.id = a.ticket_id where a.id = $1 and a.event_id = $2")
-        .bind(id)
-        .bind(event)
-        .optional()
-        .await
+    tx.query(concat!(
+        "select ",
+        columns!(),
+        " from admissions a join tickets t on t.id = a.ticket_id where a.id = $1 and a.event_id = $2"
+    ))
+    .bind(id)
+    .bind(event)
+    .optional()
+    .await
 }
 
 pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {

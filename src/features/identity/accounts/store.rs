@@ -9,6 +9,14 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`AccountRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
+         country, first_address_line, second_address_line, city, state"
+    };
+}
+
 /// Returns the SQL expression for the size of an account in a page, in bytes, by the column with its identifier.
 pub fn bytes_sql(id: &str) -> String {
     format!(
@@ -25,18 +33,18 @@ pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
 
 /// Returns the account with this identifier, removed or not.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
-    tx.query("select * from accounts where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from accounts where id = $1")).bind(id).optional().await
 }
 
 /// Returns the account with this number, unless it has been removed.
 pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
-    let find = tx.query("select * from accounts where number = $1 and removed = false");
+    let find = tx.query(concat!("select ", columns!(), " from accounts where number = $1 and removed = false"));
     find.bind(number.as_ref().to_owned()).optional().await
 }
 
 /// Returns the accounts with these numbers that have not been removed, in no particular order.
 pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
-    tx.select("* from accounts where removed = false").and_in("number", numbers).all().await
+    tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("number", numbers).all().await
 }
 
 /// Returns the identifier of the account with this number, removed or not. Filters of orders and of the audit log use it, because
@@ -49,13 +57,14 @@ pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
 /// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
 /// transactions wait until this one ends. Lock an account before adding anything that a removed account must not have.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
-    let lock = tx.query("update accounts set activated = activated where id = $1 and removed = false returning *");
+    let lock =
+        tx.query(concat!("update accounts set activated = activated where id = $1 and removed = false returning ", columns!()));
     lock.bind(id).optional().await
 }
 
 /// Locks and returns several accounts like [`lock`], by ascending identifier and without the removed ones.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
-    tx.select("* from accounts where removed = false").and_in("id", ids).for_update().all().await
+    tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("id", ids).for_update().all().await
 }
 
 /// Serializes the transactions that activate or deactivate platform administrators. Locks the oldest administrator's row on
@@ -82,12 +91,12 @@ pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Returns the accounts with these identifiers, in no particular order.
 pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
-    tx.select("* from accounts where true").and_in("id", ids).all().await
+    tx.select(concat!(columns!(), " from accounts where true")).and_in("id", ids).all().await
 }
 
 /// Returns a page of accounts, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
-    tx.list("a.*", "from accounts a where a.removed = false")
+    tx.list(columns!(), "from accounts a where a.removed = false")
         .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
         .and_where("lower(a.email) = lower(?)", filter.email.clone())
         .and_where("lower(a.username) = lower(?)", filter.username.clone())
@@ -144,14 +153,15 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
 
 /// Updates the fields present in `change` and leaves the others unchanged. A changed e-mail address is no longer verified.
 pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: Option<&str>) -> Result<Option<AccountRow>> {
-    tx.query(
+    tx.query(concat!(
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
          verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
          first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
          date_of_birth = nullif(coalesce($8, date_of_birth), ''), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
-         city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning *",
-    )
+         city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning ",
+        columns!()
+    ))
     .bind(id)
     .bind(change.username.clone())
     .bind(change.email.clone())
@@ -197,10 +207,13 @@ pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow
     if !can_be_identification(email) {
         return Ok(None);
     }
-    tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")
-        .bind(email.to_owned())
-        .optional()
-        .await
+    tx.query(concat!(
+        "update accounts set activated = activated where lower(email) = lower($1) and removed = false returning ",
+        columns!()
+    ))
+    .bind(email.to_owned())
+    .optional()
+    .await
 }
 
 /// Marks the account's e-mail address as verified.
@@ -244,7 +257,7 @@ pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
 }
 
 pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Option<AccountRow>> {
-    let update = tx.query("update accounts set activated = $2 where id = $1 returning *");
+    let update = tx.query(concat!("update accounts set activated = $2 where id = $1 returning ", columns!()));
     update.bind(id).bind(activated).optional().await
 }
 

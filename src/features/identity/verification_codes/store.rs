@@ -26,7 +26,11 @@ pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
 }
 
 pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
-    tx.query("select * from codes where hash = $1 and kind = $2").bind(hash.to_owned()).bind(kind).optional().await
+    tx.query("select hash, kind, account_id, email, code_hash, expires, tries, status from codes where hash = $1 and kind = $2")
+        .bind(hash.to_owned())
+        .bind(kind)
+        .optional()
+        .await
 }
 
 /// Returns the number of attempts at the account's codes of this kind that expire after `since`.

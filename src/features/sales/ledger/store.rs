@@ -10,9 +10,16 @@ use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`TransactionRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, type, order_id, payment_id, amount, fees, placed"
+    };
+}
+
 /// Returns a page of all entries, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
-    apply_filter(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
+    apply_filter(tx.list(columns!(), "from transactions t where true"), filter).page("t.id", filter.paging).await
 }
 
 /// Returns a page of the entries in which a host has a share, with the amounts of that share, the oldest first.
@@ -32,12 +39,12 @@ fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> State
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
-    tx.query("select * from transactions where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from transactions where id = $1")).bind(id).optional().await
 }
 
 /// Returns the allocations of the sale entries of these payments, by payment.
 pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
-    let sales = tx.select("* from transactions where type = 'Sale'").and_in("payment_id", payments.clone());
+    let sales = tx.select(concat!(columns!(), " from transactions where type = 'Sale'")).and_in("payment_id", payments.clone());
     let sales: Vec<TransactionRow> = sales.all().await?;
     let shares = tx.select(
         "t.payment_id as id, s.host_id, s.amount, s.fees

@@ -11,12 +11,19 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`OrderRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, account_id, status, placed, expires, subtotal, fees"
+    };
+}
+
 /// Number of orders that a search by number reads at a time.
 pub const SEARCH_BATCH: usize = 2000;
 
 /// Returns a page of orders, sorted by identifier and therefore by time of placing.
 pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
-    let orders = apply_filter(tx.list("o.*", "from orders o where true"), criteria, now);
+    let orders = apply_filter(tx.list(columns!(), "from orders o where true"), criteria, now);
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
@@ -42,12 +49,12 @@ fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -
 
 /// Returns these orders in the sort direction of `criteria`.
 pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
-    let orders = tx.select("o.* from orders o where true").and_in("o.id", ids);
+    let orders = tx.select(concat!(columns!(), " from orders o where true")).and_in("o.id", ids);
     orders.push(" order by o.id").push(criteria.direction.sql()).all().await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
-    tx.query("select * from orders where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from orders where id = $1")).bind(id).optional().await
 }
 
 /// Locks an order until the transaction ends, and returns its current row.
@@ -57,17 +64,21 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
 
 /// Locks these orders by ascending identifier, which prevents deadlocks, and returns their current rows.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
-    tx.select("* from orders where true").and_in("id", ids).for_update().all().await
+    tx.select(concat!(columns!(), " from orders where true")).and_in("id", ids).for_update().all().await
 }
 
 /// Returns the items of these orders, sorted by order and position.
 pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
-    tx.select("* from order_items where true").and_in("order_id", orders).push(" order by order_id, position").all().await
+    tx.select("order_id, position, event_id, section_id, quantity, unit_price, unit_fee from order_items where true")
+        .and_in("order_id", orders)
+        .push(" order by order_id, position")
+        .all()
+        .await
 }
 
 /// Returns the price modifiers that applied to the items of these orders, the oldest of each item first.
 pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
-    let applied = tx.select("* from order_item_modifiers where true").and_in("order_id", orders);
+    let applied = tx.select("order_id, position, modifier_id from order_item_modifiers where true").and_in("order_id", orders);
     applied.push(" order by order_id, position, modifier_id").all().await
 }
 

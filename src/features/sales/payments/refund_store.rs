@@ -33,7 +33,7 @@ pub async fn insert_shares(tx: &mut Tx, shares: &[RefundShareRow]) -> Result<()>
 
 /// Returns the hosts' shares of these refunds, sorted by refund and host.
 pub async fn shares(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>) -> Result<Vec<RefundShareRow>> {
-    let shares = tx.select("* from refund_shares where true").and_in("refund_id", refunds);
+    let shares = tx.select("refund_id, host_id, amount, fees from refund_shares where true").and_in("refund_id", refunds);
     shares.push(" order by refund_id, host_id").all().await
 }
 
@@ -47,7 +47,7 @@ pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: T
 pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
     // The first condition on the status is the condition of the partial index.
     tx.select(
-        "* from (
+        "id, is_refund, payment_id, order_id, amount, reference from (
             select p.id, false as is_refund, p.id as payment_id, p.order_id, p.amount, p.reference from payments p
             where p.status in ('Pending', 'Abandoned') and p.status = 'Abandoned'
             union all

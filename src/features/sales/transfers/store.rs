@@ -9,6 +9,13 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`TransferRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, status, sender_id, recipient_id"
+    };
+}
+
 /// Returns the SQL expression for the size of a transfer in a page, in bytes: with its tickets, sender and recipient.
 fn bytes_sql() -> String {
     let (sender, recipient) = (accounts::bytes_sql("sender_id"), accounts::bytes_sql("recipient_id"));
@@ -26,7 +33,7 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) 
         Some(Direction::Sent) => "sender_id = ?",
         Some(Direction::Received) => "recipient_id = ?",
     };
-    tx.list("*", "from transfers where true")
+    tx.list(columns!(), "from transfers where true")
         .and_where(side, Some(account))
         .and_where("status = ?", filter.status)
         .sized_page("id", &bytes_sql(), filter.paging)
@@ -34,7 +41,7 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) 
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransferRow>> {
-    tx.query("select * from transfers where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from transfers where id = $1")).bind(id).optional().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {

@@ -1,0 +1,107 @@
+//! Invariants of the stored data that hold at any moment: places, tickets, transfers and the books.
+
+use boxoffice_http::error::Result;
+
+use crate::kernel::db::Tx;
+
+/// Returns a description of every violated invariant.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
+    let mut violations = Vec::new();
+    for (violation, sql) in INVARIANTS {
+        let rows: Vec<(i64,)> = tx.query(sql).all().await?;
+        if !rows.is_empty() {
+            let ids: Vec<i64> = rows.iter().map(|(id,)| *id).take(10).collect();
+            violations.push(format!("{violation}: {} times, such as {ids:?}", rows.len()));
+        }
+    }
+    Ok(violations)
+}
+
+/// The description of each violation, and the statement that returns the ids of the rows that violate it.
+const INVARIANTS: [(&str, &str); 12] = [
+    (
+        "a section's counters differ from its tickets and reservations",
+        "select s.id from sections s where s.capacity < s.sold + s.reserved
+            or s.sold <> (select count(*) from tickets t where t.section_id = s.id and t.status <> 'Void')
+            or s.reserved <> coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id), 0)",
+    ),
+    (
+        "an event's popularity differs from its number of valid tickets",
+        "select e.id from events e
+         where e.popularity <> (select count(*) from tickets t where t.event_id = e.id and t.status <> 'Void')",
+    ),
+    (
+        "an order has no items, or its reservations differ from its items",
+        "select o.id from orders o where not exists (select 1 from order_items i where i.order_id = o.id)
+            or coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.order_id = o.id), 0)
+                <> case when o.status = 'Placed'
+                    then (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) else 0 end",
+    ),
+    (
+        "an order's tickets differ from its items",
+        "select o.id from orders o where (select count(*) from tickets t where t.order_id = o.id and t.replaced_by is null)
+            <> case when o.status in ('Fulfilled', 'Returned', 'Voided')
+                then (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) else 0 end",
+    ),
+    (
+        "a returned order has a ticket that is not void",
+        "select o.id from orders o where o.status = 'Returned'
+            and exists (select 1 from tickets t where t.order_id = o.id and t.status <> 'Void')",
+    ),
+    (
+        "an order's transactions differ from its payments and refunds",
+        "select o.id from orders o
+            left join (select order_id, cast(sum(amount) as bigint) as amount from refunds where status = 'Done' group by order_id) r
+                on r.order_id = o.id
+         where coalesce((select cast(sum(p.amount) as bigint) from payments p
+                where p.order_id = o.id and p.status in ('Confirmed', 'Refunded')), 0) - coalesce(r.amount, 0)
+            <> coalesce((select cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint)
+                from transactions t where t.order_id = o.id), 0)",
+    ),
+    (
+        "a transaction differs from the sum of its hosts' shares",
+        "select t.id from transactions t
+         where t.amount <> (select cast(sum(s.amount) as bigint) from transaction_shares s where s.transaction_id = t.id)
+            or t.fees <> (select cast(sum(s.fees) as bigint) from transaction_shares s where s.transaction_id = t.id)",
+    ),
+    (
+        "a host's shares differ from the price of its valid tickets",
+        "select h.id from hosts h
+         where coalesce((select cast(sum(case t.type when 'Sale' then s.amount else -s.amount end) as bigint)
+                from transaction_shares s join transactions t on t.id = s.transaction_id
+                join orders o on o.id = t.order_id and o.status in ('Fulfilled', 'Returned') where s.host_id = h.id), 0)
+            - coalesce((select cast(sum(s.amount) as bigint) from refund_shares s
+                join refunds r on r.id = s.refund_id and r.status = 'Owed'
+                join orders o on o.id = r.order_id and o.status in ('Fulfilled', 'Returned') where s.host_id = h.id), 0)
+            <> coalesce((select cast(sum(i.unit_price + i.unit_fee) as bigint) from tickets t
+                join order_items i on i.order_id = t.order_id and i.section_id = t.section_id
+                join events e on e.id = t.event_id where e.host_id = h.id and t.status <> 'Void'), 0)",
+    ),
+    (
+        "a ticket is redeemed without an admission, or admitted without being redeemed",
+        "select t.id from tickets t where (t.status = 'Redeemed')
+            <> exists (select 1 from admissions a where a.ticket_id = t.id) and t.status <> 'Void'",
+    ),
+    (
+        "a pending ticket is not in exactly one open transfer",
+        "select t.id from tickets t where (select count(*) from transfer_tickets h
+                join transfers f on f.id = h.transfer_id and f.status = 'Pending' where h.ticket_id = t.id)
+            <> case t.status when 'Pending' then 1 else 0 end",
+    ),
+    (
+        "a ticket of a claimed transfer was not replaced by a ticket of the recipient",
+        "select f.id from transfers f join transfer_tickets h on h.transfer_id = f.id join tickets t on t.id = h.ticket_id
+            left join tickets n on n.id = t.replaced_by
+         where f.status = 'Claimed' and (n.id is null or n.owner_id <> f.recipient_id or n.serial = t.serial
+            or (n.order_id, n.event_id, n.section_id) <> (t.order_id, t.event_id, t.section_id))",
+    ),
+    (
+        "a replaced ticket is not void, or was in no claimed transfer",
+        "select t.id from tickets t where t.replaced_by is not null and (t.status <> 'Void'
+            or 1 <> (select count(*) from transfer_tickets h join transfers f on f.id = h.transfer_id
+                where h.ticket_id = t.id and f.status = 'Claimed'))",
+    ),
+];

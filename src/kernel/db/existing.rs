@@ -1,0 +1,98 @@
+//! Databases as they are: opened without migrations, checked, and copied while a server uses them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, ensure};
+use boxoffice_http::error::Result;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
+
+use super::open::{self, DatabaseLocation};
+use super::transaction::Db;
+
+/// Time for which a read waits for another program that is recovering or merging the write-ahead log.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Db {
+    /// Opens a database that exists, without migrations. A SQLite database is opened read-only.
+    ///
+    /// # Errors
+    /// Returns an error that names the database and the reason, without the password.
+    pub async fn open_existing(url: &str) -> anyhow::Result<Self> {
+        match url.parse()? {
+            DatabaseLocation::Sqlite(path) => {
+                ensure!(path.exists(), "there is no SQLite database {}", path.display());
+                Self::sqlite_pools(read_only(&path))
+            }
+            DatabaseLocation::Postgres(options) => open::connect_postgres(*options).await,
+        }
+    }
+
+    /// Returns the number of the last migration of this database; 0 if it has no tables of boxoffice.
+    ///
+    /// # Errors
+    /// Returns an error if the database can't be read.
+    pub async fn schema_version(&self) -> Result<i64> {
+        let mut tx = self.read().await?;
+        let exists = if tx.is_postgres() {
+            "select to_regclass('_sqlx_migrations') is not null"
+        } else {
+            "select exists (select 1 from sqlite_master where name = '_sqlx_migrations')"
+        };
+        if !tx.query(exists).scalar::<bool>().await? {
+            return Ok(0);
+        }
+        tx.query("select cast(coalesce(max(version), 0) as bigint) from _sqlx_migrations where success").scalar().await
+    }
+
+    /// Returns a description of everything that is wrong with the file of a SQLite database and with its foreign keys. PostgreSQL
+    /// enforces its foreign keys itself, and has no such check.
+    ///
+    /// # Errors
+    /// Returns an error if the database can't be read.
+    pub async fn damage(&self) -> Result<Vec<String>> {
+        let mut tx = self.read().await?;
+        if tx.is_postgres() {
+            return Ok(Vec::new());
+        }
+        let found: Vec<(String,)> = tx.query("pragma integrity_check").all().await?;
+        let mut found: Vec<String> = found.into_iter().map(|(text,)| text).filter(|text| text != "ok").collect();
+        let foreign_keys = "select \"table\", coalesce(rowid, 0), parent from pragma_foreign_key_check limit 100";
+        let missing: Vec<(String, i64, String)> = tx.query(foreign_keys).all().await?;
+        found.extend(missing.iter().map(|(table, row, parent)| format!("row {row} of {table} refers to no row of {parent}")));
+        Ok(found)
+    }
+
+    /// Returns the number of rows of each table of a SQLite database, by the table's name.
+    ///
+    /// # Errors
+    /// Returns an error if the database can't be read.
+    pub async fn sqlite_row_counts(&self) -> Result<Vec<(String, i64)>> {
+        let mut tx = self.read().await?;
+        let tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by name";
+        let tables: Vec<(String,)> = tx.query(tables).all().await?;
+        let counts: Vec<String> = tables.iter().map(|(table,)| format!("select '{table}', count(*) from \"{table}\"")).collect();
+        tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await
+    }
+}
+
+/// Writes a consistent copy of a SQLite database to a new file: all transactions that were committed before, and none in part.
+///
+/// `vacuum into` reads in one transaction, which does not block writers. The online backup interface of SQLite starts again with
+/// each change by another process, so under load it would only end if it copied everything in one step, as here. The copy also has
+/// no free pages, so it contains nothing that was deleted.
+///
+/// # Errors
+/// Returns an error if the database can't be read or the file can't be written.
+pub async fn copy_sqlite(database: &Path, copy: &Path) -> anyhow::Result<()> {
+    let mut connection = SqliteConnection::connect_with(&read_only(database)).await?;
+    let copy = copy.to_str().ok_or_else(|| anyhow!("the path {} is not valid UTF-8", copy.display()))?;
+    let copied = sqlx::query("vacuum into $1").bind(copy).execute(&mut connection).await;
+    copied.with_context(|| format!("cannot copy the database to {copy}"))?;
+    Ok(connection.close().await?)
+}
+
+fn read_only(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(BUSY_TIMEOUT)
+}

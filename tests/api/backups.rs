@@ -1,0 +1,309 @@
+//! The commands `backup`, `restore` and `check`.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use boxoffice_client::Client;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::support::postgres;
+use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+
+/// A folder with sample data, and their public key.
+struct Sample {
+    folder: TempDir,
+    public_key: String,
+}
+
+impl Sample {
+    fn create() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let filled = boxoffice(&folder.path().join("data"), &["demo"]).output().unwrap();
+        assert!(filled.status.success(), "{}", errors(&filled));
+        Self { public_key: last_word(&text(&filled.stdout), "public key"), folder }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn backup(&self) -> PathBuf {
+        self.folder.path().join("backup.tar")
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        boxoffice(&self.data(), arguments).output().unwrap()
+    }
+
+    fn create_backup(&self) {
+        let created = self.run(&["backup", self.backup().to_str().unwrap()]);
+        assert!(created.status.success(), "{}", errors(&created));
+    }
+
+    fn restore_to(&self, folder: &str) -> Output {
+        boxoffice(&self.folder.path().join(folder), &["restore", self.backup().to_str().unwrap()]).output().unwrap()
+    }
+
+    async fn execute(&self, sql: &'static str) {
+        let path = format!("sqlite:{}", self.data().join("boxoffice.db").display());
+        let mut connection = SqliteConnection::connect(&path).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    /// Writes the backup again, with a changed manifest.
+    fn change_manifest(&self, change: impl Fn(&mut Value)) {
+        let mut changed = tar::Builder::new(Vec::new());
+        for entry in tar::Archive::new(fs::File::open(self.backup()).unwrap()).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let (mut header, name) = (entry.header().clone(), entry.path().unwrap().into_owned());
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content).unwrap();
+            if name == Path::new("manifest.json") {
+                let mut manifest = serde_json::from_slice(&content).unwrap();
+                change(&mut manifest);
+                content = manifest.to_string().into_bytes();
+                header.set_size(content.len() as u64);
+            }
+            changed.append_data(&mut header, name, content.as_slice()).unwrap();
+        }
+        fs::write(self.backup(), changed.into_inner().unwrap()).unwrap();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn errors(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// Returns the names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restored_backup_serves_the_same_data() {
+    let sample = Sample::create();
+    let server = ServerProcess::start(boxoffice(&sample.data(), &["serve"]));
+    let events = reqwest_events(&server.address, &sample.public_key).await;
+
+    sample.create_backup();
+    server.stop();
+    let restored = sample.restore_to("restored");
+    let server = ServerProcess::start(boxoffice(&sample.folder.path().join("restored"), &["serve"]));
+    let after = reqwest_events(&server.address, &sample.public_key).await;
+    server.stop();
+
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(text(&restored.stdout).contains("the database and the books are correct"), "{}", text(&restored.stdout));
+    assert_eq!((after, fs::metadata(sample.backup()).unwrap().permissions().mode() & 0o777), (events, 0o600));
+    assert_eq!(names(sample.folder.path()), ["backup.tar", "data", "restored"]);
+    for file in files(&sample.data().join("media")) {
+        let copy = sample.folder.path().join("restored/media").join(file.strip_prefix(sample.data().join("media")).unwrap());
+        assert_eq!(fs::read(file).unwrap(), fs::read(&copy).unwrap());
+        assert_eq!(fs::metadata(copy).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+async fn reqwest_events(address: &str, key: &str) -> Value {
+    let anyone = Client::connect(address, key).unwrap();
+    let events = anyone.published_event_list().send().await.unwrap().into_inner();
+    let text = serde_json::to_string(&events).unwrap();
+    // The port differs.
+    serde_json::from_str(&text.replace(address, "")).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn backup_replaces_a_file_by_request_only() {
+    let sample = Sample::create();
+    fs::write(sample.backup(), "other").unwrap();
+
+    let rejected = sample.run(&["backup", sample.backup().to_str().unwrap()]);
+    let kept = fs::read(sample.backup()).unwrap();
+    let replaced = sample.run(&["backup", "--force", sample.backup().to_str().unwrap()]);
+
+    assert_eq!((rejected.status.code(), kept.as_slice()), (Some(1), b"other".as_slice()));
+    assert!(errors(&rejected).contains("exists; choose another name, or add --force"), "{}", errors(&rejected));
+    assert!(replaced.status.success(), "{}", errors(&replaced));
+    assert!(fs::metadata(sample.backup()).unwrap().len() > 100_000);
+    assert_eq!(names(sample.folder.path()), ["backup.tar", "data"]);
+}
+
+#[test]
+fn backup_contains_the_mail_key_by_request_only() {
+    let sample = Sample::create();
+
+    let without = sample.run(&["backup", sample.backup().to_str().unwrap()]);
+    let restored = sample.restore_to("without");
+    let with = sample.run(&["backup", "--force", "--include-mail-key", sample.backup().to_str().unwrap()]);
+    let restored_key = sample.restore_to("with");
+
+    assert!(text(&without.stdout).contains("key of the mails: not included"), "{}", text(&without.stdout));
+    assert!(text(&with.stdout).contains("key of the mails: included"), "{}", text(&with.stdout));
+    assert!(restored.status.success() && restored_key.status.success(), "{}", errors(&restored_key));
+    assert!(!sample.folder.path().join("without/mail.key").exists());
+    let key = |folder: &str| fs::read(sample.folder.path().join(folder).join("mail.key")).unwrap();
+    assert_eq!(key("with"), key("data"));
+}
+
+#[test]
+fn restore_needs_an_empty_folder() {
+    let sample = Sample::create();
+    sample.create_backup();
+    let before = fs::read(sample.data().join("boxoffice.db")).unwrap();
+
+    let over_data = sample.run(&["restore", sample.backup().to_str().unwrap()]);
+    let other = sample.folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("notes"), "").unwrap();
+    let over_other = sample.restore_to("other");
+    fs::remove_file(other.join("notes")).unwrap();
+    // The operator has kept the key of the mails apart; a killed program has left the rest.
+    fs::write(other.join("mail.key"), "key").unwrap();
+    fs::write(other.join("boxoffice.db.restoring"), "half").unwrap();
+    fs::create_dir(other.join("media")).unwrap();
+    let restored = sample.restore_to("other");
+
+    for (rejected, file) in [(&over_data, "boxoffice.db exists"), (&over_other, "notes exists")] {
+        assert_eq!(rejected.status.code(), Some(1));
+        assert!(errors(rejected).contains(file), "{}", errors(rejected));
+    }
+    assert_eq!(fs::read(sample.data().join("boxoffice.db")).unwrap(), before);
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media"]);
+    assert_eq!(fs::read(other.join("mail.key")).unwrap(), b"key");
+}
+
+#[tokio::test]
+async fn damaged_backup_is_rejected_and_leaves_nothing() {
+    let sample = Sample::create();
+    sample.create_backup();
+    let good = fs::read(sample.backup()).unwrap();
+    let flipped = [&good[..good.len() / 2], &[!good[good.len() / 2]], &good[good.len() / 2 + 1..]].concat();
+
+    for (content, message) in [
+        (flipped, "differs from its checksum"),
+        (good[..good.len() / 2].to_vec(), "is no backup of boxoffice, or it is incomplete"),
+        (b"text".to_vec(), "is no backup of boxoffice, or it is incomplete"),
+    ] {
+        fs::write(sample.backup(), content).unwrap();
+        let rejected = sample.restore_to("new");
+        assert_eq!(rejected.status.code(), Some(1), "{message}");
+        assert!(errors(&rejected).contains(message), "{}", errors(&rejected));
+        assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
+    }
+    for (change, message) in [
+        (json!({ "schema": 9999 }), "is of a newer version of boxoffice"),
+        (json!({ "format": 2 }), "this program reads version 1"),
+        (json!({ "rows": {} }), "differs from its manifest in the number of rows"),
+    ] {
+        fs::write(sample.backup(), &good).unwrap();
+        sample.change_manifest(|manifest| {
+            let (key, value) = change.as_object().unwrap().iter().next().unwrap();
+            manifest[key] = value.clone();
+        });
+        let rejected = sample.restore_to("new");
+        assert!(errors(&rejected).contains(message), "{}", errors(&rejected));
+        assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
+    }
+}
+
+#[test]
+fn older_backup_is_restored_for_a_migration() {
+    let sample = Sample::create();
+    sample.create_backup();
+    sample.change_manifest(|manifest| manifest["schema"] = json!(1));
+
+    let restored = sample.restore_to("new");
+
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(text(&restored.stdout).contains("`boxoffice migrate` brings it up to date"), "{}", text(&restored.stdout));
+}
+
+#[tokio::test]
+async fn wrong_books_are_found() {
+    let sample = Sample::create();
+    let correct = sample.run(&["check"]);
+    sample
+        .execute("update payments set amount = amount + 1 where id = (select max(id) from payments where status = 'Confirmed')")
+        .await;
+
+    let wrong = sample.run(&["check"]);
+    sample.create_backup();
+    let rejected = sample.restore_to("new");
+
+    assert!(correct.status.success(), "{}", errors(&correct));
+    assert_eq!((wrong.status.code(), rejected.status.code()), (Some(1), Some(1)));
+    let violation = "an order's transactions differ from its payments and refunds: 1 times";
+    assert!(text(&wrong.stdout).contains(violation), "{}", text(&wrong.stdout));
+    assert!(errors(&rejected).contains(violation), "{}", errors(&rejected));
+    assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
+}
+
+#[tokio::test]
+async fn lost_image_is_reported_and_does_not_prevent_a_backup() {
+    let sample = Sample::create();
+    sample.execute("update events set banner_id = 42 where id = (select min(id) from events)").await;
+
+    let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
+    let restored = sample.restore_to("new");
+
+    assert!(created.status.success() && restored.status.success(), "{}{}", errors(&created), errors(&restored));
+    assert!(errors(&created).contains("the media folder has no file banner/00000000000042"), "{}", errors(&created));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_backed_up_by_its_own_tools() {
+    let Some(database) = postgres::new_database().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| boxoffice(folder.path(), arguments).env("DATABASE_URL", &database.url).output().unwrap();
+    assert!(run(&["demo"]).status.success());
+
+    let (backup, restore, check) = (run(&["backup", "backup.tar"]), run(&["restore", "backup.tar"]), run(&["check"]));
+
+    assert_eq!((backup.status.code(), restore.status.code()), (Some(1), Some(1)));
+    assert!(errors(&backup).contains("pg_dump --format=custom"), "{}", errors(&backup));
+    assert!(errors(&restore).contains("pg_restore --no-owner"), "{}", errors(&restore));
+    assert!(check.status.success() && text(&check.stdout).contains("are correct"), "{}", errors(&check));
+}
+
+#[test]
+fn checksums_are_those_of_common_tools() {
+    let sample = Sample::create();
+    sample.create_backup();
+
+    let mut archive = tar::Archive::new(fs::File::open(sample.backup()).unwrap());
+    let mut contents: Vec<(String, Vec<u8>)> = Vec::new();
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content).unwrap();
+        contents.push((entry.path().unwrap().display().to_string(), content));
+    }
+    let (name, manifest) = contents.pop().unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+
+    assert_eq!(name, "manifest.json");
+    for ((name, content), listed) in contents.iter().zip(manifest["files"].as_array().unwrap()) {
+        let sha256: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(*listed, json!({ "name": name, "bytes": content.len(), "sha256": sha256 }));
+    }
+    assert_eq!(manifest["files"].as_array().unwrap().len(), contents.len());
+}
