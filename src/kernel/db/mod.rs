@@ -9,6 +9,7 @@
 mod batcher;
 mod group_commit;
 mod insert;
+mod inspect;
 mod max_id;
 mod metrics;
 mod open;
@@ -25,6 +26,7 @@ mod violation;
 
 pub use batcher::Batcher;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
+pub use inspect::{DatabaseState, inspect, require_writable};
 pub use metrics::{DatabaseMetrics, PoolStatus, durations};
 pub use open::DatabaseLocation;
 pub use precondition::Precondition;
