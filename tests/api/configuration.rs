@@ -82,7 +82,7 @@ fn options_take_precedence_over_variables_and_those_over_the_file() {
 async fn serves_with_settings_of_the_file() {
     let configured = Configured::new(
         "# Settings of the tests.\nlisten = '127.0.0.1:0'\nminimum-client-version = \"2.0.0\"\nrate-limit = 1_000\n\
-         allow-common-passwords = true\ntrusted-proxies = [\"10.0.0.0/8\", \"2001:db8::1\"]\nlog-level = \"debug\"\n",
+         allow-common-passwords = true\ntrusted-proxies = [\"10.0.0.0/8\", \"2001:db8::1\"]\nlog-level = \"debug\"\naccess-log-sample = 0\n",
     );
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
 
@@ -211,8 +211,13 @@ fn rejects_unusable_files_with_secrets() {
             "{problem}: {reported}"
         );
     }
-    let both = configured.command(&["migrate", "--database-url-file", password]).env("DATABASE_URL", "sqlite:x.db").output();
-    assert!(stderr(&both.unwrap()).contains("(DATABASE_URL_FILE): --database (DATABASE_URL) is set too"));
+    let url = configured.write("url", "sqlite:y.db\n", 0o600);
+    let both = configured
+        .command(&["migrate", "--database-url-file", url.to_str().unwrap()])
+        .env("DATABASE_URL", "sqlite:x.db")
+        .output();
+    let reported = stderr(&both.unwrap());
+    assert!(reported.contains("--database-url-file (DATABASE_URL_FILE): --database (DATABASE_URL) is set too"), "{reported}");
 }
 
 #[test]
