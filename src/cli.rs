@@ -1,11 +1,14 @@
 //! The command line.
 
 mod backup;
+mod config;
+mod config_check;
+mod invocation;
 mod mock;
+mod table;
 
 use std::collections::BTreeSet;
 use std::env;
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::net::SocketAddr;
@@ -27,6 +30,8 @@ use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::diff::{self, Impact};
 use boxoffice_openapi::{Contract, drift};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use config::ConfigCommand;
+use invocation::Invocation;
 use listenfd::ListenFd;
 use mock::MockOptions;
 use sd_notify::NotifyState;
@@ -36,7 +41,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::bootstrap;
-use crate::config::{InvalidSettings, PlatformOptions, Setting, Settings, StorageOptions, setting, whole_number};
+use crate::config::{
+    InvalidSettings, PlatformOptions, Secret, SecretFile, Setting, Settings, StorageOptions, setting, suggest, whole_number,
+};
 use crate::contract;
 use crate::demo;
 use crate::error_catalogue;
@@ -54,8 +61,8 @@ use crate::state::App;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Least important messages to log
-    #[arg(long, env = "BOXOFFICE_LOG_LEVEL", global = true, default_value = "info", value_name = "LEVEL")]
+    /// Least important messages to log: `error`, `warning`, `info` or `debug`
+    #[arg(long, env = "BOXOFFICE_LOG_LEVEL", global = true, default_value = "info", value_name = "LEVEL", help_heading = "Logs")]
     log_level: LogLevel,
 }
 
@@ -83,6 +90,11 @@ enum Command {
     /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
     #[command(after_help = mock::HELP)]
     Mock(Box<MockOptions>),
+    /// Show and check the settings of `serve`
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Bring the database's tables up to date
     Migrate(StorageOptions),
     /// Back up a SQLite database and its images to one file, also while the server runs
@@ -109,17 +121,17 @@ enum Command {
 struct ServeOptions {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// Seconds that requests in progress have to finish after `--drain-seconds`; then they are cancelled
-    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<0, 3600>))]
+    /// Seconds that requests in progress have to finish after `--drain-seconds`, up to 3600; then they are cancelled
+    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<0, 3600>), help_heading = "Stopping the server")]
     grace_seconds: Setting<u32>,
     /// Seconds after a stop signal in which requests are still served, while `/readyz` returns 503 for load balancers [0: 250 ms]
-    #[arg(long, env = "BOXOFFICE_DRAIN_SECONDS", default_value = "0", value_name = "SECONDS", value_parser = setting(whole_number::<0, 600>))]
+    #[arg(long, env = "BOXOFFICE_DRAIN_SECONDS", default_value = "0", value_name = "SECONDS", value_parser = setting(whole_number::<0, 600>), help_heading = "Stopping the server")]
     drain_seconds: Setting<u32>,
     /// Address of a second listener for operators, with the health checks and the metrics: HOST:PORT
-    #[arg(long, env = "BOXOFFICE_ADMIN_LISTEN", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
+    #[arg(long, env = "BOXOFFICE_ADMIN_LISTEN", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>), help_heading = "Health checks and metrics")]
     admin_listen: Option<Setting<ListenAddress>>,
     /// One in this many successful requests is logged, as is each other request; 0: requests are logged at level `debug` only
-    #[arg(long, env = "BOXOFFICE_ACCESS_LOG_SAMPLE", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>))]
+    #[arg(long, env = "BOXOFFICE_ACCESS_LOG_SAMPLE", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>), help_heading = "Logs")]
     access_log_sample: Setting<u32>,
 }
 
@@ -222,8 +234,11 @@ struct AccountOptions {
     #[arg(long, env = "BOXOFFICE_EMAIL")]
     email: String,
     /// Password: 8 to 128 characters
-    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
-    password: String,
+    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true, required_unless_present = "password_file")]
+    password: Option<Secret>,
+    /// File with the password
+    #[arg(long, env = "BOXOFFICE_PASSWORD_FILE", value_name = "FILE", conflicts_with = "password", value_parser = setting(SecretFile::read))]
+    password_file: Option<Setting<SecretFile>>,
     /// Role of the account
     #[arg(long, env = "BOXOFFICE_ROLE", default_value = "customer")]
     role: Role,
@@ -263,8 +278,18 @@ impl From<LogLevel> for Level {
 
 /// Executes the command of the command line.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let (cli, invocation) = match Invocation::parse() {
+        Ok(parsed) => parsed,
+        Err(error) => return fail(error),
+    };
     let (log, level, _written_when_dropped) = log::open(cli.log_level.into());
+    invocation.warn_of_readable_secrets(&log);
+    if let Command::Config { command } = &cli.command {
+        return config::run(command, &invocation, &log).unwrap_or_else(fail);
+    }
+    if let Err(error) = invocation.reject_invalid_file(&cli.command) {
+        return fail(error);
+    }
     let done = match cli.command {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
         Command::Diff(options) => return finish("diff", find_changes(&options)),
@@ -273,16 +298,22 @@ pub fn run() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // Not on one line: each invalid setting has a line of its own.
-        Err(error) if error.is::<InvalidSettings>() => {
-            print_error(error);
-            ExitCode::from(2)
-        }
-        Err(error) => {
-            print_error(one_line(&error));
-            ExitCode::FAILURE
-        }
+        Err(error) => fail(match error.downcast::<InvalidSettings>() {
+            Ok(invalid) => invocation.locate(invalid).into(),
+            Err(error) => error,
+        }),
     }
+}
+
+/// Prints the error of a command, and returns its exit code.
+fn fail(error: anyhow::Error) -> ExitCode {
+    if error.is::<InvalidSettings>() {
+        // Not on one line: each invalid setting has a line of its own.
+        print_error(error);
+        return ExitCode::from(2);
+    }
+    print_error(one_line(&error));
+    ExitCode::FAILURE
 }
 
 fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
@@ -297,11 +328,12 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log, level).await,
-        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) => Ok(()),
+        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Config { .. } => Ok(()),
         Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::Mock(options) => mock::serve(*options, log, level).await,
         Command::Migrate(storage) => {
             private_files::set_umask();
+            storage.warn_of_readable_secrets(log)?;
             storage.restrict_access(log)?;
             Db::open(&storage.database_url()?).await?.close().await;
             print("The database's tables are up to date.")
@@ -310,11 +342,12 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
         Command::Restore(options) => backup::restore(&options, log).await,
         Command::Check(storage) => backup::check(&storage).await,
         Command::Account { command: AccountCommand::Create(options) } => {
+            let file = options.password_file.as_ref().map(Setting::get).transpose()?;
+            file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
+            let password = options.password.as_ref().or(file.map(|file| &file.secret));
+            let Secret(password) = password.context("account create needs --password or --password-file")?;
             let app = open(&options.platform, log).await?;
-            print(
-                bootstrap::create_account(&app, &options.username, &options.email, &options.password, options.role.into())
-                    .await?,
-            )
+            print(bootstrap::create_account(&app, &options.username, &options.email, password, options.role.into()).await?)
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
@@ -459,16 +492,24 @@ fn reload(certificate: Option<&Certificate>, log: &Logger) {
 
 /// Logs the environment variables that look like settings but are none, because a misspelled setting has no effect.
 fn warn_of_unknown_variables(log: &Logger) {
+    for (name, similar) in unknown_variables() {
+        warn!(log, "this environment variable is no setting and has no effect{similar}"; "variable" => name);
+    }
+}
+
+/// Returns the environment variables that look like settings but are none, each with a suggestion.
+fn unknown_variables() -> Vec<(String, String)> {
     let mut known = BTreeSet::new();
     let mut commands = vec![Cli::command()];
     while let Some(command) = commands.pop() {
-        known.extend(command.get_arguments().filter_map(|option| option.get_env()).map(OsStr::to_owned));
+        known.extend(
+            command.get_arguments().filter_map(|option| option.get_env()).map(|name| name.to_string_lossy().into_owned()),
+        );
         commands.extend(command.get_subcommands().cloned());
     }
-    let set = env::vars_os().map(|(name, _)| name);
-    for name in set.filter(|name| name.to_string_lossy().starts_with("BOXOFFICE_") && !known.contains(name)) {
-        warn!(log, "this environment variable is no setting and has no effect"; "variable" => name.to_string_lossy().into_owned());
-    }
+    let set = env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let unknown = set.filter(|name| name.starts_with("BOXOFFICE_") && !known.contains(name));
+    unknown.map(|name| (name.clone(), suggest(&name, known.iter().map(String::as_str)))).collect()
 }
 
 /// Handlers of Ctrl-C, SIGTERM and SIGQUIT. Without them, these signals end the program at once, so a server installs them before

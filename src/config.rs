@@ -1,10 +1,13 @@
-//! Settings: command-line options, each with an environment variable.
+//! Settings: command-line options, each with an environment variable and a key in the configuration file.
 
+mod file;
+mod mail;
+mod secret;
 mod setting;
+mod storage;
+mod suggestion;
 
-use std::fmt;
-use std::fs::File;
-use std::net::IpAddr;
+use std::env;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,15 +15,20 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
+use clap::Args;
 use clap::builder::FalseyValueParser;
-use clap::{Args, ValueEnum};
+pub use file::{CONFIG_FILE, ConfigFile};
 use http::Uri;
-use lettre::message::Mailbox;
+use mail::MailOptions;
+pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
+use secret::given_twice;
+pub use secret::{Secret, SecretFile};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
 use slog::Logger;
+pub use storage::StorageOptions;
+pub use suggestion::suggest;
 
 use crate::kernel::auth::PasswordSettings;
-use crate::kernel::db::DatabaseLocation;
 use crate::kernel::http::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
@@ -33,54 +41,6 @@ const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BG
     SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD \
     XCG XOF XPF YER ZAR ZMW ZWG";
 
-/// Location of the server's data: the options of every command that uses the database.
-#[derive(Debug, Clone, Args)]
-pub struct StorageOptions {
-    /// Database: `sqlite:PATH` or `postgres://USER@HOST/NAME` [default: sqlite:DATA_DIR/boxoffice.db]
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL", value_parser = setting(database_url))]
-    database: Option<Setting<String>>,
-    /// Folder for everything that is stored in files
-    #[arg(long, env = "BOXOFFICE_DATA_DIR", default_value = "data", value_name = "FOLDER", value_parser = setting(folder))]
-    data_dir: Setting<PathBuf>,
-}
-
-impl StorageOptions {
-    /// Returns the database URL.
-    ///
-    /// # Errors
-    /// Returns an error if an option is invalid.
-    pub fn database_url(&self) -> anyhow::Result<String> {
-        InvalidSettings::reject(self.problems())?;
-        match &self.database {
-            Some(url) => url.get().cloned(),
-            None => Ok(format!("sqlite:{}", self.data_dir()?.join("boxoffice.db").display())),
-        }
-    }
-
-    /// Returns the folder for everything that is stored in files.
-    ///
-    /// # Errors
-    /// Returns an error if the option is invalid.
-    pub fn data_dir(&self) -> anyhow::Result<&Path> {
-        self.data_dir.get().map(PathBuf::as_path)
-    }
-
-    fn problems(&self) -> Vec<Option<String>> {
-        vec![self.database.as_ref().and_then(Setting::problem), self.data_dir.problem()]
-    }
-
-    /// Withdraws the access of other users to the data folder and to the files of the database that exist already. Logs each
-    /// change.
-    ///
-    /// # Errors
-    /// Returns an error if an option is invalid.
-    pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
-        private_files::restrict(self.data_dir()?, log);
-        private_files::restrict_database(&self.database_url()?, log);
-        Ok(())
-    }
-}
-
 /// Location of the data and settings of the platform: the options of every command that runs the platform.
 #[derive(Debug, Clone, Args)]
 pub struct PlatformOptions {
@@ -89,8 +49,8 @@ pub struct PlatformOptions {
     pub storage: StorageOptions,
     #[command(flatten)]
     settings: SettingsOptions,
-    /// Address to listen on: HOST:PORT
-    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
+    /// Address to listen on: HOST:PORT. Of a host name, the first IPv4 address is used.
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>), help_heading = None)]
     listen: Setting<ListenAddress>,
     #[command(flatten)]
     tls: TlsOptions,
@@ -103,22 +63,27 @@ pub struct PlatformOptions {
 /// Options for the platform's settings.
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
-    /// Start of all absolute URIs: the address that clients use [default: http://LISTEN, or https://LISTEN with TLS]
+    /// Start of all absolute URIs: the address that clients use, which is the proxy's behind a proxy [default: http://LISTEN, or https://LISTEN with TLS]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL", value_parser = setting(public_url))]
     public_url: Option<Setting<String>>,
-    /// Image store: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
-    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(media))]
+    /// Image store: a folder, or an S3 bucket as `s3://BUCKET/PREFIX` with the usual `AWS_*` variables [default: DATA_DIR/media]
+    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(media), help_heading = "Media")]
     media: Option<Setting<String>>,
+    /// File with the secret access key of the bucket, such as a credential of systemd, instead of the variable
+    /// `AWS_SECRET_ACCESS_KEY`
+    #[arg(long, env = "AWS_SECRET_ACCESS_KEY_FILE", value_name = "FILE", value_parser = setting(SecretFile::read), help_heading = "Media")]
+    aws_secret_access_key_file: Option<Setting<SecretFile>>,
     /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
-    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency))]
+    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency), help_heading = "Databases")]
     currency: Setting<String>,
-    /// Minutes for which an open order reserves its places, at most a week
+    /// Minutes for which an open order reserves its places, at most 10080 (a week)
     #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value = "15", value_name = "MINUTES", value_parser = setting(whole_number::<1, 10_080>))]
     reservation_minutes: Setting<u32>,
-    /// Convenience fee of a ticket by its price: UP_TO:FEE, …, and the fee above the last step
+    /// Convenience fee of a ticket by its price, as `UP_TO:FEE`. The last value is the fee above the last step. A free ticket has no
+    /// fee.
     #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS", value_parser = setting(fee_steps))]
     fee_steps: Setting<FeeSchedule>,
-    /// Lowest client version that is accepted
+    /// Lowest `X-Client-Version` that is accepted
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION", value_parser = setting(client_version))]
     minimum_client_version: Setting<ClientVersion>,
     /// Accept the most common passwords too
@@ -130,33 +95,18 @@ struct SettingsOptions {
     mail: MailOptions,
 }
 
-/// Options for sending mail.
-#[derive(Debug, Clone, Args)]
-struct MailOptions {
-    /// Sender of all mail, such as `Box office <tickets@example.com>`
-    #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS", value_parser = setting(mail_address))]
-    mail_from: Setting<Mailbox>,
-    /// Key that encrypts mail until it is sent, created if it doesn't exist [default: DATA_DIR/mail.key]
-    #[arg(long, env = "BOXOFFICE_MAIL_KEY_FILE", value_name = "FILE")]
-    mail_key_file: Option<PathBuf>,
-    /// Mail server; without one, mails are written to files in DATA_DIR/mail
-    #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]", value_parser = setting(str::parse::<SmtpServer>))]
-    smtp: Option<Setting<SmtpServer>>,
-    /// Encryption of the connection to the mail server: none, starttls or tls [default: tls at port 465, none to this machine, else starttls]
-    #[arg(long, env = "BOXOFFICE_SMTP_TLS", value_name = "MODE", value_parser = setting(smtp_tls))]
-    smtp_tls: Option<Setting<SmtpTls>>,
-    /// Username for the mail server
-    #[arg(long, env = "BOXOFFICE_SMTP_USER", value_name = "NAME")]
-    smtp_user: Option<String>,
-    /// Password for the mail server
-    #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD", hide_env_values = true, value_name = "PASSWORD")]
-    smtp_password: Option<SmtpPassword>,
-    /// PEM file of additional certificate authorities for the mail server
-    #[arg(long, env = "BOXOFFICE_SMTP_CA", value_name = "FILE")]
-    smtp_ca: Option<PathBuf>,
-    /// Time limit for sending one mail, in seconds
-    #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<1, 600>))]
-    smtp_timeout_seconds: Setting<u32>,
+impl SettingsOptions {
+    /// Returns the problem of a secret access key that is given twice, or that has no effect.
+    fn media_key_problem(&self) -> Option<String> {
+        const KEY: &str = "AWS_SECRET_ACCESS_KEY";
+        const KEY_FILE: &str = "--aws-secret-access-key-file (AWS_SECRET_ACCESS_KEY_FILE)";
+        let has_file = self.aws_secret_access_key_file.is_some();
+        let is_bucket = matches!(&self.media, Some(media) if media.get().is_ok_and(|media| media.starts_with("s3://")));
+        given_twice(env::var_os(KEY).is_some(), KEY, has_file, KEY_FILE).or_else(|| {
+            (has_file && !is_bucket)
+                .then(|| format!("{KEY_FILE}: it has no effect without a bucket in --media, such as s3://tickets"))
+        })
+    }
 }
 
 /// The platform's settings.
@@ -166,6 +116,8 @@ pub struct Settings {
     pub public_url: String,
     /// The image store: a folder or an S3 URL.
     pub media: String,
+    /// The secret access key of the bucket, unless the variables of AWS have it.
+    pub media_secret_key: Option<Secret>,
     /// The currency, as an ISO 4217 code.
     pub currency: String,
     /// The time for which an open order reserves its places.
@@ -180,172 +132,6 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// The settings of mail.
     pub mail: MailSettings,
-}
-
-/// The settings of mail.
-#[derive(Debug, Clone)]
-pub struct MailSettings {
-    /// The sender of all mail.
-    pub from: Mailbox,
-    /// The file with the key that encrypts mail until it is sent.
-    pub key_file: PathBuf,
-    /// The destination.
-    pub route: MailTransportSettings,
-}
-
-/// The destination of mail.
-#[derive(Debug, Clone)]
-pub enum MailTransportSettings {
-    /// Files in this folder.
-    Folder(PathBuf),
-    /// A mail server.
-    Smtp(SmtpSettings),
-}
-
-/// The settings of a mail server.
-#[derive(Debug, Clone)]
-pub struct SmtpSettings {
-    /// The host name or address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The encryption of the connection.
-    pub tls: SmtpTls,
-    /// The username and password.
-    pub credentials: Option<(String, SmtpPassword)>,
-    /// A PEM file of additional certificate authorities.
-    pub certificates: Option<PathBuf>,
-    /// The time limit for one mail.
-    pub timeout: Duration,
-}
-
-/// The encryption of the connection to a mail server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SmtpTls {
-    /// No encryption.
-    None,
-    /// STARTTLS, required: nothing is sent if the server doesn't support it.
-    Starttls,
-    /// TLS from the first byte.
-    Tls,
-}
-
-/// A password in plain text. Its debug output hides the text, so that it is never logged.
-#[derive(Clone)]
-pub struct SmtpPassword(pub String);
-
-impl fmt::Debug for SmtpPassword {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SmtpPassword")
-    }
-}
-
-impl From<&str> for SmtpPassword {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
-
-/// A mail server in an option, such as `mail.example.com`, `mail.example.com:465` or `[::1]:25`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct SmtpServer {
-    host: String,
-    port: Option<u16>,
-}
-
-impl FromStr for SmtpServer {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        const EXPECTED: &str = "give HOST or HOST:PORT, such as mail.example.com or mail.example.com:587";
-        ensure!(!text.contains("://"), "`{text}` has a scheme; {EXPECTED}");
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => {
-                let port = port.parse().ok().filter(|port| *port > 0);
-                (host, Some(port.ok_or_else(|| anyhow!("`{text}` has no valid port; {EXPECTED}"))?))
-            }
-            _ => (text, None),
-        };
-        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let is_address = bracketed.is_some_and(|host| host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()));
-        let is_name =
-            |host: &str| !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
-        ensure!(
-            !host.contains(':') || is_address,
-            "`{text}` is not a mail server; an IPv6 address has brackets, as in [2001:db8::1]:587"
-        );
-        ensure!(is_address || is_name(host), "`{text}` is not a mail server; {EXPECTED}");
-        Ok(Self { host: bracketed.unwrap_or(host).to_owned(), port })
-    }
-}
-
-impl SmtpServer {
-    /// Returns the default encryption. Mails contain password reset codes, so only connections to this machine are not encrypted.
-    fn tls(&self) -> SmtpTls {
-        let is_local = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        match self.port {
-            Some(465) => SmtpTls::Tls,
-            _ if is_local => SmtpTls::None,
-            _ => SmtpTls::Starttls,
-        }
-    }
-}
-
-impl MailOptions {
-    fn settings(&self, data_dir: &Path) -> anyhow::Result<MailSettings> {
-        let from = self.mail_from.get()?.clone();
-        let key_file = self.mail_key_file.clone().unwrap_or_else(|| data_dir.join("mail.key"));
-        let Some(server) = &self.smtp else {
-            return Ok(MailSettings { from, key_file, route: MailTransportSettings::Folder(data_dir.join("mail")) });
-        };
-        let server = server.get()?;
-        let tls = self.smtp_tls.as_ref().map(|tls| tls.get().copied()).transpose()?.unwrap_or_else(|| server.tls());
-        let default_port = match tls {
-            SmtpTls::None => 25,
-            SmtpTls::Starttls => 587,
-            SmtpTls::Tls => 465,
-        };
-        let route = MailTransportSettings::Smtp(SmtpSettings {
-            host: server.host.clone(),
-            port: server.port.unwrap_or(default_port),
-            tls,
-            credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
-            certificates: self.smtp_ca.clone(),
-            timeout: Duration::from_secs(u64::from(*self.smtp_timeout_seconds.get()?)),
-        });
-        Ok(MailSettings { from, key_file, route })
-    }
-
-    fn problems(&self) -> Vec<Option<String>> {
-        let of_server = [
-            (self.smtp_tls.is_some(), "--smtp-tls (BOXOFFICE_SMTP_TLS)"),
-            (self.smtp_user.is_some(), "--smtp-user (BOXOFFICE_SMTP_USER)"),
-            (self.smtp_password.is_some(), "--smtp-password (BOXOFFICE_SMTP_PASSWORD)"),
-            (self.smtp_ca.is_some(), "--smtp-ca (BOXOFFICE_SMTP_CA)"),
-        ];
-        let unused = of_server.into_iter().map(|(is_set, name)| {
-            let is_unused = is_set && self.smtp.is_none();
-            is_unused.then(|| format!("{name}: it has no effect without --smtp, the mail server, such as mail.example.com"))
-        });
-        let incomplete = match (&self.smtp_user, &self.smtp_password) {
-            (Some(_), None) => Some("--smtp-user (BOXOFFICE_SMTP_USER): it needs --smtp-password (BOXOFFICE_SMTP_PASSWORD)"),
-            (None, Some(_)) => Some("--smtp-password (BOXOFFICE_SMTP_PASSWORD): it needs --smtp-user (BOXOFFICE_SMTP_USER)"),
-            _ => None,
-        };
-        let unreadable = self.smtp_ca.as_ref().and_then(|file| {
-            let error = File::open(file).err()?;
-            Some(format!("--smtp-ca (BOXOFFICE_SMTP_CA): cannot read {}: {error}", file.display()))
-        });
-        let parsed = [
-            self.mail_from.problem(),
-            self.smtp.as_ref().and_then(Setting::problem),
-            self.smtp_tls.as_ref().and_then(Setting::problem),
-            self.smtp_timeout_seconds.problem(),
-            incomplete.map(str::to_owned),
-            unreadable,
-        ];
-        parsed.into_iter().chain(unused).collect()
-    }
 }
 
 impl PlatformOptions {
@@ -372,6 +158,7 @@ impl PlatformOptions {
     /// Returns an error if an option is invalid.
     pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
         let Settings { media, mail, .. } = self.settings()?;
+        self.warn_of_readable_secrets(log)?;
         self.storage.restrict_access(log)?;
         private_files::restrict(&mail.key_file, log);
         if !media.starts_with("s3://") {
@@ -380,6 +167,18 @@ impl PlatformOptions {
         if let MailTransportSettings::Folder(folder) = &mail.route {
             private_files::restrict_all(folder, log);
         }
+        Ok(())
+    }
+
+    /// Logs a warning for each file with a secret that all users of the machine may read.
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn warn_of_readable_secrets(&self, log: &Logger) -> anyhow::Result<()> {
+        self.storage.warn_of_readable_secrets(log)?;
+        self.settings.mail.warn_of_readable_secrets(log)?;
+        let file = self.settings.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
+        file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
         Ok(())
     }
 
@@ -399,7 +198,9 @@ impl PlatformOptions {
             Some(media) => media.get()?.clone(),
             None => data_dir.join("media").display().to_string(),
         };
+        let media_secret_key = options.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
         Ok(Settings {
+            media_secret_key: media_secret_key.map(|file| file.secret.clone()),
             public_url: public_url.trim_end_matches('/').to_owned(),
             media,
             currency: options.currency.get()?.clone(),
@@ -420,6 +221,8 @@ impl PlatformOptions {
             tls.problem(),
             settings.public_url.as_ref().and_then(Setting::problem),
             settings.media.as_ref().and_then(Setting::problem),
+            settings.aws_secret_access_key_file.as_ref().and_then(Setting::problem),
+            settings.media_key_problem(),
             settings.currency.problem(),
             settings.reservation_minutes.problem(),
             settings.fee_steps.problem(),
@@ -430,12 +233,6 @@ impl PlatformOptions {
         let http = limits.into_iter().chain(body_memory).chain(connections);
         storage.problems().into_iter().chain(own).chain(http).chain(mail).collect()
     }
-}
-
-/// Checks a database URL.
-fn database_url(url: &str) -> anyhow::Result<String> {
-    url.parse::<DatabaseLocation>()?;
-    Ok(url.to_owned())
 }
 
 /// Parses the path of a folder, which need not exist.
@@ -470,17 +267,6 @@ fn media(text: &str) -> anyhow::Result<String> {
         None => _ = folder(text)?,
     }
     Ok(text.to_owned())
-}
-
-/// Parses the encryption of the connection to a mail server.
-fn smtp_tls(text: &str) -> anyhow::Result<SmtpTls> {
-    SmtpTls::from_str(text, true).map_err(|_| anyhow!("`{text}` is none of none, starttls and tls"))
-}
-
-/// Parses the sender of mail.
-fn mail_address(text: &str) -> anyhow::Result<Mailbox> {
-    text.parse()
-        .map_err(|_| anyhow!("`{text}` is not a mail address, such as tickets@example.com or Box office <tickets@example.com>"))
 }
 
 /// Parses the fee steps.
@@ -555,26 +341,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn parses_mail_servers_with_and_without_port() {
-        for (text, read) in [
-            ("mail.example.com", Some(("mail.example.com", None, SmtpTls::Starttls))),
-            ("mail.example.com:465", Some(("mail.example.com", Some(465), SmtpTls::Tls))),
-            ("mail.example.com:25", Some(("mail.example.com", Some(25), SmtpTls::Starttls))),
-            ("localhost", Some(("localhost", None, SmtpTls::None))),
-            ("[::1]:2525", Some(("::1", Some(2525), SmtpTls::None))),
-            ("[::1]", Some(("::1", None, SmtpTls::None))),
-            ("smtp://mail.example.com", None),
-            ("user@mail.example.com", None),
-            ("mail.example.com:port", None),
-            ("", None),
-        ] {
-            let server = text.parse::<SmtpServer>().ok();
-            let server = server.as_ref().map(|server| (server.host.as_str(), server.port, server.tls()));
-            assert_eq!(server, read, "{text}");
-        }
-    }
 
     #[test]
     fn fee_depends_on_the_price_step() -> anyhow::Result<()> {

@@ -69,6 +69,16 @@ pub fn whole_number<const MINIMUM: u32, const MAXIMUM: u32>(text: &str) -> anyho
 pub struct InvalidSettings(Vec<String>);
 
 impl InvalidSettings {
+    /// Creates an error with a text for each problem.
+    pub fn new(problems: Vec<String>) -> Self {
+        Self(problems)
+    }
+
+    /// Returns the text of each problem.
+    pub fn into_problems(self) -> Vec<String> {
+        self.0
+    }
+
     /// Creates an error about one setting, whose option the cause names.
     pub fn from_cause(cause: &anyhow::Error) -> Self {
         Self(vec![one_line(cause)])

@@ -18,6 +18,7 @@ mod client;
 mod client_version;
 mod clock;
 mod command;
+mod configuration;
 mod deadlocks;
 mod defaults;
 mod erasure;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boxoffice::config::{SmtpPassword, SmtpSettings, SmtpTls};
+use boxoffice::config::{Secret, SmtpSettings, SmtpTls};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -144,7 +144,7 @@ impl MailServer {
     pub fn tls_settings(&self, tls: SmtpTls) -> SmtpSettings {
         SmtpSettings {
             tls,
-            credentials: Some(("boxoffice".to_owned(), SmtpPassword("smtp password".to_owned()))),
+            credentials: Some(("boxoffice".to_owned(), Secret("smtp password".to_owned()))),
             certificates: Some(self.certificate.clone()),
             ..self.settings()
         }

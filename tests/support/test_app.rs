@@ -217,6 +217,7 @@ impl TestApp {
 
 fn settings(folder: &Path) -> Settings {
     Settings {
+        media_secret_key: None,
         public_url: "https://boxoffice.example".to_owned(),
         media: folder.join("media").display().to_string(),
         currency: "GHS".to_owned(),

@@ -31,6 +31,12 @@ impl Certificate {
         Ok(Arc::new(Self { certificate: certificate.to_owned(), key: key.to_owned(), provider, current }))
     }
 
+    /// Returns the certificate of the server itself, without its intermediates.
+    pub fn leaf(&self) -> CertificateDer<'static> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.cert.first().cloned().unwrap_or_else(|| CertificateDer::from(Vec::new()))
+    }
+
     /// Reads the files again. New connections use the new certificate.
     ///
     /// # Errors

@@ -20,8 +20,8 @@ use super::transaction::Db;
 use super::transient::is_starting;
 use crate::kernel::private_files;
 
-static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// The parameters of a PostgreSQL URL that take a file, with their other names.
 const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
@@ -245,7 +245,7 @@ pub(super) async fn connect_postgres(options: PgConnectOptions) -> anyhow::Resul
 }
 
 /// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.
-async fn connect(options: &PgConnectOptions) -> anyhow::Result<PgConnection> {
+pub(super) async fn connect(options: &PgConnectOptions) -> anyhow::Result<PgConnection> {
     let mut last_error = None;
     let attempts = async {
         loop {
@@ -266,7 +266,7 @@ async fn connect(options: &PgConnectOptions) -> anyhow::Result<PgConnection> {
 }
 
 /// Returns the database, the user and the server, such as `database boxoffice as user boxoffice at db.example.com:5432`.
-fn server_name(options: &PgConnectOptions) -> String {
+pub(super) fn server_name(options: &PgConnectOptions) -> String {
     let user = options.get_username();
     let database = options.get_database().unwrap_or(user);
     let server = match options.get_socket() {

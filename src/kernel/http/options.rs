@@ -60,8 +60,9 @@ impl fmt::Display for ListenAddress {
 
 /// Options for TLS.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "TLS")]
 pub struct TlsOptions {
-    /// PEM file of the certificate for HTTPS, including intermediates; read again on SIGHUP
+    /// PEM file of the certificate for HTTPS, including intermediates; read again on SIGHUP [default: none, plain HTTP]
     #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
     /// PEM file of the certificate's private key
@@ -100,6 +101,7 @@ impl TlsOptions {
 
 /// Options for rate limits and trusted proxies.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Rate limits")]
 pub struct LimitOptions {
     /// Attempts per minute from one address on one account's password or code, or on whether the account exists; ten times as
     /// many across all accounts; 0: no limit
@@ -117,8 +119,9 @@ pub struct LimitOptions {
     /// Verification codes that are mailed to one address per hour, and as many password reset codes; 0: no limit
     #[arg(long, env = "BOXOFFICE_CODE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
     code_limit: Setting<u32>,
-    /// Addresses and networks of trusted proxies, which send the client's address in Forwarded or X-Forwarded-For
-    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>))]
+    /// Addresses and networks of trusted proxies, which send the client's address in `Forwarded` or `X-Forwarded-For`, such as
+    /// `10.0.0.0/8,2001:db8::1`
+    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>), help_heading = "Reverse proxies")]
     trusted_proxies: Setting<TrustedProxies>,
 }
 
@@ -166,6 +169,7 @@ impl LimitOptions {
 
 /// Options for the memory for request bodies.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Timeouts and size limits")]
 pub struct BodyMemoryOptions {
     /// MiB of request bodies in memory at the same time
     #[arg(long, env = "BOXOFFICE_BODY_MEMORY_MIB", default_value = "64", value_name = "MIB", value_parser = setting(whole_number::<8, 65_536>))]
@@ -193,14 +197,15 @@ impl BodyMemoryOptions {
 
 /// Options for connections.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Connections")]
 pub struct ConnectionOptions {
-    /// Open connections [default: as many as the limit of open files allows, at most 4096]
+    /// Open connections [default: the limit of open files minus 96, at most 4096]
     #[arg(long, env = "BOXOFFICE_MAX_CONNECTIONS", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1_000_000>))]
     max_connections: Option<Setting<u32>>,
-    /// Open connections of one address, except those of trusted proxies; 0: no limit
+    /// Open connections of one client address, except those of trusted proxies; 0: no limit
     #[arg(long, env = "BOXOFFICE_MAX_CONNECTIONS_PER_ADDRESS", default_value = "256", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>))]
     max_connections_per_address: Setting<u32>,
-    /// Seconds from the start of a connection until the head of its first request is complete
+    /// Seconds from the start of a connection until the head of its first request is complete, including the TLS handshake
     #[arg(long, env = "BOXOFFICE_HEAD_TIMEOUT_SECONDS", default_value = "10", value_name = "SECONDS", value_parser = setting(whole_number::<1, 3600>))]
     head_timeout_seconds: Setting<u32>,
     /// Seconds from the end of a response until the head of the connection's next request is complete

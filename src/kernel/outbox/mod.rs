@@ -26,5 +26,6 @@ mod transport;
 pub use cipher::MailCipher;
 pub use model::Mail;
 pub use service::{WaitingMails, correct_future, deliver_due, push, push_until, waiting};
+pub use smtp::check_mail_server;
 pub use store::forget;
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use async_trait::async_trait;
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
@@ -83,6 +83,21 @@ impl MailTransport for Smtp {
     fn timeout(&self) -> Duration {
         self.settings.timeout
     }
+}
+
+/// Connects to a mail server and logs in, but sends nothing.
+///
+/// # Errors
+/// Returns an error if the server can't be reached, or rejects the connection or the log-in.
+pub async fn check_mail_server(settings: &SmtpSettings) -> anyhow::Result<()> {
+    let name = format!("{}:{}", settings.host, settings.port);
+    let server = Smtp::open(settings)?;
+    let connected = timeout(settings.timeout, server.connect()).await;
+    let connected = connected.with_context(|| format!("the mail server {name} has not answered in time"))?;
+    let mut connection = connected.map_err(|error| anyhow!("cannot sign in to the mail server {name}: {}", redacted(&error)))?;
+    // The server has accepted the log-in.
+    let _quit = timeout(QUIT_TIMEOUT, connection.quit()).await;
+    Ok(())
 }
 
 fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {

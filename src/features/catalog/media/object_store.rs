@@ -15,6 +15,7 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 
 use super::image::{self, Image};
+use crate::config::Secret;
 use crate::kernel::private_files;
 
 /// Stores image files by names such as `banner/17637000000001`.
@@ -64,12 +65,12 @@ impl StoredImage {
 
 impl MediaStore {
     /// Opens a folder, which is created if it doesn't exist, or `s3://bucket/prefix`, with endpoint, region and keys from the
-    /// usual `AWS_…` variables.
+    /// usual `AWS_…` variables. `secret_key` replaces the secret access key of the variables.
     ///
     /// Doesn't check that a bucket exists; the first access fails if it doesn't.
-    pub fn open(location: &str) -> Result<MediaStore> {
+    pub fn open(location: &str, secret_key: Option<&Secret>) -> Result<MediaStore> {
         let objects = match location.strip_prefix("s3://") {
-            Some(bucket) => open_bucket(bucket),
+            Some(bucket) => open_bucket(bucket, secret_key),
             None => open_folder(location),
         };
         let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
@@ -122,6 +123,13 @@ impl MediaStore {
         }
     }
 
+    /// Checks that the store can be written: stores an object that is no image, and deletes it.
+    pub async fn check_writable(&self) -> Result<()> {
+        let path = Path::from(format!("check-{:016x}", rand::random::<u64>()));
+        self.objects.put(&path, Bytes::from_static(b"check").into()).await.context("cannot write to the media store")?;
+        self.objects.delete(&path).await.context("cannot delete from the media store")
+    }
+
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
     pub async fn delete(&self, name: &str) -> Result<()> {
         let Some(path) = path(name) else { return Ok(()) };
@@ -159,11 +167,14 @@ fn open_folder(folder: &str) -> Result<Box<dyn ObjectStore>> {
     Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
 }
 
-fn open_bucket(bucket: &str) -> Result<Box<dyn ObjectStore>> {
+fn open_bucket(bucket: &str, secret_key: Option<&Secret>) -> Result<Box<dyn ObjectStore>> {
     let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
     ensure!(!bucket.is_empty(), "there is no bucket in it");
-    let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build()?;
-    Ok(Box::new(PrefixStore::new(store, Path::parse(prefix)?)))
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    if let Some(Secret(key)) = secret_key {
+        builder = builder.with_secret_access_key(key);
+    }
+    Ok(Box::new(PrefixStore::new(builder.build()?, Path::parse(prefix)?)))
 }
 
 #[cfg(test)]
@@ -179,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn stores_replaces_and_deletes() {
         let folder = tempfile::tempdir().unwrap();
-        let store = MediaStore::open(folder.path().join("new/media").to_str().unwrap()).unwrap();
+        let store = MediaStore::open(folder.path().join("new/media").to_str().unwrap(), None).unwrap();
         let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
 
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
@@ -198,7 +209,7 @@ mod tests {
     #[tokio::test]
     async fn concurrent_readers_share_one_copy() {
         let folder = tempfile::tempdir().unwrap();
-        let store = MediaStore::open(folder.path().to_str().unwrap()).unwrap();
+        let store = MediaStore::open(folder.path().to_str().unwrap(), None).unwrap();
         let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
         store.put("banner/1", &first).await.unwrap();
 
@@ -219,7 +230,7 @@ mod tests {
     async fn reaches_nothing_outside_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("secret"), "x").unwrap();
-        let store = MediaStore::open(folder.path().join("media").to_str().unwrap()).unwrap();
+        let store = MediaStore::open(folder.path().join("media").to_str().unwrap(), None).unwrap();
         store.put("banner/1", &image(drawing::disc("a", "a").unwrap())).await.unwrap();
         for name in [
             "",
@@ -240,7 +251,7 @@ mod tests {
 
     #[test]
     fn rejects_a_bucket_without_a_name() {
-        assert!(MediaStore::open("s3://").is_err());
-        assert!(MediaStore::open("s3:///prefix").is_err());
+        assert!(MediaStore::open("s3://", None).is_err());
+        assert!(MediaStore::open("s3:///prefix", None).is_err());
     }
 }

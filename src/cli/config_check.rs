@@ -1,0 +1,181 @@
+//! Checks of the dependencies that the settings name.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use boxoffice_http::Listener;
+use boxoffice_http::error::one_line;
+use chrono::{TimeDelta, Utc};
+use serde::Serialize;
+use slog::Logger;
+use tokio::time::timeout;
+
+use super::{ServeSettings, reserve};
+use crate::config::{MailSettings, MailTransportSettings, PlatformOptions, Settings};
+use crate::features::catalog::media::MediaStore;
+use crate::kernel::db::{DatabaseState, inspect, require_writable};
+use crate::kernel::outbox;
+
+/// Time limit of a check.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Remaining time of a certificate at which a check warns.
+const RENEWAL: TimeDelta = TimeDelta::days(14);
+
+/// The result of a check.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The dependency.
+    pub name: &'static str,
+    pub state: State,
+    pub text: String,
+}
+
+/// The state of a dependency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Ok,
+    /// `serve` starts, but it may not be intended.
+    Warning,
+    /// `serve` does not start, or some requests fail.
+    Failed,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+impl Finding {
+    pub fn new(name: &'static str, state: State, text: impl Into<String>) -> Self {
+        Self { name, state, text: text.into() }
+    }
+
+    /// Returns the finding of a check that succeeds with a text.
+    fn of(name: &'static str, checked: anyhow::Result<String>) -> Self {
+        match checked {
+            Ok(text) => Self::new(name, State::Ok, text),
+            Err(error) => Self::new(name, State::Failed, one_line(&error)),
+        }
+    }
+}
+
+/// Checks everything that `serve` would use with these settings.
+///
+/// # Errors
+/// Returns an error if an option is invalid.
+pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings, log: &Logger) -> anyhow::Result<Vec<Finding>> {
+    let ServeSettings { listener, admin_listener, settings, .. } = serve;
+    options.warn_of_readable_secrets(log)?;
+    let url = options.database_url()?;
+    let (database, media, mail) =
+        tokio::join!(within(inspect(&url)), within(check_media(&settings)), within(check_mail(&settings.mail)));
+    let mut findings = vec![check_folder(options.storage.data_dir()?)];
+    findings.extend(database_findings(database, &settings.currency));
+    findings.push(Finding::of("media", media));
+    findings.push(Finding::of("mail", mail));
+    findings.push(Finding::of("mail-key-file", check_mail_key(&settings.mail)));
+    findings.push(check_address("listen", &listener));
+    findings.extend(admin_listener.map(|listener| check_address("admin-listen", &listener)));
+    findings.extend(listener.certificate.map(|certificate| check_certificate(certificate.leaf().as_ref())));
+    Ok(findings)
+}
+
+async fn within<T>(check: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let checked = timeout(TIMEOUT, check).await;
+    checked.with_context(|| format!("it has not answered within {} seconds", TIMEOUT.as_secs()))?
+}
+
+fn check_folder(folder: &Path) -> Finding {
+    let text = if folder.exists() { "can be written" } else { "will be created" };
+    Finding::of("data-dir", require_writable(folder).map(|()| format!("{} {text}", folder.display())))
+}
+
+fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -> Vec<Finding> {
+    let DatabaseState { name, pending, currency: fixed } = match inspected {
+        Ok(state) => state,
+        Err(error) => return vec![Finding::of("database", Err(error))],
+    };
+    let tables = match pending {
+        None => "has no tables yet; the first start creates them".to_owned(),
+        Some(0) => "has all tables of this version".to_owned(),
+        Some(1) => "will be migrated by the next start (1 migration)".to_owned(),
+        Some(pending) => format!("will be migrated by the next start ({pending} migrations)"),
+    };
+    let database = Finding::new("database", State::Ok, format!("{name} {tables}"));
+    let other = fixed.filter(|fixed| fixed != currency);
+    let other = other.map(|fixed| {
+        let text = format!("it is {currency}, but all amounts in this database are in {fixed}; set currency to {fixed}");
+        Finding::new("currency", State::Failed, text)
+    });
+    [database].into_iter().chain(other).collect()
+}
+
+/// Checks that images can be stored. In a bucket, it stores an object and deletes it.
+async fn check_media(settings: &Settings) -> anyhow::Result<String> {
+    let media = &settings.media;
+    if !media.starts_with("s3://") {
+        require_writable(Path::new(media))?;
+        return Ok(format!("the folder {media} can be written"));
+    }
+    MediaStore::open(media, settings.media_secret_key.as_ref())?.check_writable().await?;
+    Ok(format!("{media} can be written"))
+}
+
+/// Checks that mail can be delivered. Logs in to the mail server, and sends nothing.
+async fn check_mail(mail: &MailSettings) -> anyhow::Result<String> {
+    match &mail.route {
+        MailTransportSettings::Folder(folder) => {
+            require_writable(folder)?;
+            Ok(format!("no mail server: mails are written to {}", folder.display()))
+        }
+        MailTransportSettings::Smtp(server) => {
+            outbox::check_mail_server(server).await?;
+            Ok(format!("the mail server {}:{} accepts connections", server.host, server.port))
+        }
+    }
+}
+
+fn check_mail_key(mail: &MailSettings) -> anyhow::Result<String> {
+    let file = &mail.key_file;
+    if file.exists() {
+        outbox::MailCipher::open(file)?;
+        return Ok(format!("{} has a key", file.display()));
+    }
+    require_writable(file)?;
+    Ok(format!("{} will be created", file.display()))
+}
+
+/// An address that is in use is only a warning: the server may be running.
+fn check_address(name: &'static str, listener: &Listener) -> Finding {
+    match reserve(listener.address) {
+        Ok(_) => Finding::new(name, State::Ok, format!("{} is free", listener.address)),
+        Err(error) => Finding::new(name, State::Warning, one_line(&error)),
+    }
+}
+
+fn check_certificate(certificate: &[u8]) -> Finding {
+    let checked = || {
+        let (_, certificate) = x509_parser::parse_x509_certificate(certificate).context("the certificate can't be read")?;
+        let moment = |time: x509_parser::time::ASN1Time| {
+            chrono::DateTime::from_timestamp(time.timestamp(), 0).context("the certificate has no valid dates")
+        };
+        let (starts, ends) = (moment(certificate.validity.not_before)?, moment(certificate.validity.not_after)?);
+        let now = Utc::now();
+        ensure!(starts <= now, "the certificate is not valid before {}", starts.date_naive());
+        ensure!(ends > now, "the certificate expired on {}", ends.date_naive());
+        let state = if ends - now < RENEWAL { State::Warning } else { State::Ok };
+        Ok((state, format!("the certificate is valid until {}", ends.date_naive())))
+    };
+    match checked() {
+        Ok((state, text)) => Finding::new("tls-certificate", state, text),
+        Err(error) => Finding::of("tls-certificate", Err(error)),
+    }
+}

@@ -1,0 +1,118 @@
+//! Secrets in settings, and files with a secret.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use slog::{Logger, warn};
+
+/// The largest file with a secret, in bytes.
+const MAX_BYTES: u64 = 64 * 1024;
+/// The right of all other users to read a file.
+const OTHERS_READ: u32 = 0o004;
+
+/// A secret in plain text. Its debug output hides the text, so that it is never logged.
+#[derive(Clone)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// A file with a secret, such as a credential of systemd. It is read once, at the start.
+#[derive(Debug, Clone)]
+pub struct SecretFile {
+    path: PathBuf,
+    /// Its text, without the line break at its end.
+    pub secret: Secret,
+    is_readable_by_all: bool,
+}
+
+impl SecretFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Returns an error if it can't be read, is empty or too large, or is not a text of one line.
+    pub fn read(path: &str) -> anyhow::Result<Self> {
+        ensure!(!path.is_empty(), "it is empty; give the file with the secret");
+        let file = File::open(path).with_context(|| format!("cannot read {path}"))?;
+        let metadata = file.metadata().with_context(|| format!("cannot read {path}"))?;
+        ensure!(metadata.is_file(), "{path} is not a file");
+        let mut text = String::new();
+        let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
+        read.with_context(|| format!("cannot read {path}"))?;
+        ensure!(
+            text.len() as u64 <= MAX_BYTES,
+            "{path} is larger than {} KiB; give a file with only the secret",
+            MAX_BYTES / 1024
+        );
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        ensure!(!text.trim().is_empty(), "{path} is empty; give a file with the secret");
+        ensure!(!text.contains('\n'), "{path} has several lines; give a file with only the secret");
+        let is_readable_by_all = metadata.permissions().mode() & OTHERS_READ != 0;
+        Ok(Self { path: path.into(), secret: text.into(), is_readable_by_all })
+    }
+
+    /// Logs a warning if all users of the machine may read the file.
+    pub fn warn_if_readable_by_all(&self, log: &Logger) {
+        if self.is_readable_by_all {
+            warn!(log, "all users of this machine may read a file with a secret"; "path" => %self.path.display());
+        }
+    }
+}
+
+/// Returns the problem of a secret that is given as a value and in a file. Both have the names of an option and its variable.
+pub fn given_twice(is_given: bool, value: &str, is_in_file: bool, file: &str) -> Option<String> {
+    (is_given && is_in_file).then(|| format!("{file}: {value} is set too; set only one of them"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn read(content: &[u8]) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        fs::write(&path, content).unwrap();
+        SecretFile::read(path.to_str().unwrap()).map(|file| file.secret.0).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn reads_one_line_without_its_end() {
+        for content in ["a secret", "a secret\n", "a secret\r\n"] {
+            assert_eq!(read(content.as_bytes()).unwrap(), "a secret");
+        }
+    }
+
+    #[test]
+    fn rejects_files_without_a_secret() {
+        let large = "x".repeat(64 * 1024 + 1);
+        for (content, problem) in [
+            (b"".as_slice(), "is empty"),
+            (b"\n", "is empty"),
+            (b"one\ntwo\n", "has several lines"),
+            (large.as_bytes(), "is larger than 64 KiB"),
+            (b"\xff\xfe", "cannot read"),
+        ] {
+            let error = read(content).unwrap_err();
+            assert!(error.contains(problem), "{error}");
+        }
+        assert!(SecretFile::read("/dev/null").unwrap_err().to_string().contains("is not a file"));
+        assert!(SecretFile::read("/no such file").unwrap_err().to_string().contains("cannot read /no such file"));
+    }
+}

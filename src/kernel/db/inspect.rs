@@ -1,0 +1,122 @@
+//! The state of a database, read without changing it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use rustix::fs::{Access, access};
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{Connection, SqliteConnection};
+
+use super::open::{DatabaseLocation, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, server_name};
+
+/// The state of a database.
+#[derive(Debug)]
+pub struct DatabaseState {
+    /// The database, without a password.
+    pub name: String,
+    /// The number of migrations that the next start applies; `None` if there are no tables yet.
+    pub pending: Option<usize>,
+    /// The currency that the first start has fixed.
+    pub currency: Option<String>,
+}
+
+/// A migration that was applied: its version, its checksum and its success.
+type AppliedMigration = (i64, Vec<u8>, bool);
+
+const APPLIED: &str = "select version, checksum, success from _sqlx_migrations";
+const CURRENCY: &str = "select value from fixed_settings where name = 'currency'";
+
+/// Returns the state of the database at `url`. Changes nothing.
+///
+/// # Errors
+/// Returns an error that names the database and the reason, if `serve` could not use it.
+pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
+    match url.parse()? {
+        DatabaseLocation::Sqlite(path) => {
+            inspect_sqlite(&path).await.with_context(|| format!("cannot use the SQLite database {}", path.display()))
+        }
+        DatabaseLocation::Postgres(options) => {
+            let name = format!("PostgreSQL {}", server_name(&options));
+            let inspected = async {
+                let mut connection = connect(&options).await?;
+                let (is_standby,): (bool,) = sqlx::query_as("select pg_is_in_recovery()").fetch_one(&mut connection).await?;
+                ensure!(!is_standby, "the server is a standby, which can't be written; give the primary");
+                let applied = sqlx::query_as(APPLIED).fetch_all(&mut connection).await;
+                let applied = if is_table_missing(&applied) { None } else { Some(applied?) };
+                let currency =
+                    if applied.is_some() { sqlx::query_as(CURRENCY).fetch_optional(&mut connection).await.ok() } else { None };
+                connection.close().await?;
+                state(name.clone(), applied, currency.flatten(), &POSTGRES_MIGRATIONS)
+            };
+            inspected.await.with_context(|| format!("cannot use the {name}"))
+        }
+    }
+}
+
+async fn inspect_sqlite(path: &Path) -> anyhow::Result<DatabaseState> {
+    let name = format!("SQLite {}", path.display());
+    if !path.exists() {
+        require_writable(path.parent().unwrap_or(Path::new("")))?;
+        return state(name, None, None, &SQLITE_MIGRATIONS);
+    }
+    require_writable(path)?;
+    // A connection creates the files of the WAL, unless the database is declared to be constant. Without a WAL, no server has it
+    // open.
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let is_idle = !PathBuf::from(wal).exists();
+    let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(is_idle);
+    let mut connection = SqliteConnection::connect_with(&options.busy_timeout(Duration::from_secs(5))).await?;
+    let applied = sqlx::query_as(APPLIED).fetch_all(&mut connection).await;
+    let applied = if is_table_missing(&applied) { None } else { Some(applied?) };
+    let currency = if applied.is_some() { sqlx::query_as(CURRENCY).fetch_optional(&mut connection).await.ok() } else { None };
+    connection.close().await?;
+    state(name, applied, currency.flatten(), &SQLITE_MIGRATIONS)
+}
+
+fn is_table_missing<T>(result: &Result<T, sqlx::Error>) -> bool {
+    let Err(sqlx::Error::Database(error)) = result else { return false };
+    error.code().is_some_and(|code| code == "42P01") || error.message().contains("no such table")
+}
+
+/// Compares the applied migrations with those of this program.
+fn state(
+    name: String,
+    applied: Option<Vec<AppliedMigration>>,
+    currency: Option<(String,)>,
+    migrations: &Migrator,
+) -> anyhow::Result<DatabaseState> {
+    let currency = currency.map(|(currency,)| currency);
+    let Some(applied) = applied else { return Ok(DatabaseState { name, pending: None, currency }) };
+    for (version, checksum, is_complete) in &applied {
+        ensure!(is_complete, "migration {version} was not completed: restore a backup");
+        match migrations.iter().find(|migration| migration.version == *version) {
+            None => bail!(
+                "a newer version of boxoffice has changed its tables (migration {version}): use that version, or restore a backup"
+            ),
+            Some(migration) if *migration.checksum != **checksum => {
+                bail!("its tables were made by another build of boxoffice (migration {version} differs)")
+            }
+            Some(_) => {}
+        }
+    }
+    let is_pending = |version: i64| !applied.iter().any(|(applied, ..)| *applied == version);
+    let pending = migrations.iter().filter(|migration| is_pending(migration.version)).count();
+    Ok(DatabaseState { name, pending: Some(pending), currency })
+}
+
+/// Checks that this user may write a file, or create it and its folder if they don't exist.
+///
+/// # Errors
+/// Returns an error that names the file or folder that can't be written.
+pub fn require_writable(path: &Path) -> anyhow::Result<()> {
+    let mut existing = path;
+    while !existing.exists() {
+        existing = existing.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    }
+    ensure!(existing == path || existing.is_dir(), "{} is not a folder", existing.display());
+    let rights = if existing.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::READ_OK | Access::WRITE_OK };
+    access(existing, rights).with_context(|| format!("{} can't be written", existing.display()))
+}

@@ -1,0 +1,394 @@
+//! The configuration file, files with secrets, and the commands that show and check the settings.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use chrono::Datelike;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::postgres;
+use crate::support::server_process::{ServerProcess, boxoffice};
+
+/// A folder with a configuration file.
+struct Configured {
+    folder: TempDir,
+    file: PathBuf,
+}
+
+impl Configured {
+    fn new(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("boxoffice.toml");
+        fs::write(&file, text).unwrap();
+        Self { folder, file }
+    }
+
+    /// Returns a command without the variables that would take precedence.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = boxoffice(self.folder.path(), arguments);
+        command.env("BOXOFFICE_CONFIG", &self.file).env_remove("BOXOFFICE_LISTEN");
+        for limit in ["RATE", "LOGIN_RATE", "FAILED_LOGIN", "CREDENTIAL_CHANGE", "CODE"] {
+            command.env_remove(format!("BOXOFFICE_{limit}_LIMIT"));
+        }
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn write(&self, name: &str, content: &str, mode: u32) -> PathBuf {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn occupied_address() -> (TcpListener, String) {
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = occupied.local_addr().unwrap().to_string();
+    (occupied, address)
+}
+
+#[test]
+fn options_take_precedence_over_variables_and_those_over_the_file() {
+    let (_occupied, [option, variable, file]) = {
+        let addresses = [occupied_address(), occupied_address(), occupied_address()];
+        let names = addresses.each_ref().map(|(_, address)| address.clone());
+        (addresses, names)
+    };
+    let configured = Configured::new(&format!("listen = \"{file}\"\n"));
+
+    let by_file = configured.run(&["serve"]);
+    let by_variable = configured.command(&["serve"]).env("BOXOFFICE_LISTEN", &variable).output().unwrap();
+    let by_option = configured.command(&["serve", "--listen", &option]).env("BOXOFFICE_LISTEN", &variable).output().unwrap();
+
+    for (output, address) in [(by_file, &file), (by_variable, &variable), (by_option, &option)] {
+        assert!(stderr(&output).contains(&format!("cannot listen on {address}")), "{}", stderr(&output));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn serves_with_settings_of_the_file() {
+    let configured = Configured::new(
+        "# Settings of the tests.\nlisten = '127.0.0.1:0'\nminimum-client-version = \"2.0.0\"\nrate-limit = 1_000\n\
+         allow-common-passwords = true\ntrusted-proxies = [\"10.0.0.0/8\", \"2001:db8::1\"]\nlog-level = \"debug\"\naccess-log-sample = 0\n",
+    );
+    let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
+
+    let created = configured.run(&create);
+    let server = ServerProcess::start(configured.command(&["serve", "--config", configured.file.to_str().unwrap()]));
+    let time = reqwest::Client::new().get(format!("{}/time", server.address)).header("X-Client-Version", "2.1.0");
+    let answered = time.send().await.unwrap().status().as_u16();
+    let (_, _, log) = {
+        server.signal("TERM");
+        server.wait()
+    };
+
+    assert!(created.status.success(), "{}", stderr(&created));
+    assert_eq!(answered, 401, "the version is accepted, and the key is missing");
+    assert!(log.iter().any(|line| line.contains("\"debug\"")), "{log:#?}");
+}
+
+#[test]
+fn reports_all_problems_of_the_file_at_once() {
+    let text = "rate_limt = 3\nlistem = \"x\"\ncurrency = \"GSH\"\nrate-limit = \"many\"\nallow-common-passwords = \"yes\"\n\
+        smtp-timeout-seconds = 0\nlog-level = \"warn\"\npublic-url = 3\n[mail]\nfrom = \"a\"\n";
+    let configured = Configured::new(text);
+    let file = configured.file.display().to_string();
+
+    let rejected = configured.run(&["serve", "--fee-steps", "50,1.99"]);
+    let reported = stderr(&rejected);
+
+    assert_eq!(rejected.status.code(), Some(2), "{reported}");
+    for expected in [
+        format!("{file}:1: rate_limt: it is no setting; did you mean `rate-limit`?"),
+        format!("{file}:2: listem: it is no setting; did you mean `listen`?"),
+        format!("{file}:3: currency: `GSH` is not a currency code"),
+        format!("{file}:4: rate-limit: it is a text; give a whole number without quotation marks, such as rate-limit = 600"),
+        format!("{file}:5: allow-common-passwords: it is a text; give true or false"),
+        format!("{file}:6: smtp-timeout-seconds: `0` is not a whole number from 1 to 600"),
+        format!("{file}:7: log-level: `warn` is none of error, warning, info, debug; did you mean `warning`?"),
+        format!("{file}:8: public-url: it is a whole number; give a text in quotation marks"),
+        format!("{file}:9: mail: it is no setting"),
+        "--fee-steps (BOXOFFICE_FEE_STEPS): `50,1.99`".to_owned(),
+    ] {
+        assert!(reported.contains(&expected), "{expected}\n{reported}");
+    }
+    assert_eq!(fs::read_dir(configured.folder.path()).unwrap().count(), 1, "nothing was created");
+}
+
+#[test]
+fn names_unusable_files() {
+    for (text, problem) in
+        [("listen =\n", "boxoffice.toml:1: it is not TOML"), ("rate-limit = 1\nrate-limit = 2\n", ":2: it is not TOML")]
+    {
+        let rejected = Configured::new(text).run(&["serve"]);
+        assert_eq!(rejected.status.code(), Some(2));
+        assert!(stderr(&rejected).contains(problem), "{}", stderr(&rejected));
+    }
+    let configured = Configured::new("");
+    for path in ["/no such file", "/dev"] {
+        let rejected = configured.run(&["migrate", "--config", path]);
+        assert_eq!(rejected.status.code(), Some(2));
+        assert!(stderr(&rejected).contains(&format!("--config (BOXOFFICE_CONFIG): cannot read {path}")), "{}", stderr(&rejected));
+    }
+    assert!(configured.run(&["migrate"]).status.success(), "an empty file is valid");
+}
+
+#[test]
+fn suggests_names_of_unknown_variables() {
+    let (_occupied, address) = occupied_address();
+    let configured = Configured::new("");
+
+    let log = configured.command(&["serve", "--listen", &address]).env("BOXOFFICE_CURENCY", "EUR").output().unwrap();
+
+    assert!(stderr(&log).contains("did you mean `BOXOFFICE_CURRENCY`?"), "{}", stderr(&log));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_secrets_from_files() {
+    let database = postgres::new_database().await;
+    let configured = Configured::new("smtp = \"mail.example.com\"\nsmtp-user = \"boxoffice\"\nlisten = \"127.0.0.1:0\"\n");
+    let password = configured.write("password", "a secret\n", 0o600);
+    let sqlite = format!("sqlite:{}\n", configured.folder.path().join("other.db").display());
+    let url = configured.write("url", database.as_ref().map_or(&sqlite, |database| &database.url), 0o644);
+    let with_files = |command: &mut Command| {
+        command.env("DATABASE_URL_FILE", &url).env("BOXOFFICE_SMTP_PASSWORD_FILE", &password);
+    };
+
+    let mut migrate = configured.command(&["migrate"]);
+    with_files(&mut migrate);
+    let migrated = migrate.output().unwrap();
+    let mut serve = configured.command(&["serve"]);
+    with_files(&mut serve);
+    ServerProcess::start(serve).stop();
+
+    assert!(migrated.status.success(), "{}", stderr(&migrated));
+    assert!(stderr(&migrated).contains("all users of this machine may read a file with a secret"), "{}", stderr(&migrated));
+    assert!(!configured.folder.path().join("boxoffice.db").exists());
+    assert_eq!(configured.folder.path().join("other.db").exists(), database.is_none());
+    let account = ["account", "create", "--username", "esi", "--email", "esi@example.com"];
+    let created = configured.command(&account).env("BOXOFFICE_PASSWORD_FILE", &password).output().unwrap();
+    assert_eq!(created.status.code(), Some(2), "no setting has the password for the mail server");
+    let mut create = configured.command(&account);
+    let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").output().unwrap();
+    assert!(created.status.success(), "{}", stderr(&created));
+    let without = configured.command(&account).output().unwrap();
+    assert!(stderr(&without).contains("--password"), "{}", stderr(&without));
+}
+
+#[test]
+fn rejects_unusable_files_with_secrets() {
+    let configured =
+        Configured::new("smtp = \"mail.example.com\"\nsmtp-user = \"boxoffice\"\nsmtp-password-file = \"/no such file\"\n");
+    let password = configured.write("password", "a secret\n", 0o600);
+    let empty = configured.write("empty", "\n", 0o600);
+    let (password, empty) = (password.to_str().unwrap(), empty.to_str().unwrap());
+
+    for (arguments, problem) in [
+        (["serve", "--smtp-password", "hidden"], "smtp-password-file: --smtp-password (BOXOFFICE_SMTP_PASSWORD) is set too"),
+        (["serve", "--smtp-password-file", empty], "--smtp-password-file (BOXOFFICE_SMTP_PASSWORD_FILE): "),
+        (["serve", "--database-url-file", password], "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        (["serve", "--aws-secret-access-key-file", password], "it has no effect without a bucket in --media"),
+        (["serve", "--listen", "127.0.0.1:0"], "boxoffice.toml:3: smtp-password-file: cannot read /no such file"),
+    ] {
+        let rejected = configured.run(&arguments);
+        let reported = stderr(&rejected);
+        assert_eq!(rejected.status.code(), Some(2), "{reported}");
+        assert!(
+            reported.contains(problem) && !reported.contains("a secret") && !reported.contains("hidden"),
+            "{problem}: {reported}"
+        );
+    }
+    let url = configured.write("url", "sqlite:y.db\n", 0o600);
+    let both = configured
+        .command(&["migrate", "--database-url-file", url.to_str().unwrap()])
+        .env("DATABASE_URL", "sqlite:x.db")
+        .output();
+    let reported = stderr(&both.unwrap());
+    assert!(reported.contains("--database-url-file (DATABASE_URL_FILE): --database (DATABASE_URL) is set too"), "{reported}");
+}
+
+#[test]
+fn warns_of_readable_configuration_file_with_secret() {
+    let configured = Configured::new("");
+    for (text, mode, is_warned) in [
+        ("database = \"sqlite:SELF.db\"\n", 0o644, true),
+        ("database = \"sqlite:SELF.db\"\n", 0o640, false),
+        ("rate-limit = 3\n", 0o644, false),
+    ] {
+        let database = configured.folder.path().join("x").display().to_string();
+        configured.write("boxoffice.toml", &text.replace("SELF", &database), mode);
+        let log = stderr(&configured.run(&["migrate"]));
+        assert_eq!(log.contains("may read a configuration file with a secret"), is_warned, "{text}: {log}");
+    }
+}
+
+#[test]
+fn shows_settings_with_their_sources() {
+    let configured =
+        Configured::new("rate-limit = 5\npublic-url = \"https://tickets.example.com\"\nsmtp-password = \"from the file\"\n");
+    let command = |arguments: &[&str]| {
+        let mut command =
+            configured.command(&[&["config", "show", "--smtp-user", "me", "--smtp", "mail.example.com"], arguments].concat());
+        command.env("DATABASE_URL", "postgres://me:hidden@localhost/boxoffice").env("BOXOFFICE_CODE_LIMIT", "7");
+        command
+    };
+
+    let text = command(&[]).output().unwrap();
+    let json = command(&["--json"]).output().unwrap();
+    let settings: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
+    let setting = |key: &str| settings.iter().find(|setting| setting["key"] == key).unwrap_or_else(|| panic!("no {key}"));
+    let printed = String::from_utf8(text.stdout.clone()).unwrap();
+
+    assert_eq!((text.status.code(), json.status.code()), (Some(0), Some(0)), "{}", stderr(&text));
+    let file = configured.file.display();
+    for (key, value, source, location) in [
+        ("smtp-user", json!("me"), "flag", None),
+        ("code-limit", json!("7"), "environment", Some("BOXOFFICE_CODE_LIMIT".to_owned())),
+        ("rate-limit", json!("5"), "file", Some(format!("{file}:1"))),
+        ("smtp-password", json!("********"), "file", Some(format!("{file}:3"))),
+        ("database", json!("postgres://me:********@localhost/boxoffice"), "environment", Some("DATABASE_URL".to_owned())),
+        ("currency", json!("GHS"), "default", None),
+        ("media", json!(format!("{}/media", configured.folder.path().display())), "default", None),
+        ("trusted-proxies", Value::Null, "default", None),
+        ("log-level", json!("info"), "default", None),
+    ] {
+        let setting = setting(key);
+        assert_eq!((&setting["value"], &setting["source"]), (&value, &json!(source)), "{key}");
+        assert_eq!(setting["location"].as_str(), location.as_deref(), "{key}");
+    }
+    assert!(printed.contains("rate-limit") && printed.contains(&format!("file ({file}:1)")), "{printed}");
+    for output in [text, json] {
+        assert!(!String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).contains("hidden"));
+    }
+    let invalid = configured.command(&["config", "show", "--currency", "GSH"]).output().unwrap();
+    assert_eq!(invalid.status.code(), Some(2));
+    assert!(stderr(&invalid).contains("--currency (BOXOFFICE_CURRENCY): `GSH`") && !invalid.stdout.is_empty());
+}
+
+/// Returns the state and the text of each check.
+fn checks(output: &Output) -> BTreeMap<String, (String, String)> {
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let checks = report["checks"].as_array().unwrap().iter();
+    checks.map(|check| (text(&check["name"]), (text(&check["state"]), text(&check["text"])))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn check_reports_state_of_database_without_changing_it() {
+    let database = postgres::new_database().await;
+    for url in
+        [None, database.as_ref().map(|database| database.url.as_str())].into_iter().take(1 + usize::from(database.is_some()))
+    {
+        let configured = Configured::new("listen = \"127.0.0.1:0\"\n");
+        let with_database = |arguments: &[&str]| {
+            let mut command = configured.command(arguments);
+            command.envs(url.map(|url| ("DATABASE_URL", url)));
+            command
+        };
+        let check = || with_database(&["config", "check", "--json"]).output().unwrap();
+        let files = || fs::read_dir(configured.folder.path()).unwrap().count();
+
+        let before = check();
+        assert_eq!((before.status.code(), files()), (Some(0), 1), "{}", stderr(&before));
+        assert!(checks(&before)["database"].1.contains("has no tables yet"), "{:?}", checks(&before));
+        ServerProcess::start(with_database(&["serve"])).stop();
+        let (stored, after) = (files(), check());
+        assert_eq!((after.status.code(), files()), (Some(0), stored), "{}", stderr(&after));
+        assert!(checks(&after)["database"].1.contains("has all tables of this version"), "{:?}", checks(&after));
+        let server = ServerProcess::start(with_database(&["serve"]));
+        assert_eq!(check().status.code(), Some(0), "while a server runs");
+        server.stop();
+        let other = with_database(&["config", "check", "--json", "--currency", "EUR"]).output().unwrap();
+        assert_eq!((other.status.code(), checks(&other)["currency"].0.as_str()), (Some(1), "failed"));
+        let text = with_database(&["config", "check"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&text.stdout).contains("ok     database"), "{}", String::from_utf8_lossy(&text.stdout));
+    }
+}
+
+#[test]
+fn check_reports_every_unusable_dependency() {
+    let (_occupied, address) = occupied_address();
+    let configured = Configured::new("database = \"postgres://me:hidden@127.0.0.1:1/boxoffice\"\nsmtp = \"127.0.0.1:1\"\n");
+    let media = configured.write("media", "a file", 0o600);
+    let key = configured.write("mail.key", "no key", 0o600);
+    let settings = format!("listen = \"{address}\"\nmail-key-file = \"{}\"\n", key.display());
+    fs::write(&configured.file, fs::read_to_string(&configured.file).unwrap() + &settings).unwrap();
+
+    let failed = configured.command(&["config", "check", "--json"]).env("BOXOFFICE_CURENCY", "EUR").output().unwrap();
+    let found = checks(&failed);
+    let invalid = configured.run(&["config", "check", "--json", "--media", media.to_str().unwrap(), "--currency", "GSH"]);
+    let report: Value = serde_json::from_slice(&invalid.stdout).unwrap();
+
+    assert_eq!(failed.status.code(), Some(1), "{found:?}");
+    for (name, state, text) in [
+        ("database", "failed", "no server accepts connections there"),
+        ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
+        ("mail-key-file", "failed", "contains no key"),
+        ("listen", "warning", "in use"),
+        ("media", "ok", "can be written"),
+        ("data-dir", "ok", "can be written"),
+        ("environment", "warning", "did you mean `BOXOFFICE_CURRENCY`?"),
+    ] {
+        assert_eq!(found[name].0, state, "{name}: {found:?}");
+        assert!(found[name].1.contains(text) && !found[name].1.contains("hidden"), "{name}: {found:?}");
+    }
+    assert_eq!((invalid.status.code(), report["problems"].as_array().unwrap().len()), (Some(2), 2), "{report}");
+}
+
+#[test]
+fn check_reports_validity_of_the_certificate() {
+    for (days, state, code) in [(90, "ok", 0), (5, "warning", 0), (-5, "failed", 1)] {
+        let configured = Configured::new("listen = \"127.0.0.1:0\"\n");
+        let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let day = chrono::Utc::now() + chrono::TimeDelta::days(days);
+        parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        parameters.not_after =
+            rcgen::date_time_ymd(day.year(), u8::try_from(day.month()).unwrap(), u8::try_from(day.day()).unwrap());
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = configured.write("certificate.pem", &parameters.self_signed(&key).unwrap().pem(), 0o600);
+        let key = configured.write("key.pem", &key.serialize_pem(), 0o600);
+        let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+
+        let checked = configured.run(&[&["config", "check", "--json"], &files[..]].concat());
+
+        let (found, text) = &checks(&checked)["tls-certificate"];
+        assert_eq!((checked.status.code(), found.as_str()), (Some(code), state), "{text}");
+        assert!(text.contains(&day.date_naive().to_string()), "{text}");
+    }
+}
+
+/// `BOXOFFICE_WRITE=1` writes the table.
+#[test]
+fn table_in_the_documentation_is_current() {
+    const START: &str = "<!-- The table is the output of `boxoffice config table`. -->\n";
+    const END: &str = "<!-- end of the table -->\n";
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operating.md");
+    let table = String::from_utf8(Configured::new("").run(&["config", "table"]).stdout).unwrap();
+    let page = fs::read_to_string(file).unwrap();
+    let (before, rest) = page.split_once(START).unwrap();
+    let (documented, after) = rest.split_once(END).unwrap();
+
+    if std::env::var_os("BOXOFFICE_WRITE").is_some() {
+        fs::write(file, format!("{before}{START}{table}{END}{after}")).unwrap();
+        return;
+    }
+
+    assert!(documented == table, "docs/operating.md is stale: run this test with BOXOFFICE_WRITE=1");
+    for section in documented.split("See [").skip(1) {
+        let heading = section.split(']').next().unwrap();
+        assert!(page.contains(&format!("\n## {heading}\n")), "there is no section {heading}");
+    }
+}
