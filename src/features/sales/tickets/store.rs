@@ -102,7 +102,8 @@ pub async fn redeem(
         .push_bind(", redeemed = ?", now)
         .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
-        .and_where("event_id = ?", Some(event))
+        // Without the sign, the database would read all tickets of the event by its index.
+        .and_where("+event_id = ?", Some(event))
         .and_in("serial", serials)
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .push(" returning ")
@@ -118,11 +119,12 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
     let for_update = for_update(tx);
     if tx.is_postgres() {
         let orders = tx.select("id from orders where id in (select order_id from tickets where true");
-        let orders = orders.and_where("owner_id = ?", Some(owner)).and_in("serial", serials.clone());
+        let orders = orders.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials.clone());
         let _locked: Vec<(Id,)> = orders.push(")").for_share().all().await?;
     }
     let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
-    let tickets = tickets.and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
+    // Without the sign, the database would read all tickets of the owner by its index.
+    let tickets = tickets.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
 
