@@ -31,13 +31,28 @@ pub async fn list_of_event(
     modified_since: Option<Timestamp>,
     paging: PageRequest,
 ) -> Result<PagedRows<TicketRow>> {
-    let status = if modified_since.is_some() { "true" } else { "status <> 'Void'" };
-    tx.list(COLUMNS, &format!("from tickets where {status}"))
+    let Some(modified_since) = modified_since else { return list_valid_of_event(tx, event, scope, paging).await };
+    tx.list(COLUMNS, "from tickets where true")
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
-        .and_where("modified >= ?", modified_since)
+        .and_where("modified >= ?", Some(modified_since))
         .page("id", paging)
         .await
+}
+
+/// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
+async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+    let sold = "coalesce((select cast(sum(s.sold) as bigint) from sections s where s.event_id = ?";
+    let tickets = tx.list(COLUMNS, "from tickets where status <> 'Void'").and_where("event_id = ?", Some(event));
+    let tickets = match scope.token() {
+        None => tickets.push_total(&format!("{sold}), 0)"), event),
+        Some(token) => {
+            let of_token = format!(" and {}), 0)", tokens::covers_sql("s.id"));
+            let tickets = tickets.and_where(&tokens::covers_sql("section_id"), Some(token));
+            tickets.push_total(sold, event).push_total(&of_token, token)
+        }
+    };
+    tickets.page("id", paging).await
 }
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
