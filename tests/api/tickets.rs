@@ -27,6 +27,11 @@ pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
     let mut tx = app.state.db.begin().await.unwrap();
     let update = tx.query("update tickets set status = $2 where serial = $1").bind(serial.to_owned()).bind(status);
     assert_eq!(update.execute().await.unwrap(), 1);
+    if status == "Void" {
+        // The place of a void ticket is free.
+        let section = "update sections set sold = sold - 1 where id = (select section_id from tickets where serial = $1)";
+        assert_eq!(tx.query(section).bind(serial.to_owned()).execute().await.unwrap(), 1);
+    }
     tx.commit().await.unwrap();
 }
 

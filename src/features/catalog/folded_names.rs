@@ -36,7 +36,7 @@ const COLUMNS: [NameColumn; 8] = [
     column("regions", NO_SCOPE),
     column("venues", NO_SCOPE),
     column("categories", NO_SCOPE),
-    NameColumn { condition: "removed = false", ..column("hosts", NO_SCOPE) },
+    NameColumn { condition: "not removed", ..column("hosts", NO_SCOPE) },
     NameColumn { name: "title", folded: "folded_title", ..column("events", NO_SCOPE) },
     column("advertisements", NO_SCOPE),
     column("sections", "event_id"),

@@ -40,6 +40,8 @@ pub struct Statement<'a> {
     text: String,
     /// The columns of a list. The text of a list begins with `from`.
     columns: &'static str,
+    /// The SQL expression of a list's total; `None` if its rows are counted.
+    total: Option<String>,
     driver: Driver<'a>,
 }
 
@@ -81,7 +83,7 @@ impl Tx {
             Self::Sqlite(pooled) => Driver::Sqlite(pooled, SqliteArguments::default()),
             Self::Postgres(pooled) => Driver::Postgres(pooled, PgArguments::default()),
         };
-        Statement { text: format!("{start}{rest}"), columns: "", driver }
+        Statement { text: format!("{start}{rest}"), columns: "", total: None, driver }
     }
 }
 
@@ -185,6 +187,14 @@ impl<'a> Statement<'a> {
         self
     }
 
+    /// Adds text to the SQL expression of a list's total, and binds `value` to every `?` in it. Without such an expression, the
+    /// rows of all pages are counted, which takes the longer, the more there are.
+    pub fn push_total<T: for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
+        let placeholder = self.bind(value);
+        self.total.get_or_insert_default().push_str(&text.replace('?', &placeholder));
+        self
+    }
+
     /// Executes the statement and returns the number of affected rows.
     pub async fn execute(self) -> Result<u64> {
         self.query().execute().await
@@ -205,13 +215,12 @@ impl<'a> Statement<'a> {
 
     /// Ends a [`Tx::list`]. Returns one page in this order, and the number of rows on all pages.
     ///
-    /// The total is counted by a subquery of the same statement, so only the rows of the page are read completely.
+    /// A subquery of the same statement returns the total, so only the rows of the page are read completely.
     ///
     /// # Errors
     /// [`Code::PagePastEnd`] for a page past the last one, except for the first page of an empty list.
     pub async fn page<R: DbRow>(mut self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
-        let (from, columns) = (std::mem::take(&mut self.text), self.columns);
-        self.text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
+        self.text = page_sql(&self.text, self.columns, self.total.as_deref(), order);
         let rows = self.push_bind(" limit ?", paging.limit()).push_bind(" offset ?", paging.offset()).all().await?;
         PagedRows::of(rows, paging)
     }
@@ -226,15 +235,15 @@ impl<'a> Statement<'a> {
     /// # Errors
     /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
     pub async fn sized_page<R: DbRow>(self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
-        let Self { text: from, columns, mut driver } = self;
+        let Self { text: from, columns, total, mut driver } = self;
         let sizes = format!("select cast({size} as bigint) {from} order by {order}");
-        let sizes = Statement { text: sizes, columns: "", driver: driver.reborrow() };
+        let sizes = Statement { text: sizes, columns: "", total: None, driver: driver.reborrow() };
         let sizes: Vec<(i64,)> = sizes.push_bind(" limit ?", paging.offset() + paging.limit()).all().await?;
         let sizes: Vec<i64> = sizes.into_iter().map(|(size,)| size).collect();
         let SizedPage { offset, count, bytes } = paging.divide(&sizes);
         let permit = permit_page(bytes)?;
-        let text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
-        let rows = Statement { text, columns: "", driver };
+        let text = page_sql(&from, columns, total.as_deref(), order);
+        let rows = Statement { text, columns: "", total: None, driver };
         // A page that isn't cut by its size has room for entries that were added since the sizes were read.
         let limit = if offset + count < sizes.len() { count as i64 } else { paging.limit() };
         let rows = rows.push_bind(" limit ?", limit).push_bind(" offset ?", offset as i64).all().await?;
@@ -255,6 +264,13 @@ impl<'a> Statement<'a> {
         };
         format!("${number}")
     }
+}
+
+/// Returns the text that selects the rows of a page with the list's total, without its limit.
+fn page_sql(from: &str, columns: &str, total: Option<&str>, order: &str) -> String {
+    let counted = || format!("(select count(*) {from})");
+    let total = total.map_or_else(counted, str::to_owned);
+    format!("select {total} as list_total, {columns} {from} order by {order}")
 }
 
 /// The columns of a table that is being added to a statement.

@@ -37,6 +37,6 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
 /// Ends an integration. Returns whether there was one to end.
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null
-        and account_id in (select a.id from accounts a where a.removed = false)";
+        and exists (select 1 from accounts a where a.id = api_keys.account_id and a.removed = false)";
     Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).execute().await? == 1)
 }

@@ -31,13 +31,28 @@ pub async fn list_of_event(
     modified_since: Option<Timestamp>,
     paging: PageRequest,
 ) -> Result<PagedRows<TicketRow>> {
-    let status = if modified_since.is_some() { "true" } else { "status <> 'Void'" };
-    tx.list(COLUMNS, &format!("from tickets where {status}"))
+    let Some(modified_since) = modified_since else { return list_valid_of_event(tx, event, scope, paging).await };
+    tx.list(COLUMNS, "from tickets where true")
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
-        .and_where("modified >= ?", modified_since)
+        .and_where("modified >= ?", Some(modified_since))
         .page("id", paging)
         .await
+}
+
+/// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
+async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+    let sold = "coalesce((select cast(sum(s.sold) as bigint) from sections s where s.event_id = ?";
+    let tickets = tx.list(COLUMNS, "from tickets where status <> 'Void'").and_where("event_id = ?", Some(event));
+    let tickets = match scope.token() {
+        None => tickets.push_total(&format!("{sold}), 0)"), event),
+        Some(token) => {
+            let of_token = format!(" and {}), 0)", tokens::covers_sql("s.id"));
+            let tickets = tickets.and_where(&tokens::covers_sql("section_id"), Some(token));
+            tickets.push_total(sold, event).push_total(&of_token, token)
+        }
+    };
+    tickets.page("id", paging).await
 }
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
@@ -102,7 +117,8 @@ pub async fn redeem(
         .push_bind(", redeemed = ?", now)
         .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
-        .and_where("event_id = ?", Some(event))
+        // Without the sign, the database would read all tickets of the event by its index.
+        .and_where("+event_id = ?", Some(event))
         .and_in("serial", serials)
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .push(" returning ")
@@ -118,11 +134,12 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
     let for_update = for_update(tx);
     if tx.is_postgres() {
         let orders = tx.select("id from orders where id in (select order_id from tickets where true");
-        let orders = orders.and_where("owner_id = ?", Some(owner)).and_in("serial", serials.clone());
+        let orders = orders.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials.clone());
         let _locked: Vec<(Id,)> = orders.push(")").for_share().all().await?;
     }
     let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
-    let tickets = tickets.and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
+    // Without the sign, the database would read all tickets of the owner by its index.
+    let tickets = tickets.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
 
