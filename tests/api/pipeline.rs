@@ -34,7 +34,7 @@ on_both_databases![
 ];
 
 async fn unknown_path_is_named(app: TestApp) {
-    for path in ["/nowhere", "/v3/nowhere", "/v3x", "/", "/regions/1/2", "/v4/regions"] {
+    for path in ["/nowhere", "/v3/nowhere", "/v3x", "/docs/x", "/regions/1/2", "/v4/regions"] {
         let response = app.request("GET", path).no_key().version(None).send().await;
 
         assert_eq!(response.status, 404, "{path}");

@@ -156,12 +156,9 @@ impl Answer {
         self.become_json(200, &json!({ "total": TOTAL, "page": page, "records": records, "entries": entries }));
     }
 
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-
     fn changed(mut self, change: Change) -> io::Result<Response<BoxBody<Bytes, io::Error>>> {
-        let mut body = if self.body.is_empty() { Value::Null } else { self.json() };
+        // Empty bodies and HTML pages are not JSON.
+        let mut body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         let split = |pointer: &'static str| pointer.rsplit_once('/').unwrap();
         match change {
             Change::Set(pointer, value) => {
