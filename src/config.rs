@@ -2,13 +2,14 @@
 
 mod file;
 mod mail;
+mod media;
 mod secret;
 mod setting;
 mod storage;
 mod suggestion;
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub use file::{CONFIG_FILE, ConfigFile};
 use http::Uri;
 use mail::MailOptions;
 pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
+pub use media::MediaLocation;
 use secret::given_twice;
 pub use secret::{Secret, SecretFile};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
@@ -67,8 +69,8 @@ struct SettingsOptions {
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL", value_parser = setting(public_url))]
     public_url: Option<Setting<String>>,
     /// Image store: a folder, or an S3 bucket as `s3://BUCKET/PREFIX` with the usual `AWS_*` variables [default: DATA_DIR/media]
-    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(media), help_heading = "Media")]
-    media: Option<Setting<String>>,
+    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(MediaLocation::parse), help_heading = "Media")]
+    media: Option<Setting<MediaLocation>>,
     /// File with the secret access key of the bucket, such as a credential of systemd, instead of the variable
     /// `AWS_SECRET_ACCESS_KEY`
     #[arg(long, env = "AWS_SECRET_ACCESS_KEY_FILE", value_name = "FILE", value_parser = setting(SecretFile::read), help_heading = "Media")]
@@ -101,7 +103,7 @@ impl SettingsOptions {
         const KEY: &str = "AWS_SECRET_ACCESS_KEY";
         const KEY_FILE: &str = "--aws-secret-access-key-file (AWS_SECRET_ACCESS_KEY_FILE)";
         let has_file = self.aws_secret_access_key_file.is_some();
-        let is_bucket = matches!(&self.media, Some(media) if media.get().is_ok_and(|media| media.starts_with("s3://")));
+        let is_bucket = matches!(&self.media, Some(media) if media.get().is_ok_and(|media| media.folder().is_none()));
         given_twice(env::var_os(KEY).is_some(), KEY, has_file, KEY_FILE).or_else(|| {
             (has_file && !is_bucket)
                 .then(|| format!("{KEY_FILE}: it has no effect without a bucket in --media, such as s3://tickets"))
@@ -115,7 +117,7 @@ pub struct Settings {
     /// The start of all absolute URIs, without a trailing slash.
     pub public_url: String,
     /// The image store: a folder or an S3 URL.
-    pub media: String,
+    pub media: MediaLocation,
     /// The secret access key of the bucket, unless the variables of AWS have it.
     pub media_secret_key: Option<Secret>,
     /// The currency, as an ISO 4217 code.
@@ -161,8 +163,8 @@ impl PlatformOptions {
         self.warn_of_readable_secrets(log)?;
         self.storage.restrict_access(log)?;
         private_files::restrict(&mail.key_file, log);
-        if !media.starts_with("s3://") {
-            private_files::restrict_all(Path::new(&media), log);
+        if let MediaLocation::Folder(folder) = &media {
+            private_files::restrict_all(folder, log);
         }
         if let MailTransportSettings::Folder(folder) = &mail.route {
             private_files::restrict_all(folder, log);
@@ -196,7 +198,7 @@ impl PlatformOptions {
         let data_dir = self.storage.data_dir()?;
         let media = match &options.media {
             Some(media) => media.get()?.clone(),
-            None => data_dir.join("media").display().to_string(),
+            None => MediaLocation::Folder(data_dir.join("media")),
         };
         let media_secret_key = options.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
         Ok(Settings {
@@ -254,18 +256,6 @@ fn public_url(text: &str) -> anyhow::Result<String> {
         url.is_some(),
         "`{text}` is not an address that begins with http:// or https:// and has no parameters, such as https://tickets.example.com"
     );
-    Ok(text.to_owned())
-}
-
-/// Checks the location of the images.
-fn media(text: &str) -> anyhow::Result<String> {
-    const EXPECTED: &str = "give a folder, or a bucket such as s3://tickets/images";
-    ensure!(!text.is_empty(), "it is empty; {EXPECTED}");
-    match text.split_once("://") {
-        Some(("s3", bucket)) => ensure!(!bucket.is_empty() && !bucket.starts_with('/'), "`{text}` names no bucket; {EXPECTED}"),
-        Some(_) => anyhow::bail!("`{text}` is neither a folder nor an S3 bucket; {EXPECTED}"),
-        None => _ = folder(text)?,
-    }
     Ok(text.to_owned())
 }
 

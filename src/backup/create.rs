@@ -15,6 +15,7 @@ use super::archive::ArchiveWriter;
 use super::manifest::{FORMAT, Manifest};
 use super::{DATABASE, ICONS, MAIL_KEY, MEDIA, Progress};
 use crate::bootstrap::plain;
+use crate::config::MediaLocation;
 use crate::features::catalog::media;
 use crate::kernel::db::{self, Db};
 use crate::kernel::private_files;
@@ -27,8 +28,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 pub struct BackupSource {
     /// The file of the database.
     pub database: PathBuf,
-    /// The folder of images, or an S3 URL. Images in a bucket are not included.
-    pub media: String,
+    /// The images. Those in a bucket are not included.
+    pub media: MediaLocation,
     /// The key of the mails, if it is to be included.
     pub mail_key: Option<PathBuf>,
 }
@@ -52,24 +53,19 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
     let partial = PartialFolder::create(file)?;
     let archive =
         ArchiveWriter::create(&partial.backup()).with_context(|| format!("cannot create {}", partial.backup().display()))?;
-    let mut writer = BackupWriter { archive, media: source.media.clone(), archived: BTreeSet::new() };
+    let mut writer = BackupWriter { archive, media: source.media.folder().map(Path::to_owned), archived: BTreeSet::new() };
 
     let mut missing_images = Vec::new();
-    if !is_bucket(&source.media) {
-        // Most images now, because this takes long: an image that is replaced after the copy of the database was made may be deleted
-        // before it is read.
-        let images = media::stored_images(&mut live.read().await.map_err(plain)?).await.map_err(plain)?;
-        writer = writer.add_images(images, progress).await?.0.add_icons().await?;
-    }
+    // Most images now, because this takes long: an image that is replaced after the copy of the database was made may be deleted
+    // before it is read.
+    let images = media::stored_images(&mut live.read().await.map_err(plain)?).await.map_err(plain)?;
+    writer = writer.add_images(images, progress).await?.0.add_icons().await?;
     let (snapshot, created) = loop {
         progress("copying the database");
         let created = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
         let path = partial.snapshot();
         db::copy_sqlite(&source.database, &path).await?;
         let snapshot = Db::open_existing(&format!("sqlite:{}", path.display())).await?;
-        if is_bucket(&source.media) {
-            break (snapshot, created);
-        }
         let images = media::stored_images(&mut snapshot.read().await.map_err(plain)?).await.map_err(plain)?;
         let (next, missing) = writer.add_images(images, progress).await?;
         writer = next;
@@ -82,14 +78,14 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
         snapshot.close().await;
         remove_sqlite(&path)?;
     };
-    let rows = snapshot.sqlite_row_counts().await.map_err(plain)?.into_iter().collect();
+    let rows = snapshot.sqlite_row_counts().await.map_err(plain)?;
     let schema = snapshot.schema_version().await.map_err(plain)?;
     snapshot.close().await;
     live.close().await;
 
     progress("writing the database");
     let (path, mail_key) = (partial.snapshot(), source.mail_key.clone());
-    let bucket = is_bucket(&source.media).then(|| source.media.clone());
+    let bucket = source.media.folder().is_none().then(|| source.media.to_string());
     let manifest = blocking(move || {
         let mut archive = writer.archive;
         archive.add(DATABASE, &path)?;
@@ -107,25 +103,23 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
     Ok(manifest)
 }
 
-fn is_bucket(media: &str) -> bool {
-    media.starts_with("s3://")
-}
-
 /// A backup that is being written, with the names of the images in it.
 struct BackupWriter {
     archive: ArchiveWriter,
-    media: String,
+    /// The folder of images; `None` if they are in a bucket.
+    media: Option<PathBuf>,
     archived: BTreeSet<String>,
 }
 
 impl BackupWriter {
     /// Adds the images that are not in the backup yet. Returns the names of those that don't exist.
     async fn add_images(mut self, images: Vec<String>, progress: Progress) -> Result<(Self, Vec<String>)> {
+        let Some(folder) = self.media.clone() else { return Ok((self, Vec::new())) };
         blocking(move || {
             let new: Vec<String> = images.into_iter().filter(|image| !self.archived.contains(image)).collect();
             let (mut missing, mut reported) = (Vec::new(), Instant::now());
             for (number, image) in new.iter().enumerate() {
-                let path = Path::new(&self.media).join(image);
+                let path = folder.join(image);
                 match fs::symlink_metadata(&path) {
                     Err(error) if error.kind() == ErrorKind::NotFound => missing.push(image.clone()),
                     _ => match self.archive.add(&format!("{MEDIA}/{image}"), &path) {
@@ -149,9 +143,9 @@ impl BackupWriter {
 
     /// Adds the operator's own icons.
     async fn add_icons(mut self) -> Result<Self> {
+        let Some(folder) = self.media.clone() else { return Ok(self) };
         blocking(move || {
-            let folder = Path::new(&self.media).join(ICONS);
-            for icon in fs::read_dir(folder).into_iter().flatten() {
+            for icon in fs::read_dir(folder.join(ICONS)).into_iter().flatten() {
                 let icon = icon?;
                 if icon.file_type()?.is_file() {
                     self.archive.add(&format!("{MEDIA}/{ICONS}/{}", icon.file_name().to_string_lossy()), &icon.path())?;
@@ -168,9 +162,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 }
 
 fn remove_sqlite(path: &Path) -> std::io::Result<()> {
-    for suffix in ["-wal", "-shm", ""] {
-        let mut file = path.as_os_str().to_owned();
-        file.push(suffix);
+    for file in private_files::sqlite_files(path) {
         match fs::remove_file(file) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

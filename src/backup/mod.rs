@@ -19,7 +19,7 @@ pub type Progress = fn(&str);
 /// The name of the database in a backup.
 const DATABASE: &str = "boxoffice.db";
 /// The name of the key of the mails in a backup.
-const MAIL_KEY: &str = "mail.key";
+pub const MAIL_KEY: &str = "mail.key";
 /// The folder of the images in a backup.
 const MEDIA: &str = "media";
 /// The folder below the images with the operator's own icons, which no row refers to.

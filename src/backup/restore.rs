@@ -73,9 +73,8 @@ async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) ->
     progress("checking the database");
     let damage = database.damage().await.map_err(plain)?;
     ensure!(damage.is_empty(), "the database of the backup is damaged: {}", damage.join("; "));
-    let rows: Vec<(String, i64)> = database.sqlite_row_counts().await.map_err(plain)?;
     ensure!(
-        rows == manifest.rows.clone().into_iter().collect::<Vec<_>>(),
+        database.sqlite_row_counts().await.map_err(plain)? == manifest.rows,
         "the database of the backup differs from its manifest in the number of rows"
     );
     let is_current = manifest.schema == newest;
@@ -116,7 +115,7 @@ struct Guard {
 impl Unchecked {
     /// Checks that there are no data, and deletes what a killed program has left.
     fn create(target: &RestoreTarget) -> Result<Self> {
-        let folder = target.database.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = private_files::folder_of(&target.database);
         for folder in [folder, &target.data_dir] {
             private_files::create_folder(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
@@ -150,7 +149,7 @@ impl Unchecked {
     /// Gives the files their names, the database last: without it, the folder has no data.
     fn put_in_place(&self, target: &RestoreTarget) -> Result<()> {
         let place = || {
-            let folder = File::open(self.database.parent().unwrap_or(Path::new(".")))?;
+            let folder = File::open(private_files::folder_of(&self.database))?;
             rustix::fs::syncfs(&folder)?;
             if let (Some(unchecked), Some(media)) = (&self.media, &target.media)
                 && unchecked.exists()
@@ -189,12 +188,7 @@ impl Drop for Guard {
 
 /// Rejects a folder with data. The key of the mails may be there already, because backups don't include it by default.
 fn reject_data(target: &RestoreTarget) -> Result<()> {
-    let mut occupied = Vec::new();
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let mut file = target.database.as_os_str().to_owned();
-        file.push(suffix);
-        occupied.push(PathBuf::from(file));
-    }
+    let mut occupied = private_files::sqlite_files(&target.database).to_vec();
     occupied.retain(|path| fs::symlink_metadata(path).is_ok());
     let is_foreign = |path: &Path| {
         let is_unchecked = path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(UNCHECKED.as_bytes()));

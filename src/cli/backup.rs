@@ -44,7 +44,7 @@ pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()>
     options.platform.restrict_access(log)?;
     let settings = options.platform.settings()?;
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
-        let images = if settings.media.starts_with("s3://") { "" } else { ", and then copy the folder of images" };
+        let images = if settings.media.folder().is_some() { ", and then copy the folder of images" } else { "" };
         bail!(
             "this command is for SQLite. Back up PostgreSQL with: pg_dump --format=custom --file=boxoffice.dump \
              --dbname=\"$DATABASE_URL\"{images}"
@@ -75,7 +75,7 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
              --dbname=\"$DATABASE_URL\" boxoffice.dump"
         );
     };
-    let media = (!settings.media.starts_with("s3://")).then(|| PathBuf::from(&settings.media));
+    let media = settings.media.folder().map(Path::to_owned);
     let data_dir = options.platform.storage.data_dir()?.to_owned();
     let target = RestoreTarget { data_dir, database, media, mail_key: settings.mail.key_file };
     let restored = tokio::select! {
@@ -139,7 +139,7 @@ fn describe(file: &Path, manifest: &Manifest) -> String {
         Some(bucket) => format!("images: not included, they are in {bucket}"),
         None => format!("images: {}", manifest.images()),
     };
-    let key = if manifest.contains("mail.key") { "included" } else { "not included" };
+    let key = if manifest.contains(backup::MAIL_KEY) { "included" } else { "not included" };
     format!(
         "{}: boxoffice {}, {}, {:.1} MiB\n  accounts: {}, orders: {}, payments: {}, tickets: {}\n  {images}\n  key of the mails: {key}",
         file.display(),

@@ -71,13 +71,12 @@ fn show(options: &ConfigOptions, invocation: &Invocation) -> anyhow::Result<Exit
         };
         print(table::render(&["setting", "value", "source"], &settings.iter().map(row).collect::<Vec<_>>()))?;
     }
-    match invocation.problems(options.serve.validate().err()) {
-        Some(problems) => {
-            print_error(problems);
-            Ok(ExitCode::from(2))
-        }
-        None => Ok(ExitCode::SUCCESS),
+    let problems = invocation.all_problems(options.serve.validate().err());
+    if problems.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
+    print_error(InvalidSettings::new(problems));
+    Ok(ExitCode::from(2))
 }
 
 fn effective(option: &Arg, invocation: &Invocation) -> EffectiveSetting {
@@ -111,36 +110,45 @@ fn resolve(default: &str, invocation: &Invocation) -> String {
 /// Returns the value of a secret setting as it may be printed. Of a database's URL, only the password is hidden.
 fn hide_secret(key: &str, value: &str) -> String {
     const HIDDEN: &str = "********";
-    let Some(path) = value.strip_prefix("sqlite:").filter(|_| key == "database") else {
-        let location = value.split_once("://").filter(|_| key == "database");
-        let server = location.and_then(|(scheme, rest)| {
-            let (address, parameters) = rest.split_once('?').unwrap_or((rest, ""));
-            let (user, server) = address.rsplit_once('@').unwrap_or(("", address));
-            let user = user.split(':').next().unwrap_or_default();
-            let user = if user.is_empty() { String::new() } else { format!("{user}:{HIDDEN}@") };
-            let parameters = if parameters.is_empty() { "" } else { "?********" };
-            scheme.starts_with("postgres").then(|| format!("{scheme}://{user}{server}{parameters}"))
-        });
-        return server.unwrap_or_else(|| HIDDEN.to_owned());
-    };
-    format!("sqlite:{path}")
+    match value.split_once(':') {
+        Some(("sqlite", _)) if key == "database" => value.to_owned(),
+        Some(("postgres" | "postgresql", _)) if key == "database" => hide_password(value, HIDDEN),
+        _ => HIDDEN.to_owned(),
+    }
+}
+
+/// Replaces the password and the parameters of a URL.
+fn hide_password(url: &str, hidden: &str) -> String {
+    let (url, parameters) = url.split_once('?').map_or((url, String::new()), |(url, _)| (url, format!("?{hidden}")));
+    let Some((scheme, location)) = url.split_once("://") else { return hidden.to_owned() };
+    match location.rsplit_once('@') {
+        None => format!("{scheme}://{location}{parameters}"),
+        Some((login, server)) => {
+            let user = login.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:{hidden}@{server}{parameters}")
+        }
+    }
 }
 
 /// Checks the settings and the dependencies.
 fn check(options: &ConfigOptions, invocation: &Invocation, log: &Logger) -> anyhow::Result<ExitCode> {
-    if let Some(invalid) = invocation.problems(options.serve.validate().err()) {
+    let (settings, invalid) = match options.serve.validate() {
+        Ok(settings) => (Some(settings), None),
+        Err(invalid) => (None, Some(invalid)),
+    };
+    let problems = invocation.all_problems(invalid);
+    let Some(settings) = settings.filter(|_| problems.is_empty()) else {
         if options.json {
-            print(serde_json::to_string_pretty(&json!({ "problems": invalid.into_problems(), "checks": [] }))?)?;
+            print(serde_json::to_string_pretty(&json!({ "problems": problems, "checks": [] }))?)?;
         } else {
-            print_error(invalid);
+            print_error(InvalidSettings::new(problems));
         }
         return Ok(ExitCode::from(2));
-    }
+    };
     let unknown = unknown_variables().into_iter().map(|(name, similar)| {
         Finding::new("environment", State::Warning, format!("{name} is no setting and has no effect{similar}"))
     });
-    let findings: Vec<Finding> =
-        unknown.chain(block_on(check_dependencies(&options.serve.platform, options.serve.validate()?, log))?).collect();
+    let findings: Vec<Finding> = unknown.chain(block_on(check_dependencies(&options.serve.platform, settings, log))?).collect();
     let is_usable = findings.iter().all(|finding| finding.state != State::Failed);
     if options.json {
         print(serde_json::to_string_pretty(&json!({ "problems": [], "checks": findings }))?)?;
@@ -149,14 +157,6 @@ fn check(options: &ConfigOptions, invocation: &Invocation, log: &Logger) -> anyh
         print(table::render(&["state", "check", "result"], &findings.iter().map(row).collect::<Vec<_>>()))?;
     }
     Ok(ExitCode::from(u8::from(!is_usable)))
-}
-
-impl Invocation {
-    /// Returns the problems of the configuration file and of the settings, if there are any.
-    fn problems(&self, of_settings: Option<anyhow::Error>) -> Option<InvalidSettings> {
-        let problems = self.all_problems(of_settings);
-        (!problems.is_empty()).then(|| InvalidSettings::new(problems))
-    }
 }
 
 /// Returns the table of all settings, in Markdown.

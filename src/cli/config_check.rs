@@ -13,7 +13,7 @@ use slog::Logger;
 use tokio::time::timeout;
 
 use super::{ServeSettings, reserve};
-use crate::config::{MailSettings, MailTransportSettings, PlatformOptions, Settings};
+use crate::config::{MailSettings, MailTransportSettings, MediaLocation, PlatformOptions, Settings};
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, inspect, require_writable};
 use crate::kernel::outbox;
@@ -121,8 +121,8 @@ fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -
 /// Checks that images can be stored. In a bucket, it stores an object and deletes it.
 async fn check_media(settings: &Settings) -> anyhow::Result<String> {
     let media = &settings.media;
-    if !media.starts_with("s3://") {
-        require_writable(Path::new(media))?;
+    if let MediaLocation::Folder(folder) = media {
+        require_writable(folder)?;
         return Ok(format!("the folder {media} can be written"));
     }
     MediaStore::open(media, settings.media_secret_key.as_ref())?.check_writable().await?;

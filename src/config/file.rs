@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, ensure};
@@ -18,13 +17,12 @@ use slog::{Logger, warn};
 use toml::de::{DeTable, DeValue};
 
 use super::{InvalidSettings, Setting, suggest};
+use crate::kernel::private_files;
 
 /// The identifier of the option `--config` of every command that reads the file.
 pub const CONFIG_FILE: &str = "config_file";
 /// The largest configuration file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
-/// The right of all other users to read a file.
-const OTHERS_READ: u32 = 0o004;
 
 /// The content of a configuration file.
 #[derive(Debug)]
@@ -121,7 +119,7 @@ fn read_text(path: &Path) -> anyhow::Result<(String, bool)> {
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).with_context(name)?;
     ensure!(text.len() as u64 <= MAX_BYTES, "{}: it is larger than {} KiB", name(), MAX_BYTES / 1024);
-    Ok((text, metadata.permissions().mode() & OTHERS_READ != 0))
+    Ok((text, private_files::is_readable_by_all(&metadata)))
 }
 
 fn line(text: &str, span: Range<usize>) -> usize {

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use slog::{Logger, warn};
 
+use crate::kernel::private_files;
+
 /// The largest file with a secret, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
-/// The right of all other users to read a file.
-const OTHERS_READ: u32 = 0o004;
 
 /// A secret in plain text. Its debug output hides the text, so that it is never logged.
 #[derive(Clone)]
@@ -61,7 +60,7 @@ impl SecretFile {
         let text = text.strip_suffix('\r').unwrap_or(text);
         ensure!(!text.trim().is_empty(), "{path} is empty; give a file with the secret");
         ensure!(!text.contains('\n'), "{path} has several lines; give a file with only the secret");
-        let is_readable_by_all = metadata.permissions().mode() & OTHERS_READ != 0;
+        let is_readable_by_all = private_files::is_readable_by_all(&metadata);
         Ok(Self { path: path.into(), secret: text.into(), is_readable_by_all })
     }
 

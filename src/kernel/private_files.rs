@@ -14,6 +14,8 @@ const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 /// The rights of other users.
 const OTHERS: u32 = 0o077;
+/// The right of all other users to read.
+const OTHERS_READ: u32 = 0o004;
 /// The mode bit of a folder such as `/tmp`, in which all users may create files.
 const STICKY: u32 = 0o1000;
 
@@ -43,15 +45,33 @@ pub fn create_file(file: &Path) -> io::Result<fs::File> {
 /// # Errors
 /// Returns an error if its folder can't be written.
 pub fn sync_folder_of(file: &Path) -> io::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(folder)?.sync_all()
+    fs::File::open(folder_of(file))?.sync_all()
+}
+
+/// Returns the folder of a file: `.` for a name in the working directory.
+pub fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Returns the files of an SQLite database: its own, the write-ahead log, the log's index and the rollback journal.
+pub fn sqlite_files(database: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", "-journal"].map(|suffix| {
+        let mut file = database.as_os_str().to_owned();
+        file.push(suffix);
+        file.into()
+    })
+}
+
+/// Returns whether all users of the machine may read a file.
+pub fn is_readable_by_all(metadata: &fs::Metadata) -> bool {
+    metadata.permissions().mode() & OTHERS_READ != 0
 }
 
 /// Withdraws the rights of other users to the files of an SQLite database.
 pub fn restrict_database(url: &str, log: &Logger) {
     let Some(path) = url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) else { return };
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        restrict(Path::new(&format!("{path}{suffix}")), log);
+    for file in sqlite_files(Path::new(path)) {
+        restrict(&file, log);
     }
 }
 

@@ -108,7 +108,7 @@ async fn stored_artwork(app: &TestApp) -> Vec<String> {
 
 /// Returns the number of artwork files in the object store, referenced or not.
 fn files(app: &TestApp) -> usize {
-    let folder = std::path::Path::new(&app.state.settings.media).join("artwork");
+    let folder = app.state.settings.media.folder().unwrap().join("artwork");
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 

@@ -191,6 +191,22 @@ fn restore_needs_an_empty_folder() {
     assert_eq!(fs::read(other.join("mail.key")).unwrap(), b"key");
 }
 
+#[test]
+fn backup_and_restore_accept_names_in_the_working_directory() {
+    let sample = Sample::create();
+    let folder = sample.folder.path().join("other");
+    fs::create_dir(&folder).unwrap();
+    let run = |folder: &Path, arguments: &[&str]| boxoffice(Path::new("data"), arguments).current_dir(folder).output().unwrap();
+
+    let created = run(sample.folder.path(), &["backup", "backup.tar"]);
+    fs::rename(sample.backup(), folder.join("backup.tar")).unwrap();
+    let restored = run(&folder, &["restore", "backup.tar", "--database", "sqlite:box.db", "--media", "images"]);
+
+    assert!(created.status.success(), "{}", errors(&created));
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert_eq!(names(&folder), ["backup.tar", "box.db", "data", "images"]);
+}
+
 #[tokio::test]
 async fn damaged_backup_is_rejected_and_leaves_nothing() {
     let sample = Sample::create();

@@ -123,11 +123,11 @@ async fn image_upload_recovers_from_full_disk() {
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
     let put = async || app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "banner": png })).send().await;
     assert_eq!(put().await.status, 200);
-    let before = (app.read(&event.uri).await, files(Path::new(&app.state.settings.media)));
+    let before = (app.read(&event.uri).await, files(app.state.settings.media.folder().unwrap()));
 
     disk.fill();
     let rejected = put().await;
-    let meanwhile = (app.read(&event.uri).await, files(Path::new(&app.state.settings.media)));
+    let meanwhile = (app.read(&event.uri).await, files(app.state.settings.media.folder().unwrap()));
     disk.empty();
     let taken = put().await;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::bootstrap::{self, InitialCredentials};
-use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, Settings};
+use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
@@ -219,7 +219,7 @@ fn settings(folder: &Path) -> Settings {
     Settings {
         media_secret_key: None,
         public_url: "https://boxoffice.example".to_owned(),
-        media: folder.join("media").display().to_string(),
+        media: MediaLocation::Folder(folder.join("media")),
         currency: "GHS".to_owned(),
         reservation: Duration::from_secs(15 * 60),
         fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),

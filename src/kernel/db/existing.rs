@@ -1,5 +1,6 @@
 //! Databases as they are: opened without migrations, checked, and copied while a server uses them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -68,12 +69,13 @@ impl Db {
     ///
     /// # Errors
     /// Returns an error if the database can't be read.
-    pub async fn sqlite_row_counts(&self) -> Result<Vec<(String, i64)>> {
+    pub async fn sqlite_row_counts(&self) -> Result<BTreeMap<String, i64>> {
         let mut tx = self.read().await?;
         let tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by name";
         let tables: Vec<(String,)> = tx.query(tables).all().await?;
         let counts: Vec<String> = tables.iter().map(|(table,)| format!("select '{table}', count(*) from \"{table}\"")).collect();
-        tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await
+        let counts: Vec<(String, i64)> = tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await?;
+        Ok(counts.into_iter().collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of a database, read without changing it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -10,6 +10,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
 use super::open::{DatabaseLocation, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, server_name};
+use crate::kernel::private_files;
 
 /// The state of a database.
 #[derive(Debug)]
@@ -58,15 +59,14 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
 async fn inspect_sqlite(path: &Path) -> anyhow::Result<DatabaseState> {
     let name = format!("SQLite {}", path.display());
     if !path.exists() {
-        require_writable(path.parent().unwrap_or(Path::new("")))?;
+        require_writable(private_files::folder_of(path))?;
         return state(name, None, None, &SQLITE_MIGRATIONS);
     }
     require_writable(path)?;
     // A connection creates the files of the WAL, unless the database is declared to be constant. Without a WAL, no server has it
     // open.
-    let mut wal = path.as_os_str().to_owned();
-    wal.push("-wal");
-    let is_idle = !PathBuf::from(wal).exists();
+    let [_, wal, ..] = private_files::sqlite_files(path);
+    let is_idle = !wal.exists();
     let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(is_idle);
     let mut connection = SqliteConnection::connect_with(&options.busy_timeout(Duration::from_secs(5))).await?;
     let applied = sqlx::query_as(APPLIED).fetch_all(&mut connection).await;
@@ -114,7 +114,7 @@ fn state(
 pub fn require_writable(path: &Path) -> anyhow::Result<()> {
     let mut existing = path;
     while !existing.exists() {
-        existing = existing.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        existing = private_files::folder_of(existing);
     }
     ensure!(existing == path || existing.is_dir(), "{} is not a folder", existing.display());
     let rights = if existing.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::READ_OK | Access::WRITE_OK };

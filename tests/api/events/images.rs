@@ -1,7 +1,6 @@
 //! Images of events.
 
 use std::fs;
-use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -34,7 +33,7 @@ const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 
 /// Returns the number of stored image files of this kind, referenced or not.
 fn files(app: &TestApp, kind: &str) -> usize {
-    fs::read_dir(Path::new(&app.state.settings.media).join(kind)).map_or(0, Iterator::count)
+    fs::read_dir(app.state.settings.media.folder().unwrap().join(kind)).map_or(0, Iterator::count)
 }
 
 /// Returns a PNG with this many bytes of text.

@@ -1,0 +1,79 @@
+//! Location of the images.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, ensure};
+
+use super::folder;
+
+/// Location of the images.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MediaLocation {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// A bucket of S3.
+    Bucket {
+        /// The name of the bucket.
+        name: String,
+        /// The start of the names in it; may be empty.
+        prefix: String,
+    },
+}
+
+impl MediaLocation {
+    /// Parses a path of a folder, or `s3://bucket/prefix`.
+    ///
+    /// # Errors
+    /// Returns an error if it names no bucket, or a file that is not a folder.
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
+        const EXPECTED: &str = "give a folder, or a bucket such as s3://tickets/images";
+        ensure!(!text.is_empty(), "it is empty; {EXPECTED}");
+        let Some((scheme, bucket)) = text.split_once("://") else { return folder(text).map(Self::Folder) };
+        if scheme != "s3" {
+            bail!("`{text}` is neither a folder nor an S3 bucket; {EXPECTED}");
+        }
+        let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+        ensure!(!name.is_empty(), "`{text}` names no bucket; {EXPECTED}");
+        Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
+    }
+
+    /// Returns the folder; `None` if the images are in a bucket.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Bucket { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for MediaLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(folder) => folder.display().fmt(f),
+            Self::Bucket { name, prefix } if prefix.is_empty() => write!(f, "s3://{name}"),
+            Self::Bucket { name, prefix } => write!(f, "s3://{name}/{prefix}"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_folders_and_buckets() {
+        for text in ["data/media", "s3://tickets", "s3://tickets/images/2026"] {
+            assert_eq!(MediaLocation::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(MediaLocation::parse("data/media").unwrap().folder(), Some(Path::new("data/media")));
+    }
+
+    #[test]
+    fn rejects_a_bucket_without_a_name() {
+        for text in ["s3://", "s3:///prefix", "gs://tickets", ""] {
+            assert!(MediaLocation::parse(text).is_err(), "{text}");
+        }
+    }
+}
