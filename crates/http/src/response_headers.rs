@@ -33,8 +33,8 @@ static COMMON: [(HeaderName, HeaderValue); 7] = [
 /// Two years, as in the cheat sheet. Without `includeSubDomains`, because other servers may run below the same domain.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000");
 
-/// Adds the common headers that the response doesn't have. Without a `Cache-Control` of its own, a response may be cached only if it has an entity tag for
-/// revalidation and contains no secret.
+/// Adds the common headers that the response doesn't have. Without a `Cache-Control` of its own, a response may be cached only if
+/// it has an entity tag for revalidation and contains no secret.
 pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
     let is_cacheable = headers.contains_key(ETAG) && !is_secret;
     let cache_control = if is_cacheable { "private, no-cache" } else { "no-store" };
