@@ -1,6 +1,6 @@
 //! Generates the client from the contract, after simplifying the document for progenitor.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
@@ -83,29 +83,32 @@ fn replace_references(value: &mut Value, shared: &BTreeSet<String>) {
 /// doesn't list yet. progenitor only generates enumerations that reject them.
 fn accept_unknown_values(file: &mut syn::File) {
     let items = module(file, "types");
-    let mut enumerations = BTreeSet::new();
+    let mut enumerations = BTreeMap::new();
     for item in items.iter_mut() {
         if let Item::Enum(enumeration) = item
             && enumeration.variants.iter().all(|variant| variant.fields.is_empty())
         {
             let other = "A value that this version of the contract doesn't list.";
-            enumeration.variants.push(parse_quote!(#[doc = #other] #[serde(untagged)] Unknown(::std::string::String)));
+            // The contract may list a value `unknown` itself.
+            let lists_unknown = enumeration.variants.iter().any(|variant| variant.ident == "Unknown");
+            let name: Ident = if lists_unknown { parse_quote!(Other) } else { parse_quote!(Unknown) };
+            enumeration.variants.push(parse_quote!(#[doc = #other] #[serde(untagged)] #name(::std::string::String)));
             enumeration.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")).for_each(remove_copy);
-            enumerations.insert(enumeration.ident.clone());
+            enumerations.insert(enumeration.ident.clone(), name);
         }
     }
     for item in items {
         let Item::Impl(implementation) = item else { continue };
         let is_of = |path: &Path, name: &str| path.segments.last().is_some_and(|segment| segment.ident == name);
         let is_display = implementation.trait_.as_ref().is_some_and(|(_, path, _)| is_of(path, "Display"));
-        let is_enumeration = matches!(&*implementation.self_ty, Type::Path(of) if of.path.get_ident().is_some_and(|name| enumerations.contains(name)));
+        let Type::Path(of) = &*implementation.self_ty else { continue };
+        let Some(other) = of.path.get_ident().and_then(|name| enumerations.get(name)) else { continue };
         if let [ImplItem::Fn(fmt)] = implementation.items.as_mut_slice()
             && let [Stmt::Expr(Expr::Match(variants), None)] = fmt.block.stmts.as_mut_slice()
             && is_display
-            && is_enumeration
         {
             variants.expr = parse_quote!(self);
-            variants.arms.push(parse_quote!(Self::Unknown(value) => f.write_str(value),));
+            variants.arms.push(parse_quote!(Self::#other(value) => f.write_str(value),));
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Admissions: redeeming tickets, each once.
 
+mod refusals;
+mod undo;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -148,6 +148,8 @@ struct Fixtures<'a> {
     serials: Vec<String>,
     /// Serial numbers of Yaw's tickets.
     his: Vec<String>,
+    /// Orders of Yaw with one ticket each, and the admissions of the tickets.
+    admitted: Vec<(String, String)>,
     /// Open transfers of a ticket of each fulfilled order: to Yaw, and to Esi.
     transfers: Vec<String>,
 }
@@ -189,6 +191,7 @@ impl<'a> Fixtures<'a> {
             fulfilled: Vec::new(),
             serials: Vec::new(),
             his: Vec::new(),
+            admitted: Vec::new(),
             transfers: Vec::new(),
         };
         fixtures.add_catalog().await;
@@ -240,6 +243,14 @@ impl<'a> Fixtures<'a> {
         let serials = wallet["entries"].as_array().unwrap().iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned());
         self.serials = serials.collect();
         self.his = self.yaw.order_free_tickets(&free, 4).await;
+        for _ in 0..2 {
+            let order = self.yaw.order(&free, 1).await.unwrap().self_;
+            let wallet = self.app.read(&format!("/accounts/{}/tickets", self.yaw.number)).await;
+            let body = json!({ "serials": [wallet["entries"].as_array().unwrap().last().unwrap()["serial"]] });
+            let path = format!("{}/admissions", self.listed.uri);
+            let admissions = self.send(&self.host.owner.key, "POST", &path, body).await;
+            self.admitted.push((order, admissions[0]["self"].as_str().unwrap().to_owned()));
+        }
         for number in [1_usize, 3, 5, 7] {
             let recipient = if number < 4 { &self.yaw } else { &self.esi };
             // Tickets of two orders.
@@ -289,6 +300,10 @@ impl<'a> Fixtures<'a> {
                 serials.reverse();
             }
             add(kofi, "POST", format!("{}/admissions", listed.uri), json!({ "serials": serials }));
+            add(kofi, "POST", format!("{}/scans", listed.uri), json!({ "serials": serials }));
+            let (order, admission) = &self.admitted[number];
+            add(kofi, "DELETE", admission.clone(), Value::Null);
+            add(staff, "POST", format!("{order}/voids"), json!({ "reason": "Fraud." }));
             // Events and their parts.
             for event in [listed, draft] {
                 let [first, last] = [1, 2].map(|number| event.sections[number].as_str());

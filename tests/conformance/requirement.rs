@@ -105,7 +105,10 @@ const LOWEST: &[(Scope, &str)] = &[
          event_token_update event_token_delete event_statistics_get event_sales_get",
     ),
     (Scope::Public, "event_list host_event_list event_get section_get section_shorthand_get section_modifier_get"),
-    (Scope::Customer, "event_ticket_list event_admission_list event_admission_create event_admission_get"),
+    (
+        Scope::Customer,
+        "event_ticket_list event_admission_list event_admission_create event_admission_get event_admission_delete event_scan_create",
+    ),
     (
         Scope::Customer,
         "order_create order_get order_payment_list order_payment_create order_payment_get order_cancellation_create \
@@ -122,8 +125,15 @@ const LOWEST: &[(Scope, &str)] = &[
 ];
 
 /// Operations that a redeemer's key may call as well.
-const REDEEMERS: [&str; 5] =
-    ["event_get", "event_ticket_list", "event_admission_list", "event_admission_create", "event_admission_get"];
+const REDEEMERS: [&str; 7] = [
+    "event_get",
+    "event_ticket_list",
+    "event_admission_list",
+    "event_admission_create",
+    "event_admission_get",
+    "event_admission_delete",
+    "event_scan_create",
+];
 
 #[test]
 fn every_operation_has_expected_scopes() {

@@ -20,7 +20,8 @@
 //! # Later versions of the server
 //!
 //! A later version of the server may send error codes, states and other values that this client doesn't know. They are the variant
-//! `Unknown` of their type, with the value. Properties that the client doesn't know are ignored.
+//! `Unknown` of their type, with the value (`Other` if the contract lists a value `unknown`). Properties that the client doesn't
+//! know are ignored.
 //!
 //! # Retries
 //!

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::error::{Code, Error};
 use crate::rate_limit::RateLimitStatus;
+use crate::refused_ticket::RefusedTicket;
 
 /// An error response. The cause of an internal error is logged and never sent.
 #[derive(Debug, Clone)]
@@ -20,6 +21,7 @@ pub struct ApiError {
     code: Code,
     text: String,
     fields: Option<Vec<FieldError>>,
+    refused: Option<Vec<RefusedTicket>>,
     rate_limit: Option<Box<RateLimitStatus>>,
     /// For the log alone.
     cause: Option<Arc<anyhow::Error>>,
@@ -36,6 +38,8 @@ struct Body<'a> {
     code: Code,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<&'a [FieldError]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'a [RefusedTicket]>,
 }
 
 impl Code {
@@ -104,9 +108,14 @@ impl ApiError {
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let rate_limit = if let Error::TooMany(status) = &error { Some(status.clone()) } else { None };
+        let mut refused = None;
         let (code, text, fields, cause) = match error {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
             Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
+            Error::NotAdmitted(text, tickets) => {
+                refused = Some(tickets);
+                (Code::AdmissionNone, text.into_owned(), fields_of(Code::AdmissionNone), None)
+            }
             Error::TooMany(status) => (Code::RequestsTooMany, status.text(), None, None),
             Error::Database(cause) => {
                 (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
@@ -114,7 +123,7 @@ impl From<Error> for ApiError {
             Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };
-        Self { code, text, fields, rate_limit, cause: cause.map(Arc::new) }
+        Self { code, text, fields, refused, rate_limit, cause: cause.map(Arc::new) }
     }
 }
 
@@ -157,7 +166,8 @@ impl Serialize for ApiError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.text.as_str();
         let (error, message) = (self.code.has_error().then_some(text), self.code.has_message().then_some(text));
-        Body { error, message, code: self.code, fields: self.fields.as_deref() }.serialize(serializer)
+        let (fields, refused) = (self.fields.as_deref(), self.refused.as_deref());
+        Body { error, message, code: self.code, fields, refused }.serialize(serializer)
     }
 }
 

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rate_limit::RateLimitStatus;
+use crate::refused_ticket::RefusedTicket;
 
 /// Declares the stable codes with their default texts.
 macro_rules! codes {
@@ -95,6 +96,8 @@ codes! {
     OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
     OrderNotOpen = "order.not-open": "This order is not open any more.",
     OrderNotFulfilled = "order.not-fulfilled": "This order is not fulfilled.",
+    AdmissionTooLate = "admission.too-late": "An admission can be undone for 10 minutes only.",
+    AdmissionOrderVoided = "admission.order-voided": "The order of this admission's ticket was voided.",
     TicketNotIssued = "ticket.not-issued": "Only a ticket that is Issued can be transferred or returned.",
     TransferNotOpen = "transfer.not-open": "This transfer is not open any more.",
     TokenTooMany = "token.too-many": "This event has as many admission tokens as one can have.",
@@ -119,6 +122,8 @@ pub enum Error {
     Invalid(Vec<FieldError>),
     /// A business rule, the resource's state or a missing permission rejects the operation.
     Rejected(Code, Cow<'static, str>),
+    /// No ticket of the request is admitted ([`Code::AdmissionNone`]): the text, and the reason for each serial number.
+    NotAdmitted(Cow<'static, str>, Vec<RefusedTicket>),
     /// A rate limit is exceeded.
     TooMany(Box<RateLimitStatus>),
     /// The database failed. The cause is an `sqlx::Error`.
@@ -160,6 +165,7 @@ impl Error {
         match self {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
             Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
+            Self::NotAdmitted(text, refused) => Self::NotAdmitted(text.clone(), refused.clone()),
             Self::TooMany(status) => Self::TooMany(status.clone()),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
             Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),

@@ -16,6 +16,7 @@ pub mod error;
 pub mod etag;
 pub mod log;
 pub mod rate_limit;
+pub mod refused_ticket;
 mod request_body;
 mod request_head;
 pub mod response_headers;

@@ -23,6 +23,7 @@ const OPEN: &[(&str, &[&str], &str)] = &[
     ("ticket_get", TICKET, "hosts know their ticket holders"),
     ("event_ticket", TICKET, "redeemers see the ticket holder"),
     ("event_admission", TICKET, "redeemers see the ticket holder"),
+    ("event_scan", TICKET, "redeemers see the ticket holder"),
     ("host_transaction", &["order"], "hosts know their orders"),
     ("transfer", WHO, "sender and recipient know each other"),
 ];

@@ -254,6 +254,13 @@ pub const ROWS: &[Row] = &[
         "admission.none",
     )]),
     row("event_admission_get", "/events/{event}/admissions/{admission}", GATE),
+    // An account has made the admission, so no token may undo it.
+    row("event_admission_delete", "/events/{event}/admissions/{admission}", HOST),
+    row("event_scan_create", "/events/{event}/scans", GATE).body(r#"{"serials": ["{serial}"]}"#).except(&[(
+        OtherSection,
+        400,
+        "admission.none",
+    )]),
     row("zone_list", "/zones", ANYONE),
     row("zone_create", "/zones", STAFF),
     row("zone_get", "/zones/{zone}", ANYONE),

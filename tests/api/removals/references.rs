@@ -115,6 +115,7 @@ pub const REFERENCES: &[Reference] = &[
     refused_by_removal("submission_delete", "advertisement", &[], &[UNKNOWN, (409, "submission.decided")]),
     refused_by_removal("submission_delete", "venue", &[], &[UNKNOWN, (409, "submission.decided")]),
     refused_by_removal("event_admission_create", "token", &[], &[(403, "key.refused"), (400, "admission.none")]),
+    refused_by_removal("event_scan_create", "token", &[], &[(403, "key.refused"), (400, "admission.none")]),
 ];
 
 /// Foreign keys that no request can violate, with the reason.
@@ -170,6 +171,7 @@ pub const INDEPENDENT_OPERATIONS: &[&str] = &[
     "advertisement_delete",
     "category_create",
     "category_delete",
+    "event_admission_delete",
     "event_cancellation_create",
     "event_delete",
     "event_token_delete",
@@ -542,17 +544,18 @@ impl<'a> World<'a> {
                 let request = || self.by_staff("DELETE", format!("{submission}?approved={approved}"), Value::Null);
                 race(vec![request()], removal(&content))
             }
-            ("event_admission_create", _) => {
+            ("event_admission_create" | "event_scan_create", _) => {
                 let event = self.listed_event(&[0.0]).await;
                 let serials = self.buyers[0].order_free_tickets(&event.sections[0], REQUESTS).await;
                 let body = json!({ "sections": event.sections });
                 let created = super::send(self.app, &self.by_host("POST", format!("{}/tokens", event.uri), body)).await.body;
                 let code = created["code"].as_str().unwrap();
                 let authentication = self.app.request("GET", &format!("/tokens/{code}")).send().await.body;
+                let path = if reference.operation == "event_scan_create" { "scans" } else { "admissions" };
                 let admit = |serial: &String| Call {
                     key: authentication["key"].as_str().unwrap().to_owned(),
                     method: "POST",
-                    path: format!("{}/admissions", event.uri),
+                    path: format!("{}/{path}", event.uri),
                     body: json!({ "serials": [serial] }),
                 };
                 race(serials.iter().map(admit).collect(), removal(created["self"].as_str().unwrap()))

@@ -139,6 +139,7 @@ impl Fixture<'_> {
             "event_admission_create" => {
                 with(&format!("{event}/admissions"), &kofi.key, json!({ "serials": [self.sold().await.1] }))
             }
+            "event_scan_create" => with(&format!("{event}/scans"), &kofi.key, json!({ "serials": [self.sold().await.1] })),
             "zone_create" => with("/zones", staff, json!({ "name": "Top", "width": 300, "height": 250 })),
             "advertisement_create" => with("/advertisements", &kofi.key, advertisement_body("Twice", self.event, &[self.zone])),
             "advertisement_submission_create" => {

@@ -91,7 +91,7 @@ pub async fn authenticate(ctx: &Ctx, code: &GivenCode) -> Result<TokenAuthentica
 
 /// Issues a key for a code. Locks the token, so that its removal also ends this key.
 async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
-    let row = store::lock_by_code(tx, code.0.clone()).await?.ok_or(Error::NOT_FOUND)?;
+    let row = store::lock_by_code(tx, code.0.to_ascii_uppercase()).await?.ok_or(Error::NOT_FOUND)?;
     let ends = events::load(tx, row.event_id).await?.ends;
     if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
         return Err(Error::NOT_FOUND);

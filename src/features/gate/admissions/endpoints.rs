@@ -1,13 +1,13 @@
 //! HTTP endpoints of admissions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseCreated, HttpResponseOk};
+use dropshot::{HttpResponseCreated, HttpResponseDeleted, HttpResponseOk};
 
-use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath};
-use super::{redeem, service};
+use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath, Scan};
+use super::{redeem, service, undo};
 use crate::features::catalog::events::EventPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Json, Path, Query, Routes, get, post};
+use crate::kernel::http::{Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -18,7 +18,10 @@ pub fn register(routes: &mut Routes<App>) {
         [
             get("event_admission_list", "/events/{event}/admissions", event_admission_list),
             post("event_admission_create", "/events/{event}/admissions", event_admission_create).errors(&[Code::AdmissionNone]),
+            post("event_scan_create", "/events/{event}/scans", event_scan_create).errors(&[Code::AdmissionNone]),
             get("event_admission_get", "/events/{event}/admissions/{admission}", event_admission_get),
+            delete("event_admission_delete", "/events/{event}/admissions/{admission}", event_admission_delete)
+                .errors(&[Code::AdmissionTooLate, Code::AdmissionOrderVoided]),
         ],
     );
 }
@@ -42,7 +45,22 @@ async fn event_admission_create(
     Ok(HttpResponseCreated(redeem::admit(&ctx, caller, path.event, body).await?))
 }
 
+async fn event_scan_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<AdmissionCreate>,
+) -> Result<HttpResponseOk<Scan>> {
+    Ok(HttpResponseOk(redeem::scan(&ctx, caller, path.event, body).await?))
+}
+
 async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>> {
     let AdmissionPath { event, admission } = path;
     Ok(HttpResponseOk(service::get(&ctx, &caller, event, admission).await?))
+}
+
+async fn event_admission_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseDeleted> {
+    let AdmissionPath { event, admission } = path;
+    undo::undo(&ctx, &caller, event, admission).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -1,14 +1,15 @@
 //! Admissions: the record of each redeemed ticket, with its owner, section, time and redeemer.
 //!
 //! A device at the entrance sends the serial numbers that it scanned. The response has the new admissions; a serial number that
-//! can't be admitted is left out. The ticket is redeemed and the admission inserted in one transaction. Redeemers admit to the
-//! sections of their admission token, host administrators to the whole event.
+//! can't be admitted is left out, or is listed with its reason in the response to a scan. The ticket is redeemed and the admission
+//! inserted in one transaction. Redeemers admit to the sections of their admission token, host administrators to the whole event.
 
 mod endpoints;
 mod model;
 mod redeem;
 mod service;
 mod store;
+mod undo;
 
 pub use endpoints::register;
 pub use redeem::ScanRequest;

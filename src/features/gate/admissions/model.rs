@@ -1,12 +1,14 @@
 //! Requests, responses and rows of admissions.
 
+use boxoffice_http::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::sections::{Section, SectionUri};
+use crate::features::catalog::tokens;
 use crate::features::identity::accounts::Account;
-use crate::features::sales::tickets::Serial;
+use crate::features::sales::tickets::{Serial, SerialInput, TicketStatus};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -24,6 +26,13 @@ string_newtype!(
     /// A section as a filter: its identifier or one of its URIs.
     SectionFilter, None, Some("^((/v3)?(/events/[A-Za-z0-9-]+)?/sections/)?[A-Za-z0-9-]+$"), Some(1), Some(200)
 );
+
+impl ScannedSerial {
+    /// Returns the serial number as tickets have it: in upper case, without spaces around it.
+    pub fn normalized(&self) -> String {
+        self.0.trim().to_ascii_uppercase()
+    }
+}
 
 impl GivenPatron {
     /// Returns the account's number.
@@ -43,6 +52,11 @@ impl SectionFilter {
     }
 }
 
+/// Returns the URI of an admission.
+pub fn uri(event: Id, admission: Id) -> Uri {
+    Uri(format!("/events/{event}/admissions/{admission}"))
+}
+
 /// An admission in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Admission {
@@ -54,6 +68,13 @@ pub struct Admission {
     pub patron: Account,
     pub section: Section,
     pub admitted: OffsetSeconds,
+}
+
+/// The result of a scan: the new admissions, and the serial numbers that are not admitted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Scan {
+    pub admitted: Vec<Admission>,
+    pub refused: Vec<RefusedTicket>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,7 +91,7 @@ pub struct AdmissionFilter {
     pub redeemer: Option<String>,
     #[schemars(length(min = 1, max = 200))]
     pub device: Option<String>,
-    pub ticket: Option<Serial>,
+    pub ticket: Option<SerialInput>,
     pub patron: Option<GivenPatron>,
     pub section: Option<SectionFilter>,
 }
@@ -96,5 +117,46 @@ pub struct AdmissionRow {
     pub patron_id: Id,
     pub redeemer: String,
     pub device: String,
+    /// The admission token of the redeemer; `None` if an account admitted the ticket.
+    pub token_id: Option<Id>,
     pub admitted: Timestamp,
+}
+
+/// A ticket that is not admitted, with its earlier admission.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RefusedTicketRow {
+    pub serial: String,
+    pub status: TicketStatus,
+    /// True if the caller may admit to the ticket's section.
+    pub is_covered: bool,
+    pub admission_id: Option<Id>,
+    pub redeemer: Option<String>,
+    pub device: Option<String>,
+    pub token_id: Option<Id>,
+    pub admitted: Option<Timestamp>,
+}
+
+impl RefusedTicketRow {
+    /// Returns the reason for which the ticket is not admitted.
+    pub fn reason(&self) -> RefusalReason {
+        match self.status {
+            _ if !self.is_covered => RefusalReason::OtherSection,
+            // The sections of the token have changed since the ticket was refused.
+            TicketStatus::Issued => RefusalReason::OtherSection,
+            TicketStatus::Pending => RefusalReason::Pending,
+            TicketStatus::Redeemed => RefusalReason::Redeemed,
+            TicketStatus::Void => RefusalReason::Void,
+        }
+    }
+
+    /// Returns the admission of the ticket to this event.
+    pub fn admission(&self, event: Id) -> Option<EarlierAdmission> {
+        Some(EarlierAdmission {
+            uri: uri(event, self.admission_id?).0,
+            admitted: self.admitted?.format_rfc3339(),
+            redeemer: self.redeemer.clone()?,
+            device: self.device.clone()?,
+            token: self.token_id.map(|token| tokens::uri(event, token).0),
+        })
+    }
 }

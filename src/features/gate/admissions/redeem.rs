@@ -4,13 +4,14 @@
 //! first one redeems it.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
+use boxoffice_http::refused_ticket::{RefusalReason, RefusedTicket};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{Admission, AdmissionCreate, AdmissionRow};
+use super::model::{Admission, AdmissionCreate, AdmissionRow, RefusedTicketRow, Scan, ScannedSerial};
 use super::{service, store};
 use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::tokens::{self, AdmissionScope};
@@ -30,16 +31,27 @@ pub struct ScanRequest {
     caller: Caller,
     event: Id,
     new: AdmissionCreate,
+    /// True if the response has the reasons for which tickets are not admitted. An error has them in any case.
+    needs_reasons: bool,
 }
+
+/// The identifiers of an event and of the sections to which a request may admit.
+type EventScope = (Id, AdmissionScope);
 
 /// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial
 /// numbers.
 pub async fn admit(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
-    ctx.app.redeemer.submit(ctx, ScanRequest { caller, event, new }).await
+    let request = ScanRequest { caller, event, new, needs_reasons: false };
+    Ok(ctx.app.redeemer.submit(ctx, request).await?.admitted)
+}
+
+/// Redeems tickets like [`admit`]. Also returns the other serial numbers, with the reasons for which they are not admitted.
+pub async fn scan(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Scan> {
+    ctx.app.redeemer.submit(ctx, ScanRequest { caller, event, new, needs_reasons: true }).await
 }
 
 impl BatchOperation<App> for ScanRequest {
-    type Output = Vec<Admission>;
+    type Output = Scan;
 
     const MAX_WEIGHT: usize = MAX_TICKETS;
 
@@ -47,65 +59,118 @@ impl BatchOperation<App> for ScanRequest {
         self.new.serials.len()
     }
 
-    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Scan>>>> {
         admit_all(app, tx, batch).boxed()
     }
 }
 
-async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Vec<Admission>>>> {
+async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Scan>>> {
     let now = app.clock.now();
     let scopes = authorize_scans(tx, scans).await?;
-    let mut serials_by_scope: BTreeMap<(Id, AdmissionScope), Vec<String>> = BTreeMap::new();
+    let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
     for (scan, scope) in scans.iter().zip(&scopes) {
         if let Ok(scope) = scope {
-            let serials = scan.new.serials.iter().map(|serial| serial.0.clone());
-            serials_by_scope.entry((scan.event, *scope)).or_default().extend(serials);
+            serials_by_scope.entry((scan.event, *scope)).or_default().extend(scan.serials());
         }
     }
     tickets::lock_all(tx, serials_by_scope.values().flatten().cloned()).await?;
-    let mut redeemed: HashMap<(Id, AdmissionScope, String), TicketRow> = HashMap::new();
+    let mut redeemed: HashMap<(EventScope, String), TicketRow> = HashMap::new();
     for ((event, scope), serials) in serials_by_scope {
         let tickets = tickets::redeem(tx, event, serials, scope, now).await?;
-        redeemed.extend(tickets.into_iter().map(|ticket| ((event, scope, ticket.serial.clone()), ticket)));
+        redeemed.extend(tickets.into_iter().map(|ticket| (((event, scope), ticket.serial.clone()), ticket)));
     }
     let account_numbers = account_numbers(tx, scans).await?;
-    let mut outcomes: Vec<Result<Vec<AdmissionRow>>> = Vec::with_capacity(scans.len());
+    let mut outcomes: Vec<Result<(EventScope, Vec<AdmissionRow>)>> = Vec::with_capacity(scans.len());
     for (scan, scope) in scans.iter().zip(scopes) {
-        outcomes.push(scope.and_then(|scope| {
+        outcomes.push(scope.map(|scope| {
             let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
             let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &account_numbers));
             // A redeemed ticket is removed, so that a repeated serial number is admitted once.
-            let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, scope, serial.0.clone())));
-            let admitted: Vec<AdmissionRow> = tickets
-                .map(|ticket| AdmissionRow {
-                    id: app.clock.next_id(),
-                    event_id: scan.event,
-                    section_id: ticket.section_id,
-                    ticket_id: ticket.id,
-                    serial: ticket.serial,
-                    patron_id: ticket.owner_id,
-                    redeemer: redeemer.clone(),
-                    device: device.clone(),
-                    admitted: now,
-                })
-                .collect();
-            if admitted.is_empty() {
-                return Err(Code::AdmissionNone.with_message("None of these tickets can be admitted."));
-            }
-            Ok(admitted)
+            let tickets = scan.serials().filter_map(|serial| redeemed.remove(&((scan.event, scope), serial)));
+            let admitted = tickets.map(|ticket| AdmissionRow {
+                id: app.clock.next_id(),
+                event_id: scan.event,
+                section_id: ticket.section_id,
+                ticket_id: ticket.id,
+                serial: ticket.serial,
+                patron_id: ticket.owner_id,
+                redeemer: redeemer.clone(),
+                device: device.clone(),
+                token_id: scan.caller.redeemer.map(|redeemer| redeemer.token),
+                admitted: now,
+            });
+            ((scan.event, scope), admitted.collect())
         }));
     }
-    let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flatten().collect();
+    let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flat_map(|(_, admitted)| admitted).collect();
     store::insert(tx, &admitted).await?;
     let relations = service::Relations::load(tx, admitted, now).await?;
-    let views = scans
-        .iter()
-        .zip(outcomes)
-        .map(|(scan, rows)| rows.and_then(|rows| rows.into_iter().map(|row| relations.view(&scan.caller, row)).collect()));
-    Ok(views.collect())
+    // After the insert, because another request of the batch may have redeemed the ticket.
+    let refusals = Refusals::load(tx, scans, &outcomes).await?;
+    let result = |(scan, outcome): (&&ScanRequest, Result<(EventScope, Vec<AdmissionRow>)>)| {
+        let (scope, admitted) = outcome?;
+        if admitted.is_empty() {
+            let text = "None of these tickets can be admitted.";
+            return Err(Error::NotAdmitted(text.into(), refusals.of(scan, scope, &admitted)));
+        }
+        let refused = if scan.needs_reasons { refusals.of(scan, scope, &admitted) } else { Vec::new() };
+        let admitted = admitted.into_iter().map(|row| relations.view(&scan.caller, row)).collect::<Result<_>>()?;
+        Ok(Scan { admitted, refused })
+    };
+    Ok(scans.iter().zip(outcomes).map(result).collect())
 }
 
-/// Returns the admission scope of each request, or its error. Authorizes each pair of key and event once.
+impl ScanRequest {
+    /// Returns the normalized serial numbers.
+    fn serials(&self) -> impl Iterator<Item = String> {
+        self.new.serials.iter().map(ScannedSerial::normalized)
+    }
+
+    /// Returns the serial numbers that are not among these admissions, each once: as the client sent them, and normalized.
+    fn refused(&self, admitted: &[AdmissionRow]) -> impl Iterator<Item = (&ScannedSerial, String)> {
+        let mut seen: HashSet<String> = admitted.iter().map(|admission| admission.serial.clone()).collect();
+        let serials = self.new.serials.iter().map(|serial| (serial, serial.normalized()));
+        serials.filter(move |(_, normalized)| seen.insert(normalized.clone()))
+    }
+}
+
+/// The tickets that a batch does not admit.
+struct Refusals(HashMap<(EventScope, String), RefusedTicketRow>);
+
+impl Refusals {
+    /// Loads the refused tickets of the requests that return reasons. A batch without refused tickets needs no query.
+    async fn load(tx: &mut Tx, scans: &[&ScanRequest], outcomes: &[Result<(EventScope, Vec<AdmissionRow>)>]) -> Result<Self> {
+        let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
+        for (scan, outcome) in scans.iter().zip(outcomes) {
+            if let Ok((scope, admitted)) = outcome
+                && (scan.needs_reasons || admitted.is_empty())
+            {
+                let refused = scan.refused(admitted).map(|(_, serial)| serial);
+                serials_by_scope.entry(*scope).or_default().extend(refused);
+            }
+        }
+        let mut refused = HashMap::new();
+        for ((event, scope), serials) in serials_by_scope.into_iter().filter(|(_, serials)| !serials.is_empty()) {
+            let rows = store::find_refused(tx, event, serials, scope).await?;
+            refused.extend(rows.into_iter().map(|row| (((event, scope), row.serial.clone()), row)));
+        }
+        Ok(Self(refused))
+    }
+
+    /// Returns the serial numbers of a request that are not among its admissions, with their reasons.
+    fn of(&self, scan: &ScanRequest, scope: EventScope, admitted: &[AdmissionRow]) -> Vec<RefusedTicket> {
+        let refused = |(given, serial): (&ScannedSerial, String)| {
+            let ticket = self.0.get(&(scope, serial));
+            let reason = ticket.map_or(RefusalReason::Unknown, RefusedTicketRow::reason);
+            let admission = ticket.filter(|_| reason == RefusalReason::Redeemed).and_then(|ticket| ticket.admission(scan.event));
+            RefusedTicket { serial: given.0.clone(), reason, admission }
+        };
+        scan.refused(admitted).map(refused).collect()
+    }
+}
+
+/// Returns the admission scope of each request, or its error. Authorizes each pair of key and event once. Tickets of a cancelled
+/// event are not admitted.
 async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
@@ -113,13 +178,15 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
     for scan in scans {
         if let Entry::Vacant(entry) = cache.entry((scan.caller.key, scan.event)) {
             let scope = match events.get(&scan.event) {
-                Some(event) => authorize(tx, &scan.caller, event).await,
+                Some(event) => tokens::authorize(tx, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
             entry.insert(Error::split_rejection(scope)?);
         }
     }
+    let is_cancelled = |event: Id| events.get(&event).is_some_and(|event| event.status == EventStatus::Cancelled);
     let scope = |scan: &&ScanRequest| match cache.get(&(scan.caller.key, scan.event)) {
+        Some(Ok(_)) if is_cancelled(scan.event) => Err(event_cancelled(scan)),
         Some(Ok(scope)) => Ok(*scope),
         Some(Err(error)) => Err(error.clone_lossy()),
         None => Err(Error::NOT_FOUND),
@@ -127,16 +194,11 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
     Ok(scans.iter().map(scope).collect())
 }
 
-/// Returns the sections to which the caller may admit.
-///
-/// # Errors
-/// [`Error::FORBIDDEN`] for a caller who may not admit to the event, [`Code::AdmissionNone`] if the event is cancelled.
-async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
-    let scope = tokens::authorize(tx, caller, event).await?;
-    if event.status == EventStatus::Cancelled {
-        return Err(Code::AdmissionNone.with_message("This event is cancelled, so none of its tickets can be admitted."));
-    }
-    Ok(scope)
+/// Returns the error for tickets of a cancelled event.
+fn event_cancelled(scan: &ScanRequest) -> Error {
+    let reason = RefusalReason::EventCancelled;
+    let refused = scan.refused(&[]).map(|(given, _)| RefusedTicket { serial: given.0.clone(), reason, admission: None });
+    Error::NotAdmitted("This event is cancelled, so none of its tickets can be admitted.".into(), refused.collect())
 }
 
 /// Returns the text unless it is blank.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{Admission, AdmissionFilter, AdmissionRow};
+use super::model::{Admission, AdmissionFilter, AdmissionRow, uri};
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, SectionRow};
@@ -14,7 +14,7 @@ use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::Serial;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
-use crate::kernel::types::api_types::{OffsetSeconds, Uri};
+use crate::kernel::types::api_types::OffsetSeconds;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -65,7 +65,7 @@ impl Relations {
         let related = self.sections.get(&row.section_id).zip(self.patrons.get(&row.patron_id));
         let (section, patron) = related.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;
         Ok(Admission {
-            uri: Uri(format!("/events/{}/admissions/{}", row.event_id, row.id)),
+            uri: uri(row.event_id, row.id),
             redeemer: row.redeemer,
             device: row.device,
             ticket: Serial(row.serial),

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{AdmissionFilter, AdmissionRow};
+use super::model::{AdmissionFilter, AdmissionRow, RefusedTicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
@@ -11,7 +11,8 @@ use crate::kernel::types::paging::PagedRows;
 /// The columns of [`AdmissionRow`]. A macro, because statements are literals.
 macro_rules! columns {
     () => {
-        "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device, a.admitted"
+        "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device,
+         a.token_id, a.admitted"
     };
 }
 
@@ -45,7 +46,7 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>
 }
 
 pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
-    let into = "admissions (id, event_id, section_id, ticket_id, patron_id, redeemer, device, admitted)";
+    let into = "admissions (id, event_id, section_id, ticket_id, patron_id, redeemer, device, token_id, admitted)";
     tx.insert_rows(into, rows, |columns| {
         columns
             .add(|row| row.id)
@@ -55,7 +56,30 @@ pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
             .add(|row| row.patron_id)
             .add(|row| row.redeemer.clone())
             .add(|row| row.device.clone())
+            .add(|row| row.token_id)
             .add(|row| row.admitted);
     })
     .await
+}
+
+/// Deletes an admission. Returns false if it doesn't exist.
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from admissions where id = $1").bind(id).execute().await? == 1)
+}
+
+/// Returns the tickets of an event with these serial numbers, with their admissions.
+pub async fn find_refused(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<RefusedTicketRow>> {
+    let columns = "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, a.admitted, ";
+    let tickets = tx.select(columns);
+    let tickets = match scope.token() {
+        Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
+        None => tickets.push("true"),
+    };
+    tickets
+        .push(" as is_covered from tickets t left join admissions a on a.ticket_id = t.id where true")
+        // Without the sign, the database would read all tickets of the event by its index.
+        .and_where("+t.event_id = ?", Some(event))
+        .and_in("t.serial", serials)
+        .all()
+        .await
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
-use crate::features::sales::tickets::Serial;
+use crate::features::sales::tickets::SerialInput;
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -146,7 +146,7 @@ string_newtype!(
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderReturnCreate {
     #[schemars(length(min = 1, max = 50))]
-    pub tickets: Option<Vec<Serial>>,
+    pub tickets: Option<Vec<SerialInput>>,
     #[schemars(length(max = 2000))]
     pub reason: Option<String>,
 }

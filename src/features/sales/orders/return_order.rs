@@ -12,7 +12,7 @@ use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCre
 use super::{service, store};
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
-use crate::features::sales::tickets::{self, Serial, TicketRow, TicketStatus};
+use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
@@ -73,7 +73,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
 
 /// Locks and returns the tickets of an order. Cancels the open transfers of the tickets with these serial numbers, or of all its
 /// tickets if `serials` is `None`.
-async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Serial]>) -> Result<Vec<TicketRow>> {
+async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[SerialInput]>) -> Result<Vec<TicketRow>> {
     let items = store::items(tx, [order]).await?;
     store::lock_events(tx, items.iter().map(|item| item.event_id)).await?;
     sections::lock_all(tx, items.iter().map(|item| item.section_id)).await?;
@@ -100,7 +100,7 @@ async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if a serial number is not one of this order's tickets.
-fn select_by_serial<'a>(tickets: &'a [TicketRow], serials: &[Serial]) -> Result<Vec<&'a TicketRow>> {
+fn select_by_serial<'a>(tickets: &'a [TicketRow], serials: &[SerialInput]) -> Result<Vec<&'a TicketRow>> {
     let serials: BTreeSet<&str> = serials.iter().map(|serial| serial.0.as_str()).collect();
     let selected: Vec<&TicketRow> = tickets.iter().filter(|ticket| serials.contains(ticket.serial.as_str())).collect();
     let selected_serials: BTreeSet<&str> = selected.iter().map(|ticket| ticket.serial.as_str()).collect();

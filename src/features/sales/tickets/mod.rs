@@ -15,9 +15,9 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
+pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
 pub use service::{NewTickets, issue, replace};
 pub use store::{
     bytes_sql, find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem,
-    release, touch_of_account, void,
+    release, touch_of_account, undo_redemption, void,
 };

@@ -1,8 +1,10 @@
 //! Requests, responses and rows of tickets.
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{string_newtype, text_schema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::Account;
@@ -15,6 +17,30 @@ string_newtype!(
     /// A ticket's serial number, which is scanned at the entrance.
     Serial, None, Some("^[0-9A-Z]{6}-[0-9A-Z]{12}$"), None, None
 );
+/// A ticket's serial number in a request, in upper or lower case; kept in upper case.
+#[derive(Debug, Clone)]
+pub struct SerialInput(pub String);
+
+impl<'de> Deserialize<'de> for SerialInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|serial| Self(serial.to_ascii_uppercase()))
+    }
+}
+
+impl JsonSchema for SerialInput {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "SerialInput".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(None, Some("^[0-9A-Za-z]{6}-[0-9A-Za-z]{12}$"), None, None)
+    }
+}
+
 string_newtype!(
     /// The time at which a ticket was redeemed, or `N/A`.
     Redeemed, None, Some(r"^(N/A|\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00)$"), None, None

@@ -127,6 +127,15 @@ pub async fn redeem(
         .await
 }
 
+/// Sets a Redeemed ticket to Issued again. Returns false, and changes nothing, if its order was voided. The [order](lock_orders) and
+/// the [ticket](lock_by_ids) must be locked.
+pub async fn undo_redemption(tx: &mut Tx, ticket: Id, now: Timestamp) -> Result<bool> {
+    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push(", redeemed = null");
+    let update = update.push_bind(SET_MODIFIED, now).push_bind(" where status = ?", TicketStatus::Redeemed);
+    let of_valid_order = "(select o.status from orders o where o.id = tickets.order_id) = 'Fulfilled'";
+    Ok(update.and_where("id = ?", Some(ticket)).push(" and ").push(of_valid_order).execute().await? == 1)
+}
+
 /// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status, without
 /// those that were replaced. Locks their orders in share mode first: a return of the tickets waits, and finds the transfer that
 /// offers them.

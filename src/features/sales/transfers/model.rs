@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::{Account, AccountNumber};
-use crate::features::sales::tickets::{Redeemed, Serial};
+use crate::features::sales::tickets::{Redeemed, Serial, SerialInput};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -102,7 +102,7 @@ pub struct TransferCreate {
 /// The serial numbers of the tickets to be offered, without duplicates.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub struct Serials(pub Vec<Serial>);
+pub struct Serials(pub Vec<SerialInput>);
 
 impl JsonSchema for Serials {
     fn is_referenceable() -> bool {
@@ -115,7 +115,7 @@ impl JsonSchema for Serials {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let serials = ArrayValidation {
-            items: Some(Serial::json_schema(generator).into()),
+            items: Some(SerialInput::json_schema(generator).into()),
             min_items: Some(1),
             max_items: Some(50),
             unique_items: Some(true),

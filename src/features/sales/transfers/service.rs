@@ -12,7 +12,7 @@ use super::model::{
 use super::store;
 use crate::features::catalog::sections::{self, Section};
 use crate::features::identity::accounts::{self, Account, AccountNumber};
-use crate::features::sales::tickets::{self, Redeemed, Serial, TicketRow};
+use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
@@ -139,12 +139,14 @@ async fn lock_accounts(tx: &mut Tx, sender: Id, recipient: &AccountNumber) -> Re
 
 /// Locks and returns the owner's tickets with these serial numbers. The error is the same for another account's ticket as for an
 /// unknown serial number.
-async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, FieldError>> {
+async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[SerialInput]) -> Result<Result<Vec<TicketRow>, FieldError>> {
     let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone()).collect()).await?;
     let owned: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
     let unknown: Vec<&str> = serials.iter().map(|serial| serial.0.as_str()).filter(|serial| !owned.contains(serial)).collect();
     if unknown.is_empty() {
-        return Ok(Ok(tickets));
+        // The contract can't reject a serial number that is repeated in another case.
+        let is_repeated = tickets.len() < serials.len();
+        return Ok(if is_repeated { Err(FieldError::invalid("tickets", "must not repeat an item")) } else { Ok(tickets) });
     }
     Ok(Err(FieldError::invalid("tickets", format!("names no ticket of yours (at {})", unknown.join(", ")))))
 }

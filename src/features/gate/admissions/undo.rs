@@ -1,0 +1,57 @@
+//! Undoing an admission: a ticket that was scanned by mistake is Issued again.
+//!
+//! The lock of the ticket guards its admission, so an admission is undone once. The lock of the order keeps it from being voided at
+//! the same time, because a ticket of a voided order must not admit again. The audit log keeps the requests that created and
+//! deleted the admission.
+
+use std::time::Duration;
+
+use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_openapi::Scope;
+
+use super::model::AdmissionRow;
+use super::store;
+use crate::features::catalog::events::{self, EventRow};
+use crate::features::catalog::hosts;
+use crate::features::sales::tickets;
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// Time after an admission during which it can be undone.
+const UNDO_PERIOD: Duration = Duration::from_secs(10 * 60);
+
+/// Deletes an admission and sets its ticket to Issued.
+pub async fn undo(ctx: &Ctx, caller: &Caller, event: Id, admission: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| undo_in_tx(&ctx.app, tx, caller, event, admission).await)
+}
+
+async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admission: Id) -> Result<()> {
+    let event = events::load(tx, event).await?;
+    let row = store::find(tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
+    authorize(tx, caller, &event, &row).await?;
+    let now = app.clock.now();
+    if row.admitted.plus(UNDO_PERIOD) < now {
+        return Err(Code::AdmissionTooLate.into());
+    }
+    tickets::lock_orders(tx, &[row.ticket_id]).await?;
+    tickets::lock_by_ids(tx, [row.ticket_id]).await?;
+    // Another request may have undone the admission before the lock.
+    if !store::delete(tx, row.id).await? {
+        return Err(Error::NOT_FOUND);
+    }
+    if !tickets::undo_redemption(tx, row.ticket_id, now).await? {
+        return Err(Code::AdmissionOrderVoided.into());
+    }
+    Ok(())
+}
+
+/// Rejects callers other than host administrators, platform administrators and the keys of the token that admitted the ticket.
+async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow, admission: &AdmissionRow) -> Result<()> {
+    if caller.scope == Scope::Redeemer {
+        let is_own = caller.redeemer.is_some_and(|redeemer| admission.token_id == Some(redeemer.token));
+        return if is_own { Ok(()) } else { Err(Error::FORBIDDEN) };
+    }
+    hosts::require_administrator(tx, caller, event.host_id).await
+}

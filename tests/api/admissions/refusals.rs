@@ -1,0 +1,195 @@
+//! The reasons for which tickets are not admitted.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{admit, admitted};
+use crate::on_both_databases;
+use crate::support::{Event, Response, TestApp, section};
+use crate::tickets::set_status;
+use crate::tokens::{create_token, global_token, redeemer_key};
+
+on_both_databases![
+    refusal_has_reason_for_each_serial,
+    scan_reports_admitted_and_refused_tickets,
+    refusal_shows_earlier_admission,
+    replaced_ticket_is_void,
+    cancelled_event_is_reason_for_each_serial,
+    serials_are_compared_without_case,
+    serials_of_requests_are_compared_without_case,
+    code_is_compared_without_case,
+];
+
+/// Scans these serials.
+async fn scan(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
+    let body = json!({ "serials": serials });
+    app.request("POST", &format!("{}/scans", event.uri)).key(key).json(&body).send().await
+}
+
+/// Returns the refused serials in a response, with their reasons.
+fn refused(response: &Response) -> Vec<(&str, &str)> {
+    let refused = response.body["refused"].as_array().unwrap_or_else(|| panic!("{response:?}"));
+    refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
+}
+
+async fn refusal_has_reason_for_each_serial(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let [pending, void, redeemed] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
+    let [floor, floor_redeemed] = ama.order_free_tickets(&event.sections[1], 2).await.try_into().unwrap();
+    let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
+    set_status(&app, &pending, "Pending").await;
+    set_status(&app, &void, "Void").await;
+    assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed, &floor_redeemed]).await.status, 201);
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let serials = [&redeemed, &pending, &void, &floor, &floor_redeemed, &other_event, "scribble", &pending];
+
+    let (by_admission, by_scan) = (admit(&app, &key, &event, &serials).await, scan(&app, &key, &event, &serials).await);
+
+    let expected = [
+        (redeemed.as_str(), "redeemed"),
+        (&pending, "pending"),
+        (&void, "void"),
+        (&floor, "other-section"),
+        (&floor_redeemed, "other-section"),
+        (&other_event, "unknown"),
+        ("scribble", "unknown"),
+    ];
+    for response in [by_admission, by_scan] {
+        assert_eq!((response.status, response.code()), (400, "admission.none"));
+        assert_eq!(refused(&response), expected, "each once, in the order of the request");
+        assert_eq!(response.body["error"], "None of these tickets can be admitted.");
+        assert_eq!(response.body["fields"][0]["name"], "serials");
+        assert!(response.body["refused"][4]["admission"].is_null(), "the admission to another section stays hidden");
+    }
+}
+
+async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let [good, pending, other] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
+    set_status(&app, &pending, "Pending").await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+
+    let response = scan(&app, &key, &event, &[&pending, &good, "scribble", &good]).await;
+
+    assert_eq!(response.status, 200, "{response:?}");
+    let serials: Vec<&Value> =
+        response.body["admitted"].as_array().unwrap().iter().map(|admission| &admission["ticket"]).collect();
+    assert_eq!(serials, [&json!(good)]);
+    assert_eq!(refused(&response), [(pending.as_str(), "pending"), ("scribble", "unknown")]);
+    let list = app.read(&format!("{}/admissions", event.uri)).await;
+    assert_eq!(list["entries"], response.body["admitted"]);
+    // The other operation still returns a plain array.
+    let plain = admit(&app, &key, &event, &[&pending, &other]).await;
+    assert_eq!((plain.status, admitted(&plain)), (201, vec![other.as_str()]));
+    let all = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let ticket = ama.order_free_tickets(&all.sections[0], 1).await.remove(0);
+    assert_eq!(scan(&app, &kofi.key, &all, &[&ticket]).await.body["refused"], json!([]));
+}
+
+async fn refusal_shows_earlier_admission(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let [by_gate, by_host] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
+    let token = global_token(&host, &event).await;
+    let key = redeemer_key(&app, &token).await;
+    let body = json!({ "serials": [by_gate], "redeemer": "Yaw", "device": "Gate A" });
+    let first = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
+    let second = admit(&app, &kofi.key, &event, &[&by_host]).await;
+    app.advance_clock(Duration::from_secs(60));
+
+    let again = admit(&app, &key, &event, &[&by_gate, &by_host]).await;
+
+    let earlier = |of: &Response, redeemer: &str, device: &str, token: Value| {
+        json!({
+            "self": of.body[0]["self"], "admitted": of.body[0]["admitted"], "redeemer": redeemer, "device": device, "token": token,
+        })
+    };
+    assert_eq!(refused(&again), [(by_gate.as_str(), "redeemed"), (by_host.as_str(), "redeemed")]);
+    assert_eq!(again.body["refused"][0]["admission"], earlier(&first, "Yaw", "Gate A", json!(token.self_)));
+    assert_eq!(again.body["refused"][1]["admission"], earlier(&second, &kofi.number, "", Value::Null));
+}
+
+async fn replaced_ticket_is_void(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let copy = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let offer = json!({ "recipient": esi.number, "tickets": [copy] });
+    let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+    assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "pending")]);
+
+    let claim = format!("{}/claims", transfer.body["self"].as_str().unwrap());
+    assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
+
+    assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "void")]);
+}
+
+async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+
+    for response in [admit(&app, &key, &event, &[&ticket, "x", "x"]).await, scan(&app, &key, &event, &[&ticket, "x"]).await] {
+        assert_eq!((response.status, response.code()), (400, "admission.none"));
+        assert_eq!(refused(&response), [(ticket.as_str(), "event-cancelled"), ("x", "event-cancelled")]);
+    }
+}
+
+async fn serials_are_compared_without_case(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let lower = ticket.to_lowercase();
+
+    let response = scan(&app, &kofi.key, &event, &[&format!(" {lower} "), &ticket, "scribble"]).await;
+    let again = admit(&app, &kofi.key, &event, &[&lower, &ticket]).await;
+
+    assert_eq!(response.body["admitted"][0]["ticket"], ticket);
+    assert_eq!(refused(&response), [("scribble", "unknown")], "both are the same ticket");
+    assert_eq!(refused(&again), [(lower.as_str(), "redeemed")], "as the client sent it");
+    let list = app.request("GET", &format!("{}/admissions?ticket={lower}", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(admitted(&list), [&ticket]);
+}
+
+async fn serials_of_requests_are_compared_without_case(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let [offered, returned] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
+
+    let offer = async |serials: &[&str]| {
+        let body = json!({ "recipient": esi.number, "tickets": serials });
+        app.request("POST", "/transfers").key(&ama.key).json(&body).send().await
+    };
+    let repeated = offer(&[&offered.to_lowercase(), &offered]).await;
+    let transfer = offer(&[&offered.to_lowercase()]).await;
+    let order = app.read(&format!("/accounts/{}/orders", ama.number)).await["entries"][0]["self"].as_str().unwrap().to_owned();
+    let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [returned.to_lowercase()] })).await;
+
+    assert_eq!((repeated.status, repeated.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    let tickets = transfer.body["tickets"].as_array().unwrap();
+    assert_eq!((transfer.status, tickets.len(), &tickets[0]["serial"]), (201, 1, &json!(offered)));
+    assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{returned:?}");
+}
+
+async fn code_is_compared_without_case(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let token = global_token(&host, &event).await;
+
+    let response = app.request("GET", &format!("/tokens/{}", token.code.to_lowercase())).send().await;
+
+    assert_eq!((response.status, &response.body["event"]), (200, &json!(event.uri)));
+}
