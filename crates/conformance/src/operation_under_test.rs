@@ -138,7 +138,7 @@ impl<'a> OperationUnderTest<'a> {
             request = request.with_header("Content-Type", &body.media_type).with_json(&value);
         }
         if let Some(content) = self.form {
-            let schema = content.schema.as_ref().map_or_else(|| json!({}), |schema| resolve(&contract.document, &schema.raw));
+            let schema = content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(&contract.document, &schema.raw));
             let value = match content.examples.values().next() {
                 Some(example) => example.clone(),
                 None => generate(&schema).context("no body can be generated")?,
@@ -321,7 +321,7 @@ impl Argument {
 impl JsonBody {
     fn new(document: &Value, operation: &Operation, content: &Content) -> Self {
         Self {
-            schema: content.schema.as_ref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
+            schema: content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
             examples: content.examples.clone(),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
             media_type: if is_json(&content.media_type) { content.media_type.clone() } else { "application/json".to_owned() },

@@ -265,7 +265,7 @@ impl<'a> SelectedResponse<'a> {
             return self.render(context, false, || seed);
         };
         let mut value = self.body_value(context, seed)?;
-        let violations = |value: &Value| content.schema.as_ref().map_or(0, |schema| schema.violations(value).len());
+        let violations = |value: &Value| content.schema.as_deref().map_or(0, |schema| schema.violations(value).len());
         self.correct_status(content, &mut value, violations);
         let count = violations(&value);
         let is_string = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
@@ -295,7 +295,7 @@ impl<'a> SelectedResponse<'a> {
 
     /// Returns the schema of a JSON body.
     pub fn schema(&self) -> Option<&Schema> {
-        self.content.filter(|(content, _)| content.is_json()).and_then(|(content, _)| content.schema.as_ref())
+        self.content.filter(|(content, _)| content.is_json()).and_then(|(content, _)| content.schema.as_deref())
     }
 
     /// Returns the valid examples of a JSON body, in the document's order.
@@ -354,7 +354,7 @@ impl<'a> SelectedResponse<'a> {
     ) -> anyhow::Result<RenderedResponse> {
         let mut headers = self.render_headers(context, value, location)?;
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
-        let schema = self.content.and_then(|(content, _)| content.schema.as_ref());
+        let schema = self.content.and_then(|(content, _)| content.schema.as_deref());
         let is_binary = schema.is_some_and(|schema| matches!(schema.resolved["format"].as_str(), Some("byte" | "binary")));
         Ok(RenderedResponse { headers, body: encode(&source.media_type, value, is_binary) })
     }
@@ -405,7 +405,7 @@ impl<'a> SelectedResponse<'a> {
 
 /// Returns the first violation of a body by its schema. Undeclared properties are none where the schema allows them.
 fn first_violation(content: &Content, value: &Value) -> Option<String> {
-    let schema = content.schema.as_ref().filter(|_| content.is_json())?;
+    let schema = content.schema.as_deref().filter(|_| content.is_json())?;
     schema.first_declared_error(value).unwrap_or_else(|error| Some(format!("{error:#}")))
 }
 

@@ -115,7 +115,7 @@ impl RequestBody {
         let parser = |(media_type, node): (&String, &'a Value)| BodyParser::new(references, media_type, node, is_builtin);
         let parsers = declared.iter().map(parser).collect::<anyhow::Result<Vec<_>>>()?;
         let is_large = |content: &Content| {
-            let properties = content.schema.as_ref().and_then(|schema| schema.resolved["properties"].as_object());
+            let properties = content.schema.as_deref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
         let limit = if !is_builtin || contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
+use crate::schema::{Direction, Schema};
 use crate::schema_registry::SchemaRegistry;
 use crate::source::EXTERNAL_FILES;
 
@@ -55,11 +56,20 @@ pub struct References<'a> {
     pub registry: Arc<SchemaRegistry>,
     /// Number of JSON values in the target of each reference; `None` if the target isn't inlined.
     sizes: RefCell<HashMap<&'a str, Option<usize>>>,
+    schemas: RefCell<HashMap<SchemaKey, Arc<Schema>>>,
+}
+
+/// The identity of a schema: its node, or the target if the node is only a reference. `is_reference` tells them apart.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SchemaKey {
+    node: *const Value,
+    is_reference: bool,
+    direction: Direction,
 }
 
 impl<'a> References<'a> {
     fn new(document: &'a Value) -> Self {
-        Self { document, registry: Arc::default(), sizes: RefCell::default() }
+        Self { document, registry: Arc::default(), sizes: RefCell::default(), schemas: RefCell::default() }
     }
 
     /// Collects all references of a document, and registers the targets that are not inlined.
@@ -78,6 +88,16 @@ impl<'a> References<'a> {
 
     fn follow_to_target(&self, reference: &str) -> &'a Value {
         target(self.document, reference).map_or(&Value::Null, |target| self.follow(target))
+    }
+
+    /// Returns the schema of a node. All nodes with the same reference share one: the error responses of a document's operations would
+    /// otherwise take most of its memory.
+    pub fn schema(&self, node: &'a Value, direction: Direction) -> Arc<Schema> {
+        let is_reference = reference(node).is_some() && node.as_object().is_some_and(|object| object.len() == 1);
+        let identity = if is_reference { self.follow(node) } else { node };
+        let key = SchemaKey { node: std::ptr::from_ref(identity), is_reference, direction };
+        let mut schemas = self.schemas.borrow_mut();
+        Arc::clone(schemas.entry(key).or_insert_with(|| Arc::new(Schema::new(self, node, direction))))
     }
 
     /// Follows a chain of references to its end. Returns the node itself if it is not a reference.

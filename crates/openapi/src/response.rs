@@ -1,6 +1,7 @@
 //! Declared responses, and validation of a response: status, media type, headers and body.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use anyhow::Context;
 use http::{HeaderMap, header};
@@ -32,7 +33,7 @@ pub struct Content {
     /// The examples, by name. An unnamed one is called `example`.
     pub examples: Map<String, Value>,
     /// The schema, if one is declared.
-    pub schema: Option<Schema>,
+    pub schema: Option<Arc<Schema>>,
 }
 
 /// A declared header of a response.
@@ -45,7 +46,7 @@ pub struct Header {
     /// The example, if there is one.
     pub example: Option<Value>,
     /// The schema of the value.
-    pub schema: Schema,
+    pub schema: Arc<Schema>,
 }
 
 /// A difference between a response and the document.
@@ -95,7 +96,7 @@ impl ResponseSpec {
                     name: name.clone(),
                     is_required: header["required"] == true,
                     example: examples(references, header).values().next().cloned(),
-                    schema: Schema::new(references, &header["schema"], Direction::Response),
+                    schema: references.schema(&header["schema"], Direction::Response),
                 })
                 .collect(),
         })
@@ -207,7 +208,7 @@ impl Content {
         Self {
             media_type: media_type.to_owned(),
             examples: examples(references, node),
-            schema: node.get("schema").map(|schema| Schema::new(references, schema, direction)),
+            schema: node.get("schema").map(|schema| references.schema(schema, direction)),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keywor
 pub const EXTENSIBLE_ENUM: &str = "x-extensible-enum";
 
 /// The direction in which a value is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the server: `readOnly` properties are neither required nor validated (OpenAPI 3.0, Schema Object).
     Request,

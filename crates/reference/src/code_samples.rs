@@ -72,7 +72,7 @@ impl SampleRequest {
             Some(body) => {
                 let content = body.contents.iter().find(|content| content.is_json())?;
                 headers.push(("Content-Type".to_owned(), content.media_type.clone()));
-                let schema = content.schema.as_ref();
+                let schema = content.schema.as_deref();
                 let example = content.examples.values().next().cloned();
                 Some(example.unwrap_or_else(|| schema.map(|schema| sample(contract, schema)).unwrap_or_default()))
             }

@@ -48,7 +48,7 @@ impl OperationRun<'_> {
     fn has_state(&self, path: &str) -> bool {
         let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
         let contents = response.map_or(&[][..], |response| &response.contents);
-        let schemas = contents.iter().filter_map(|content| content.schema.as_ref());
+        let schemas = contents.iter().filter_map(|content| content.schema.as_deref());
         let mut properties = schemas.flat_map(Schema::properties);
         properties.any(|(name, property)| {
             STATES.contains(&name) && (property.get("enum").is_some() || property.get(EXTENSIBLE_ENUM).is_some())

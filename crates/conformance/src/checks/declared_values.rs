@@ -29,7 +29,7 @@ impl OperationRun<'_> {
         }
         let (comparison, operation) = (self.comparison, self.operation);
         let Some(spec) = operation.spec.response_for(response.status) else { return };
-        let Some(schema) = spec.contents.iter().find(|content| content.is_json()).and_then(|content| content.schema.as_ref())
+        let Some(schema) = spec.contents.iter().find(|content| content.is_json()).and_then(|content| content.schema.as_deref())
         else {
             return;
         };

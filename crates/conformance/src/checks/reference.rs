@@ -34,7 +34,7 @@ impl OperationRun<'_> {
         let Some(reference) = reference else { return };
         let response_spec = spec.response_for(response.status);
         let content = response_spec.and_then(|response| response.contents.iter().find(|content| content.is_json()));
-        let schema = content.and_then(|content| content.schema.as_ref()).map_or(&Value::Null, |schema| &schema.resolved);
+        let schema = content.and_then(|content| content.schema.as_deref()).map_or(&Value::Null, |schema| &schema.resolved);
         let mut differences = Vec::new();
         compare_shapes(&response.json(), &reference.json(), schema, "", &mut differences);
         if differences.is_empty() {

@@ -266,7 +266,7 @@ impl MockRequest<'_> {
     /// sets are removed too: `readOnly` ones (OpenAPI 3.0, Schema Object) and `self`.
     fn described_body(&self) -> Value {
         let contents = self.operation.body.iter().flat_map(|body| &body.contents);
-        let declared: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();
+        let declared: Vec<_> = contents.filter_map(|content| content.schema.as_deref()).flat_map(Schema::properties).collect();
         let mut body = self.arguments.body.clone();
         if let Some(body) = body.as_object_mut() {
             body.retain(|name, _| {
@@ -318,7 +318,7 @@ fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Opti
 
 /// Returns the schema of a successful GET.
 fn success_schema<'a>(contract: &'a Contract, path: &str) -> Option<&'a Schema> {
-    success_content(contract, "GET", path)?.schema.as_ref()
+    success_content(contract, "GET", path)?.schema.as_deref()
 }
 
 /// Returns whether the response to a POST to an item's collection identifies the created resource.
@@ -331,7 +331,7 @@ fn has_identifier(contract: &Contract, item_path: &str) -> bool {
         let properties = entry.as_ref().unwrap_or(schema).properties();
         properties.iter().any(|(name, _)| ["self", id_name].contains(name) || ID_PROPERTIES.contains(name))
     };
-    content.schema.as_ref().is_some_and(declares_identifier)
+    content.schema.as_deref().is_some_and(declares_identifier)
         || content.examples.values().any(|example| identity(example, id_name).is_some())
 }
 

@@ -69,7 +69,7 @@ impl MockStore {
             let content = operation.response_for(200).and_then(|response| response.contents.first());
             if !self.item_paths.contains(&operation.path)
                 || self.resources_mut().contains(&path)
-                || violation_count(content.and_then(|content| content.schema.as_ref()), value) > 0
+                || violation_count(content.and_then(|content| content.schema.as_deref()), value) > 0
             {
                 continue;
             }

@@ -5,6 +5,7 @@ mod requests;
 mod versions;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
@@ -147,10 +148,27 @@ fn inlines_all_references_of_builtin_document() {
         responses.chain(operation.body.iter().flat_map(|body| &body.contents))
     });
     for content in all {
-        let schema = content.schema.as_ref().unwrap();
+        let schema = content.schema.as_deref().unwrap();
         assert!(!schema.resolved.to_string().contains("\"$ref\""), "{}", schema.resolved);
         schema.errors(&json!(null)).unwrap();
     }
+}
+
+#[test]
+fn nodes_with_the_same_reference_share_a_schema() {
+    let response = |schema: Value| json!({ "description": "-", "content": { "application/json": { "schema": schema } } });
+    let nullable = json!({ "$ref": "#/components/schemas/Error", "nullable": true });
+    let responses = json!({ "400": response(ref_to("Error")), "404": response(ref_to("Error")), "410": response(nullable) });
+    let contract = contract(
+        json!({ "/a": { "get": { "responses": responses } } }),
+        json!({ "schemas": { "Error": { "type": "object", "required": ["code"] } } }),
+    );
+    let operation = contract.find("GET", "/a").unwrap();
+    let schema = |status| operation.response_for(status).unwrap().contents[0].schema.as_ref().unwrap();
+    assert!(Arc::ptr_eq(schema(400), schema(404)));
+    assert!(!Arc::ptr_eq(schema(400), schema(410)), "one of them allows null");
+    assert!(schema(410).errors(&Value::Null).unwrap().is_empty());
+    assert!(!schema(404).errors(&Value::Null).unwrap().is_empty());
 }
 
 #[test]
