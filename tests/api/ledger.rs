@@ -185,7 +185,7 @@ async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
 }
 
 async fn lists_and_filters_transactions(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     for amount in [1.0, 2.0] {
         app.pay(&ama.key, &order, partial_card_payment(amount)).await;
         app.advance_clock(Duration::from_secs(60));
@@ -222,6 +222,16 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
     let past_end = app.request("GET", "/transactions?page=2").key(&app.staff.key).send().await;
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+
+    let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.pay(&ama.key, &other, partial_card_payment(5.0)).await;
+    let of_order = async |query: &str| amounts(&app.transactions(&format!("/transactions?order={query}")).await);
+    assert_eq!(of_order(&id_of(&order).to_string()).await, all);
+    assert_eq!(of_order(&format!("{}&type=Sale", id_of(&order))).await, all[..2]);
+    assert_eq!(of_order(&id_of(&other).to_string()).await, [5.0]);
+    assert_eq!(of_order("10000000000000").await, [0.0; 0]);
+    let malformed = app.request("GET", "/transactions?order=none").key(&app.staff.key).send().await;
+    assert_eq!((malformed.status, malformed.invalid_arguments()), (400, vec!["order".to_owned()]));
 }
 
 async fn ledger_requires_staff(app: TestApp) {
@@ -265,6 +275,8 @@ async fn host_reads_own_share(app: TestApp) {
     assert_eq!(of(&hosts[0]).await, [entry("Sale", 101.99, 1.99), entry("Refund", 101.99, 1.99)]);
     assert_eq!(of(&hosts[1]).await, players);
     assert_eq!(app.transactions(&format!("{}/transactions?type=Refund", hosts[0])).await.len(), 1);
+    assert_eq!(app.transactions(&format!("{}/transactions?order={}", hosts[1], id_of(&order))).await, players);
+    assert_eq!(app.transactions(&format!("{}/transactions?order=10000000000000", hosts[1])).await, []);
     assert_eq!(app.transactions(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
 }
 

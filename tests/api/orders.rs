@@ -13,6 +13,7 @@ use crate::support::{Event, Host, RESERVATION_TTL, Rejection, Response, TestApp,
 
 on_both_databases![
     order_reserves_tickets,
+    open_order_has_end_of_its_reservation,
     fees_depend_on_ticket_price,
     free_order_is_fulfilled_immediately,
     partly_free_order_waits_for_payment,
@@ -51,6 +52,26 @@ async fn event_at(app: &TestApp, host: &Host<'_>, prices: &[f64]) -> Event {
 /// Returns the short URI of a section.
 fn short(section: &str) -> &str {
     &section[section.find("/sections/").unwrap()..]
+}
+
+async fn open_order_has_end_of_its_reservation(app: TestApp) {
+    let event = create_concert(&app, &[120.0, 0.0]).await;
+    let ama = app.sign_up("ama").await;
+    let open = app.place_order(&ama.key, json!({ &event.sections[0]: 1 })).await.body;
+
+    let time = |key: &str| chrono::DateTime::parse_from_rfc3339(open[key].as_str().unwrap()).unwrap();
+    assert_eq!((time("expires") - time("placed")).to_std().unwrap(), RESERVATION_TTL);
+    assert_eq!(open["refunded"], 0.0);
+    assert_eq!(app.read(open["self"].as_str().unwrap()).await, open);
+
+    let free = app.place_order(&ama.key, json!({ &event.sections[1]: 1 })).await.body;
+    assert_eq!((&free["status"], &free["expires"]), (&json!("Fulfilled"), &Value::Null));
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(wallet["entries"][0]["order"], free["self"]);
+
+    app.advance_clock(RESERVATION_TTL);
+    let over = app.read(open["self"].as_str().unwrap()).await;
+    assert_eq!((&over["status"], &over["expires"]), (&json!("Timed Out"), &Value::Null));
 }
 
 async fn order_reserves_tickets(app: TestApp) {

@@ -69,7 +69,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
     assert_eq!(paid.header("location"), uri);
     let reference = format!("SBX-{}", &number[6..]);
     let expected = json!({
-        "self": uri, "number": number, "order": order, "method": "card", "amount": 203.98, "status": "Confirmed",
+        "self": uri, "number": number, "order": order, "method": "card", "amount": 203.98, "refunded": 0.0, "status": "Confirmed",
         "reference": reference, "placed": payment["placed"],
     });
     assert_eq!(*payment, expected);

@@ -103,7 +103,9 @@ async fn full_return_refunds_everything(app: TestApp) {
 
     assert_eq!(returned.status, 200, "{}", returned.body);
     let mut expected = before;
+    assert_eq!((&expected["refunded"], &expected["expires"]), (&json!(0.0), &Value::Null));
     expected["status"] = json!("Returned");
+    expected["refunded"] = json!(234.97);
     assert_eq!(returned.body, expected, "its amounts stay as they were placed");
     assert_eq!(app.read(&order).await, expected);
     assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
@@ -132,6 +134,9 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0, tickets[0].0] })).await;
 
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{}", returned.body);
+    assert_eq!(returned.body["refunded"], 101.99);
+    assert_eq!(app.read(&order).await["refunded"], 101.99);
+    assert_eq!(app.read(&format!("{order}/payments")).await["entries"][0]["refunded"], 101.99);
     assert_eq!(statuses(&app, &ama).await, ["Void", "Issued", "Issued"]);
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(1, 0), (1, 0)], 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 2);

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allocation::HostShare;
-use crate::features::sales::orders;
+use crate::features::sales::orders::{self, OrderNumber};
 use crate::features::sales::payments;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -57,6 +57,7 @@ pub struct TransactionFilter {
     pub period: Period,
     #[serde(rename = "type")]
     pub kind: Option<TransactionType>,
+    pub order: Option<OrderNumber>,
 }
 
 /// A row of `transactions`. In the list of a host, the amounts are the host's share.

@@ -6,6 +6,7 @@ use boxoffice_http::error::Result;
 
 use super::allocation::Allocation;
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
+use crate::features::sales::orders::OrderNumber;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -36,6 +37,7 @@ fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> State
         .and_where("t.placed >= ?", filter.period.start())
         .and_where("t.placed < ?", filter.period.end())
         .and_where("t.type = ?", filter.kind)
+        .and_where("t.order_id = ?", filter.order.as_ref().map(OrderNumber::id))
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {

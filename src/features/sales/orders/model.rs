@@ -67,9 +67,13 @@ pub struct Order {
     pub number: OrderNumber,
     pub status: OrderStatus,
     pub placed: DateTime,
+    /// The time until which its places are reserved; `None` if it isn't open.
+    pub expires: NullableField<DateTime>,
     pub subtotal: Money,
     pub fees: Money,
     pub total: Money,
+    /// The sum of its refunds, made or scheduled.
+    pub refunded: Money,
     pub items: Vec<OrderItem>,
     pub customer: Account,
     pub payments: Uri,

@@ -116,7 +116,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
         let customer = customer.ok_or_else(|| anyhow::anyhow!("an order has no customer"))?;
         let customer = accounts::view_for(placed.caller, customer.clone());
         let mut applied = placed.applied;
-        Ok(service::to_view(placed.order, placed.items, &mut applied, customer, now))
+        Ok(service::to_view(placed.order, placed.items, &mut applied, customer, Money::ZERO, now))
     };
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
 }

@@ -18,6 +18,7 @@ use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -102,16 +103,18 @@ pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -
     order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
 }
 
-/// Returns orders as responses to this caller, with three queries for all of them.
+/// Returns orders as responses to this caller, with four queries for all of them.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
     let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
     let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
+    let refunded = payments::refunded_by_order(tx, rows.iter().map(|row| row.id)).await?;
     let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
         let items = items.extract_if(.., |item| item.order_id == row.id).collect();
-        Ok(to_view(row, items, &mut applied, customer, now))
+        let refunded = refunded.get(&row.id).copied().unwrap_or_default();
+        Ok(to_view(row, items, &mut applied, customer, refunded, now))
     });
     orders.collect()
 }
@@ -122,16 +125,21 @@ pub fn to_view(
     items: Vec<ItemRow>,
     applied: &mut Vec<AppliedModifierRow>,
     customer: Account,
+    refunded: Money,
     now: Timestamp,
 ) -> Order {
+    let status = row.status(now);
+    let is_open = status == OrderStatus::Placed;
     Order {
         uri: uri(row.id),
         number: OrderNumber(row.id.to_string()),
-        status: row.status(now),
+        status,
         placed: DateTime(row.placed.format_rfc3339()),
+        expires: NullableField(is_open.then(|| DateTime(row.expires.format_rfc3339()))),
         subtotal: row.subtotal,
         fees: row.fees,
         total: row.total(),
+        refunded,
         items: items.into_iter().map(|item| item_view(item, applied)).collect(),
         customer,
         payments: Uri(format!("/orders/{}/payments", row.id)),

@@ -57,6 +57,8 @@ pub struct Payment {
     pub order: Uri,
     pub method: PaymentMethod,
     pub amount: Money,
+    /// The sum of its refunds, made or scheduled.
+    pub refunded: Money,
     pub status: PaymentStatus,
     pub reference: String,
     pub placed: DateTime,
@@ -135,18 +137,21 @@ pub struct PaymentViewRow {
     #[sqlx(flatten)]
     pub payment: PaymentRow,
     pub shown: PaymentStatus,
+    /// The sum of the refunds, made or scheduled.
+    pub refunded: Money,
 }
 
 impl PaymentViewRow {
     /// Returns the payment as a response.
     pub fn view(self) -> Payment {
-        let Self { payment, shown } = self;
+        let Self { payment, shown, refunded } = self;
         Payment {
             uri: uri(payment.order_id, payment.id),
             number: PaymentNumber(payment.id.to_string()),
             order: orders::uri(payment.order_id),
             method: payment.method,
             amount: payment.amount,
+            refunded,
             status: shown,
             reference: payment.reference,
             placed: DateTime(payment.placed.format_rfc3339()),

@@ -1,11 +1,14 @@
 //! SQL of refunds. A refund is `Owed` until the gateway has made it, then `Done`.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::Result;
 
 use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 
 /// Number of refunds and cancellations that are sent to the gateway at a time.
 const UNSETTLED_BATCH: &str = "20";
@@ -29,6 +32,14 @@ pub async fn insert_shares(tx: &mut Tx, shares: &[RefundShareRow]) -> Result<()>
         columns.add(|share| share.refund_id).add(|share| share.host_id).add(|share| share.amount).add(|share| share.fees);
     })
     .await
+}
+
+/// Returns the sum of the refunds of each order that has any, made or scheduled.
+pub async fn refunded_by_order(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Money>> {
+    let sums =
+        tx.select("p.order_id, cast(sum(r.amount) as bigint) from payments p join refunds r on r.payment_id = p.id where true");
+    let sums: Vec<(Id, Money)> = sums.and_in("p.order_id", orders).push(" group by p.order_id").all().await?;
+    Ok(sums.into_iter().collect())
 }
 
 /// Returns the hosts' shares of these refunds, sorted by refund and host.

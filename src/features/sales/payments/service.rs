@@ -11,6 +11,7 @@ use crate::features::sales::orders;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::transaction;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
@@ -36,7 +37,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
             charge(ctx, payment, token).await?
         }
     };
-    Ok(PaymentViewRow { payment, shown: PaymentStatus::Confirmed }.view())
+    Ok(PaymentViewRow { payment, shown: PaymentStatus::Confirmed, refunded: Money::ZERO }.view())
 }
 
 /// Has the gateway charge a pending payment, and records the result. No transaction is open during the call.

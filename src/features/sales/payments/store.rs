@@ -16,7 +16,8 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const VIEW_COLUMNS: &str = "p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown";
+const VIEW_COLUMNS: &str = "p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown,
+    coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as refunded";
 const FROM_VISIBLE: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Returns a page of the payments of an order, the oldest first.

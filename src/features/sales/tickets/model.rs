@@ -73,6 +73,8 @@ pub struct Ticket {
     pub uri: Uri,
     /// The serial number.
     pub serial: Serial,
+    /// The order.
+    pub order: Uri,
     /// The status.
     pub status: TicketStatus,
     /// The section.

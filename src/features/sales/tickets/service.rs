@@ -11,7 +11,7 @@ use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
-use crate::kernel::types::api_types::OffsetSeconds;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -117,6 +117,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestam
         Ok(Ticket {
             uri: uri(row.id),
             serial: Serial(row.serial),
+            order: Uri(format!("/orders/{}", row.order_id)),
             status: row.status,
             section: sections::view_long(section, now),
             owner: owner.clone(),
