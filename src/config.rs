@@ -3,6 +3,7 @@
 mod file;
 mod mail;
 mod media;
+mod retention;
 mod secret;
 mod setting;
 mod storage;
@@ -23,6 +24,8 @@ use http::Uri;
 use mail::MailOptions;
 pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
 pub use media::MediaLocation;
+use retention::RetentionOptions;
+pub use retention::RetentionSettings;
 use secret::given_twice;
 pub use secret::{Secret, SecretFile};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
@@ -95,6 +98,11 @@ struct SettingsOptions {
     limits: LimitOptions,
     #[command(flatten)]
     mail: MailOptions,
+    #[command(flatten)]
+    retention: RetentionOptions,
+    /// Milliseconds from which a database statement is logged as slow, without its values; 0: never
+    #[arg(long, env = "BOXOFFICE_SLOW_STATEMENT_MS", default_value = "1000", value_name = "MS", value_parser = setting(whole_number::<0, 600_000>), help_heading = "Logs")]
+    slow_statement_ms: Setting<u32>,
 }
 
 impl SettingsOptions {
@@ -134,6 +142,10 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// The settings of mail.
     pub mail: MailSettings,
+    /// The settings of the retention.
+    pub retention: RetentionSettings,
+    /// The time from which a database statement is logged as slow; `None`: never.
+    pub slow_statement: Option<Duration>,
 }
 
 impl PlatformOptions {
@@ -212,6 +224,9 @@ impl PlatformOptions {
             passwords: PasswordSettings { allow_common: options.allow_common_passwords, ..PasswordSettings::default() },
             limits: options.limits.settings()?,
             mail: options.mail.settings(data_dir)?,
+            retention: options.retention.settings()?,
+            slow_statement: Some(Duration::from_millis(u64::from(*options.slow_statement_ms.get()?)))
+                .filter(|time| !time.is_zero()),
         })
     }
 
@@ -229,11 +244,12 @@ impl PlatformOptions {
             settings.reservation_minutes.problem(),
             settings.fee_steps.problem(),
             settings.minimum_client_version.problem(),
+            settings.slow_statement_ms.problem(),
         ];
         let limits = settings.limits.problems();
         let (body_memory, connections, mail) = (body_memory.problems(), connections.problems(), settings.mail.problems());
         let http = limits.into_iter().chain(body_memory).chain(connections);
-        storage.problems().into_iter().chain(own).chain(http).chain(mail).collect()
+        storage.problems().into_iter().chain(own).chain(http).chain(mail).chain(settings.retention.problems()).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
-//! - [`clock_watch`]: a job that watches the machine's clock.
+//! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
 //! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
@@ -28,6 +28,7 @@ pub mod error_catalogue;
 pub mod features;
 pub mod invariants;
 pub mod kernel;
+pub mod retention;
 pub mod routes;
 pub mod server;
 pub mod state;

@@ -15,7 +15,7 @@ pub mod types;
 pub mod worker_pool;
 
 use anyhow::{Context as _, anyhow, ensure};
-use audit::AuditWriter;
+use audit::{AuditWriter, RejectionCounts};
 use auth::KeyStore;
 use boxoffice_http::ApiError;
 use boxoffice_http::error::one_line;
@@ -45,12 +45,16 @@ pub struct Kernel {
     pub in_progress: InProgressSet,
     /// Writes audit records.
     pub audit: AuditWriter,
+    /// Rejected requests with public keys, until the audit log has an entry for them.
+    pub rejections: RejectionCounts,
     /// Encrypts mail until it is sent.
     pub mail_cipher: MailCipher,
     /// Sends mail.
     pub mailer: Box<dyn MailTransport>,
     /// Metrics.
     pub metrics: Metrics,
+    /// The name of this server, different from those of all others, also on the same machine.
+    pub server_name: String,
     /// The log.
     pub log: Logger,
 }
@@ -68,6 +72,9 @@ impl Kernel {
             clock.now().format_rfc3339()
         );
         let db = Db::open(database_url).await?;
+        if let Some(threshold) = settings.slow_statement {
+            db.metrics().slow_statements.enable(threshold, log.clone());
+        }
         let highest = db.highest_id().await.map_err(ApiError::from);
         let highest = highest.map_err(|error| error.cause().map_or_else(|| anyhow!("{error}"), |cause| anyhow!(one_line(cause))));
         clock.ensure_ids_after(highest.context("cannot read the database")?);
@@ -78,10 +85,18 @@ impl Kernel {
             keys: KeyStore::default(),
             in_progress: InProgressSet::default(),
             audit: AuditWriter::default(),
+            rejections: RejectionCounts::default(),
             mail_cipher: MailCipher::open(&settings.mail.key_file)?,
             mailer: outbox::from_settings(&settings.mail)?,
             settings,
+            server_name: server_name(),
             log,
         })
     }
+}
+
+/// Returns the machine's name, the process and a random number.
+fn server_name() -> String {
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{machine}/{}/{:04x}", std::process::id(), rand::random::<u16>())
 }

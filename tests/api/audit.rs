@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use boxoffice::config::Settings;
+use boxoffice::kernel::audit;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::secret;
 use boxoffice_http::log;
@@ -17,6 +18,7 @@ use crate::support::{PASSWORD, Response, TestApp, card_payment, section};
 on_both_databases![
     successful_change_is_recorded,
     rejected_change_is_recorded,
+    rejections_with_public_key_share_an_entry,
     limits_entries_for_missing_scope,
     unchanging_requests_are_not_recorded,
     creation_of_redeemer_key_is_recorded,
@@ -64,6 +66,7 @@ async fn successful_change_is_recorded(app: TestApp) {
     let expected = json!([{
         "at": found[0]["at"], "key": id_of_key(&app, &ama.key).await, "account": ama.number, "operation": "account_update",
         "resource": path, "outcome": "done", "status": 200, "code": null, "request": changed.header("x-request-id"),
+        "count": 1, "operator": null,
     }]);
     assert_eq!(json!(found), expected);
     assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
@@ -95,6 +98,39 @@ async fn rejected_change_is_recorded(app: TestApp) {
     assert!(found.iter().all(|entry| entry["outcome"] == "refused"), "{found:?}");
     assert_eq!((&found[1]["resource"], &found[1]["operation"]), (&json!(host), &json!("host_delete")));
     assert_eq!(found[3]["account"], ama.number);
+}
+
+/// Writes the entries of counted rejections, like the job.
+async fn write_rejections(app: &TestApp) {
+    for state in app.states() {
+        audit::write_rejections(&state.kernel).await.unwrap();
+    }
+}
+
+/// Everyone may have a public key, so rejections must not add a row each.
+async fn rejections_with_public_key_share_an_entry(app: TestApp) {
+    app.sign_up("ama").await;
+    let before = entries(&app, "").await.len();
+    let log_in = async |name: &str| {
+        let request = app.request("POST", "/sessions").key(&app.public_key);
+        request.json(&json!({ "identification": name, "password": "not hers at all" })).send().await
+    };
+
+    let wrong = [log_in("ama").await, log_in("ama").await, log_in("ama").await];
+    let unknown = log_in("nobody").await;
+    make_region(&app, &app.public_key, "Volta").await;
+
+    assert_eq!(entries(&app, "").await.len(), before);
+    write_rejections(&app).await;
+    write_rejections(&app).await;
+    let found = entries(&app, "outcome=refused").await;
+    let mut counted: Vec<(&str, i64)> =
+        found.iter().map(|entry| (entry["code"].as_str().unwrap(), entry["count"].as_i64().unwrap())).collect();
+    counted.sort_unstable();
+    assert_eq!(counted, [(unknown.code(), 1), ("key.refused", 1), (wrong[2].code(), 3)]);
+    let entry = found.iter().find(|entry| entry["count"] == 3).unwrap();
+    assert_eq!((&entry["resource"], &entry["operation"]), (&json!("/sessions"), &json!("session_create")));
+    assert_eq!(entry["request"], wrong[2].header("x-request-id"));
 }
 
 /// Without a limit, any key could fill the log.
@@ -237,6 +273,7 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
     reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;
     // A secret in the form of an id.
     app.request("PATCH", "/verifications/17637000000051").json(&json!({ "code": "000000" })).send().await;
+    write_rejections(&app).await;
 
     let trail = json!(entries(&app, "").await).to_string();
 

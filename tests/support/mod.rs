@@ -38,7 +38,7 @@ mod users;
 
 pub use failures::{FailureCheck, TestFailures};
 pub use fake_gateway::FakeGateway;
-pub use fixtures::{Event, Host, section};
+pub use fixtures::{Event, Host, id_of, section};
 pub use http::{Rejection, Request, Response, rejection};
 pub use invariants::check_invariants;
 pub use mail_server::{MailServer, SmtpBehavior, TlsMode};

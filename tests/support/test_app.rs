@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::bootstrap::{self, InitialCredentials};
-use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, Settings};
+use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
@@ -24,6 +24,8 @@ use super::{Client, FakeGateway, Mailbox, User, postgres, proxy};
 
 /// Any free port on localhost.
 pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The credentials of the first start, shared by all databases that are copied from one template.
 #[derive(Clone)]
@@ -232,6 +234,15 @@ fn settings(folder: &Path) -> Settings {
             key_file: folder.join("mail.key"),
             route: MailTransportSettings::Folder(folder.join("mail")),
         },
+        retention: RetentionSettings {
+            audit: None,
+            audit_archive: None,
+            sessions: DAY * 30,
+            codes: DAY,
+            mail: DAY * 30,
+            unpaid_orders: Some(DAY * 365),
+        },
+        slow_statement: None,
     }
 }
 

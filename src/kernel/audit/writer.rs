@@ -28,6 +28,9 @@ impl Default for AuditWriter {
 impl AuditWriter {
     /// Writes a record and waits until it is committed.
     pub async fn write(&self, db: &Db, record: AuditRecord) -> Outcome {
+        if record.entry.is_none() && record.stored.is_none() {
+            return Ok(None);
+        }
         let db = db.clone();
         self.0.submit((), record, move |(), records| write_all(db.clone(), records)).await?
     }

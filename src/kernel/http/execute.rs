@@ -18,27 +18,55 @@ use crate::kernel::types::id::Id;
 /// The response, or the error that is returned instead.
 pub type Outcome = Result<Response<Body>, ApiError>;
 
-/// The facts of a request that its audit record has.
+/// The facts of a request or of an operator's command that its audit record has.
 pub struct AuditContext<'a> {
-    /// The document that the request was validated against.
-    pub contract: &'a Contract,
-    /// The operation.
-    pub operation: &'a Operation,
-    /// Identifier of the API key.
-    pub key: Id,
-    /// The account of the API key.
-    pub account: Option<Id>,
-    /// The request's URI.
-    pub uri: Uri,
-    /// The request's identifier.
+    /// The request or the command.
+    pub source: AuditSource<'a>,
+    /// The request's identifier; empty for a command.
     pub request: String,
+}
+
+/// The origin of a change.
+pub enum AuditSource<'a> {
+    /// A request with an API key.
+    Request {
+        /// The document that the request was validated against.
+        contract: &'a Contract,
+        /// The operation.
+        operation: &'a Operation,
+        /// Identifier of the API key.
+        key: Id,
+        /// The account of the API key.
+        account: Option<Id>,
+        /// True for a public key, which all users of an application share.
+        is_public: bool,
+        /// The request's URI.
+        uri: &'a Uri,
+    },
+    /// A command on the server's machine.
+    Command {
+        /// The name of the operation. It is that of the contract, if there is one that does the same.
+        operation: &'a str,
+        /// The path of the resource.
+        resource: String,
+        /// The user of the operating system.
+        operator: &'a str,
+    },
 }
 
 impl AuditContext<'_> {
     /// Returns whether the method requests a change. Such a request is always recorded, while a GET that changes something is
     /// recorded only if it did.
     fn is_mutating(&self) -> bool {
-        self.operation.method != "GET"
+        match &self.source {
+            AuditSource::Request { operation, .. } => operation.method != "GET",
+            AuditSource::Command { .. } => true,
+        }
+    }
+
+    /// Returns whether a rejection is only counted, because everyone may have such a key.
+    fn is_anonymous(&self) -> bool {
+        matches!(self.source, AuditSource::Request { is_public: true, .. })
     }
 
     fn record(
@@ -47,17 +75,32 @@ impl AuditContext<'_> {
         outcome: &Outcome,
         stored: Option<(Arc<IdempotentRequest>, StoredResponse)>,
     ) -> AuditRecord {
+        let (key, account, operation, resource, operator) = match &self.source {
+            AuditSource::Request { contract, operation, key, account, uri, .. } => {
+                let resource = redact::path(operation, contract.without_prefix(uri.path()));
+                (*key, *account, operation.id.clone(), resource, None)
+            }
+            AuditSource::Command { operation, resource, operator } => {
+                (Id::NONE, None, (*operation).to_owned(), resource.clone(), Some((*operator).to_owned()))
+            }
+        };
         let entry = AuditEntry {
             at: kernel.clock.now(),
-            key: self.key,
-            account: self.account,
-            operation: self.operation.id.clone(),
-            resource: redact::path(self.operation, self.contract.without_prefix(self.uri.path())),
+            key,
+            account,
+            operation,
+            resource,
             request: self.request.clone(),
             status: status(outcome).as_u16(),
             code: outcome.as_ref().err().map(ApiError::code),
+            count: 1,
+            operator,
         };
-        AuditRecord { entry, stored }
+        if outcome.is_err() && self.is_anonymous() {
+            kernel.rejections.add(entry);
+            return AuditRecord { entry: None, stored };
+        }
+        AuditRecord { entry: Some(entry), stored }
     }
 }
 
@@ -169,7 +212,7 @@ async fn check_precondition(unit: &UnitOfWork, outcome: Outcome) -> Outcome {
 async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<(), Error> {
     if is_unrecorded {
         // The payment gateway has failed: the request may be sent again.
-        audit::insert(&mut tx, [&record.entry]).await?;
+        audit::insert(&mut tx, &record.entry).await?;
         if let Some((request, _)) = &record.stored {
             request.forget(&mut tx).await?;
         }

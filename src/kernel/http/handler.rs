@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header
 
 use super::endpoint::Endpoint;
 use super::endpoint_metadata::EndpointMetadata;
-use super::execute::{AuditContext, audit_rejection, execute};
+use super::execute::{AuditContext, AuditSource, audit_rejection, execute};
 use super::extract::EndpointRequest;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{self, Caller};
@@ -150,7 +150,8 @@ impl<A: AppState> AppHandler<A> {
             let ctx = self.context(UnitOfWork::read_only(kernel.db.clone()));
             return Ok((endpoint.run)(EndpointRequest { ctx, caller, incoming }).await?);
         };
-        let audit = audit_context(contract, operation, principal, &incoming.head.uri, &incoming.id);
+        let uri = incoming.head.uri.clone();
+        let audit = audit_context(contract, operation, principal, &uri, &incoming.id);
         let idempotent = idempotent_request(contract, operation, metadata, principal, &incoming, kernel)?;
         let precondition = self.precondition(metadata, principal, &incoming);
         let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition);
@@ -209,8 +210,16 @@ fn idempotent_request(
     Ok(Some(Arc::new(request)))
 }
 
-fn audit_context<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, uri: &Uri, id: &str) -> AuditContext<'a> {
-    AuditContext { contract, operation, key: caller.key, account: caller.account, uri: uri.clone(), request: id.to_owned() }
+fn audit_context<'a>(
+    contract: &'a Contract,
+    operation: &'a Operation,
+    caller: &Caller,
+    uri: &'a Uri,
+    id: &str,
+) -> AuditContext<'a> {
+    let is_public = caller.scope == Scope::Public;
+    let source = AuditSource::Request { contract, operation, key: caller.key, account: caller.account, is_public, uri };
+    AuditContext { source, request: id.to_owned() }
 }
 
 /// Returns the API key in these headers.

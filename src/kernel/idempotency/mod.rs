@@ -271,16 +271,17 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).execute().await
 }
 
-/// Deletes rows past their retention, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
+/// Deletes some rows past their retention, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
 /// claiming; SQLite has one writer at a time.
 pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
     let before = kernel.clock.now().minus(RETENTION);
     transaction!(kernel.db, |tx| {
         let expired = if tx.is_postgres() {
             "delete from idempotency where (key_id, hash) in (
-                 select key_id, hash from idempotency where claimed <= $1 for update skip locked)"
+                 select key_id, hash from idempotency where claimed <= $1 order by claimed limit 1000 for update skip locked)"
         } else {
-            "delete from idempotency where claimed <= $1"
+            "delete from idempotency where (key_id, hash) in (
+                 select key_id, hash from idempotency where claimed <= $1 order by claimed limit 1000)"
         };
         tx.query(expired).bind(before).execute().await
     })

@@ -1,11 +1,12 @@
 //! Mail as files, for trying the platform out without a mail server.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use anyhow::Context;
 use async_trait::async_trait;
 
 use super::transport::{DeliveryError, MailTransport, OutgoingMail};
@@ -41,6 +42,25 @@ impl MailTransport for FileTransport {
     }
 }
 
+/// Deletes the mails in a folder that were written before this time.
+///
+/// # Errors
+/// Returns an error if the folder can't be read, or a file can't be deleted.
+pub fn delete_before(folder: &Path, before: SystemTime) -> anyhow::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(|| format!("cannot read the folder {}", folder.display()))?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let is_mail = path.extension().is_some_and(|extension| extension == "eml");
+        if is_mail && fs::metadata(&path)?.modified()? < before {
+            fs::remove_file(&path).with_context(|| format!("cannot delete {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a mail atomically: a file that ends in `.eml` is always complete.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
@@ -50,7 +70,7 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(text)?;
     file.sync_all()?;
-    std::fs::rename(&temporary, path)?;
+    fs::rename(&temporary, path)?;
     // Without this, a power failure could lose the file after the mail was deleted from the outbox.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

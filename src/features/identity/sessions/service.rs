@@ -95,6 +95,14 @@ pub async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
     transaction!(ctx.unit, |tx| store::purge_addresses(tx, before).await)
 }
 
+/// Job step: deletes some sessions that expired before this time. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn delete_expired_before(ctx: &Ctx, before: Timestamp) -> Result<u64> {
+    transaction!(ctx.unit, |tx| store::delete_expired_before(tx, before).await)
+}
+
 /// Returns the session of the caller's key.
 pub async fn active(ctx: &Ctx, caller: &Caller, key: String) -> Result<Session> {
     let account = account_of(caller)?;
@@ -132,6 +140,18 @@ pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<Accou
 pub async fn revoke_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
     let ended = transaction!(ctx.unit, |tx| revoke_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
     if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
+}
+
+/// Ends all open sessions of an account, and returns their number.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if there is no such account, [`Error::FORBIDDEN`] for a caller who may not see it.
+pub async fn end_all(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<u64> {
+    let now = ctx.app.clock.now();
+    transaction!(ctx.unit, |tx| {
+        let account = accounts::load(tx, caller, number).await?.id;
+        store::end_all(tx, account, now).await
+    })
 }
 
 async fn revoke_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {

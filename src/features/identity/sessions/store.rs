@@ -67,6 +67,12 @@ pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     Ok(tx.query(end).bind(id).bind(now).execute().await? == 1)
 }
 
+/// Ends all open sessions of an account, and returns their number.
+pub async fn end_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<u64> {
+    let end = "update api_keys set ended = $3 where account_id = $1 and kind = $2 and ended is null and expires > $3";
+    tx.query(end).bind(account).bind(KeyKind::Session).bind(now).execute().await
+}
+
 /// Returns whether someone has signed in to the account from this address since then.
 pub async fn is_known_address(tx: &mut Tx, account: Id, digest: &str, since: Timestamp) -> Result<bool> {
     let known = "select exists (select 1 from login_addresses where account_id = $1 and address = $2 and seen > $3)";
@@ -95,7 +101,17 @@ pub async fn forget_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Resu
     Ok(())
 }
 
-/// Deletes the addresses of all accounts that were last used before this time, and returns their number.
+/// Deletes some of the addresses of all accounts that were last used before this time, and returns their number.
 pub async fn purge_addresses(tx: &mut Tx, before: Timestamp) -> Result<u64> {
-    tx.query("delete from login_addresses where seen <= $1").bind(before).execute().await
+    let delete = "delete from login_addresses where (account_id, address) in
+        (select account_id, address from login_addresses where seen <= $1 order by seen limit 1000)";
+    tx.query(delete).bind(before).execute().await
+}
+
+/// Deletes some of the sessions that expired before this time, and returns their number. The kind is part of the SQL text, so that
+/// the database can use the partial index of sessions.
+pub async fn delete_expired_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
+    let delete = "delete from api_keys where kind = 'session' and id in
+        (select id from api_keys where kind = 'session' and expires < $1 order by expires limit 500)";
+    tx.query(delete).bind(before).execute().await
 }

@@ -10,5 +10,5 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use service::correct_future;
+pub use service::{correct_future, delete_expired_before};
 pub use store::forget;

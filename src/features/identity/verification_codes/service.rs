@@ -126,6 +126,14 @@ pub async fn redeem(
     Ok(code)
 }
 
+/// Job step: deletes some codes that expired before this time. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn delete_expired_before(ctx: &Ctx, before: Timestamp) -> Result<u64> {
+    transaction!(ctx.unit, |tx| store::delete_expired_before(tx, before).await)
+}
+
 /// Corrects the codes that were created while the clock was ahead: at a time after `latest`. They end as if they had been created
 /// now. Returns their number.
 pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {

@@ -45,6 +45,12 @@ pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Resu
     Ok(())
 }
 
+/// Deletes some of the codes of all accounts that expired before this time, and returns their number.
+pub async fn delete_expired_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
+    let delete = "delete from codes where hash in (select hash from codes where expires < $1 order by expires limit 1000)";
+    tx.query(delete).bind(before).execute().await
+}
+
 /// Replaces the end of codes that end after `latest`. Returns their number.
 pub async fn set_end(tx: &mut Tx, latest: Timestamp, end: Timestamp) -> Result<u64> {
     tx.query("update codes set expires = $1 where expires > $2").bind(end).bind(latest).execute().await

@@ -39,6 +39,8 @@ pub struct AuditEntry {
     pub status: i64,
     pub code: NullableField<String>,
     pub request: String,
+    pub count: i64,
+    pub operator: NullableField<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,7 +59,8 @@ pub struct AuditFilter {
 /// A row of `audit`, with the number of its account.
 #[derive(Debug, sqlx::FromRow)]
 pub struct AuditRow {
-    at: Timestamp,
+    pub id: Id,
+    pub at: Timestamp,
     key_id: Id,
     number: Option<String>,
     operation: String,
@@ -65,6 +68,8 @@ pub struct AuditRow {
     status: i64,
     code: Option<String>,
     request: String,
+    count: i64,
+    operator: Option<String>,
 }
 
 impl AuditRow {
@@ -80,6 +85,8 @@ impl AuditRow {
             status: self.status,
             code: NullableField(self.code),
             request: self.request,
+            count: self.count,
+            operator: NullableField(self.operator),
         }
     }
 }

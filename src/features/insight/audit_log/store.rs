@@ -4,15 +4,20 @@ use boxoffice_http::error::Result;
 
 use super::model::{AuditFilter, AuditRow, Outcome};
 use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`AuditRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "t.id, t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request, t.count, t.operator"
+    };
+}
+
 /// Returns a page of entries, the newest first.
 pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
-    let entries = tx.list(
-        "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request",
-        "from audit t left join accounts a on a.id = t.account_id where true",
-    );
+    let entries = tx.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
     let entries = match filter.outcome {
         Some(Outcome::Done) => entries.push(" and t.status < 400"),
         Some(Outcome::Refused) => entries.push(" and t.status >= 400"),
@@ -27,4 +32,22 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Res
         .and_where("t.resource = ?", filter.resource.clone())
         .page("t.id desc", filter.paging)
         .await
+}
+
+/// Returns the oldest entries before this time, at most `limit`.
+pub async fn oldest_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<Vec<AuditRow>> {
+    let oldest = concat!(
+        "select ",
+        columns!(),
+        " from audit t left join accounts a on a.id = t.account_id where t.at < $1 order by t.at, t.id limit $2"
+    );
+    tx.query(oldest).bind(before).bind(limit).all().await
+}
+
+/// Deletes these entries, which are older than `before`. The database rejects the deletion of all others.
+pub async fn delete(tx: &mut Tx, ids: Vec<Id>, before: Timestamp) -> Result<u64> {
+    tx.query("update audit_retention set deletable_before = $1").bind(before).execute().await?;
+    let deleted = tx.delete("audit where true").and_in("id", ids).execute().await?;
+    tx.query("update audit_retention set deletable_before = 0").execute().await?;
+    Ok(deleted)
 }

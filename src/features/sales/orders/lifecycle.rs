@@ -95,6 +95,17 @@ pub async fn expire_due(ctx: &Ctx) -> Result<u64> {
     Ok(timed_out + cancelled)
 }
 
+/// Job step: deletes some orders that were placed before this time and ended without any payment. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn delete_unpaid_before(ctx: &Ctx, before: Timestamp) -> Result<u64> {
+    transaction!(ctx.unit, |tx| {
+        let orders = store::lock_unpaid_before(tx, before).await?;
+        store::delete(tx, orders).await
+    })
+}
+
 /// Cancels the next few open orders with a cancelled event, which can't be paid any more. Returns their number.
 async fn cancel_with_events(ctx: &Ctx, now: Timestamp) -> Result<u64> {
     let found = store::open_with_cancelled_event(&mut ctx.unit.read().await?, now).await?;

@@ -22,7 +22,7 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use lifecycle::{cancel_all, cancelled, correct_future, expire_due, fulfill};
+pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill};
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
 pub use placement::OrderRequest;
 pub use search::parse as read_number_filter;

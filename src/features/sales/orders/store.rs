@@ -310,3 +310,24 @@ pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
     let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }
+
+/// Locks some of the orders that were placed before this time and ended without any payment or ticket, and returns them. On
+/// PostgreSQL it skips locked orders.
+pub async fn lock_unpaid_before(tx: &mut Tx, before: Timestamp) -> Result<Vec<Id>> {
+    let lock = if tx.is_postgres() { " for update of o skip locked" } else { "" };
+    // The statuses are part of the SQL text, so that the database can use the partial index of these orders.
+    let unpaid = tx.select("o.id from orders o where o.status in ('Timed Out', 'Cancelled')");
+    let unpaid = unpaid.and_where("o.placed < ?", Some(before)).push(
+        " and not exists (select 1 from payments p where p.order_id = o.id)
+          and not exists (select 1 from tickets t where t.order_id = o.id)
+          and not exists (select 1 from revocations r where r.order_id = o.id)
+          order by o.placed limit 500",
+    );
+    let orders: Vec<(Id,)> = unpaid.push(lock).all().await?;
+    Ok(orders.into_iter().map(|(id,)| id).collect())
+}
+
+/// Deletes these orders with their items.
+pub async fn delete(tx: &mut Tx, orders: Vec<Id>) -> Result<u64> {
+    tx.delete("orders where true").and_in("id", orders).execute().await
+}

@@ -1,0 +1,42 @@
+//! The retention: a job that deletes rows and files that are no longer needed, in small transactions.
+//!
+//! The books stay for ever: accounts, paid orders with their tickets, payments and refunds, and the ledger. Stored responses of
+//! idempotent requests and addresses of log-ins have jobs of their own, because the API fixes how long they are kept.
+
+use boxoffice_http::error::Result;
+
+use crate::clock_watch;
+use crate::features::identity::{sessions, verification_codes};
+use crate::features::insight::audit_log;
+use crate::features::sales::orders;
+use crate::kernel::outbox;
+use crate::kernel::types::clock::Timestamp;
+use crate::state::{App, Ctx};
+
+/// Job step: deletes some rows and files that are past their retention. Returns their number; call it until it returns 0.
+///
+/// While the clock seems to be wrong, it deletes nothing.
+///
+/// # Errors
+/// Returns an error if the database fails or a file can't be written.
+pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
+    let app: &App = &ctx.app;
+    if clock_watch::was_set_forward(app) {
+        return Ok(0);
+    }
+    let (now, keep) = (app.clock.now(), &app.settings.retention);
+    let mut deleted = sessions::delete_expired_before(ctx, now.minus(keep.sessions)).await?;
+    deleted += verification_codes::delete_expired_before(ctx, now.minus(keep.codes)).await?;
+    deleted += outbox::delete_old(&app.kernel, now.minus(keep.mail)).await?;
+    if let Some(age) = keep.unpaid_orders {
+        deleted += orders::delete_unpaid_before(ctx, now.minus(age)).await?;
+    }
+    if let Some(age) = keep.audit {
+        // Whole days, so that each day has one file.
+        let before = Timestamp(now.minus(age).0.div_euclid(DAY_MICROS) * DAY_MICROS);
+        deleted += audit_log::delete_before(ctx, before, keep.audit_archive.clone()).await?;
+    }
+    Ok(deleted)
+}
+
+const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;

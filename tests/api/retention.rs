@@ -1,0 +1,131 @@
+//! The deletion of rows and files that are no longer needed.
+
+use std::time::Duration;
+
+use boxoffice::config::{RetentionSettings, Settings};
+use boxoffice::kernel::context::Context;
+use boxoffice::retention;
+use boxoffice_http::log;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{SecondServer, TestApp, card_payment, section};
+
+on_both_databases![
+    deletes_what_is_no_longer_needed,
+    old_audit_entries_are_written_to_files,
+    keeps_everything_after_a_wrong_clock
+];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Runs the job of a server until it deletes nothing more, and returns the number of deleted rows.
+async fn apply(server: &SecondServer) -> u64 {
+    let mut deleted = 0;
+    loop {
+        match retention::delete_expired(&Context::immediate(server.state.clone())).await.unwrap() {
+            0 => return deleted,
+            count => deleted += count,
+        }
+    }
+}
+
+async fn count(app: &TestApp, sql: &'static str) -> i64 {
+    app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+}
+
+async fn start(app: &TestApp, retention: RetentionSettings) -> SecondServer {
+    app.start_second_server(Settings { retention, ..app.state.settings.clone() }, log::silent()).await
+}
+
+async fn deletes_what_is_no_longer_needed(app: TestApp) {
+    // Started first, because its own job runs at once.
+    let retention = RetentionSettings { unpaid_orders: Some(DAY * 2), ..app.state.settings.retention.clone() };
+    let server = start(&app, retention).await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let floor = &event.sections[0];
+    let paid = ama.order(floor, 1).await.unwrap().self_.clone();
+    app.pay(&ama.key, &paid, card_payment()).await;
+    let declined = ama.order(floor, 1).await.unwrap().self_.clone();
+    app.pay(&ama.key, &declined, json!({ "method": "card", "token": "tok_decline" })).await;
+    let unpaid = ama.order(floor, 2).await.unwrap().self_.clone();
+    app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    app.deliver_mail().await;
+    app.execute_sql(
+        "insert into outbox (id, recipient, subject, body, created, attempts, failed) values (1, 'a@example.com', 'x', '', 1, 8, 2)",
+    )
+    .await;
+    assert_eq!(apply(&server).await, 1, "the mail that was given up");
+
+    // As if the rows had been written so long ago. A clock that is moved would stop the job.
+    app.expire_due().await;
+    app.execute_sql("update orders set status = 'Timed Out' where status = 'Placed'").await;
+    app.execute_sql("delete from reservations").await;
+    app.execute_sql("update sections set reserved = 0").await;
+    for shift in [
+        "update orders set placed = placed - 259200000000",
+        "update codes set expires = expires - 259200000000",
+        "update api_keys set expires = expires - 31 * 86400000000 - 30 * 86400000000 where kind = 'session'",
+    ] {
+        app.execute_sql(shift).await;
+    }
+    let sessions = count(&app, "select count(*) from api_keys where kind = 'session'").await;
+
+    assert_eq!(apply(&server).await, u64::try_from(sessions).unwrap() + 2, "the sessions, a code and an order");
+
+    assert_eq!(count(&app, "select count(*) from codes").await, 0);
+    assert_eq!(count(&app, "select count(*) from api_keys where kind <> 'session'").await, 2);
+    let status = async |path: &str| app.request("GET", path).key(&app.staff.key).send().await.status;
+    assert_eq!((status(&paid).await, status(&declined).await, status(&unpaid).await), (200, 200, 404));
+    assert_eq!(count(&app, "select count(*) from order_items").await, 2);
+    server.stop().await;
+}
+
+async fn old_audit_entries_are_written_to_files(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    let before = app.read("/audit?records=100").await["entries"].clone();
+    let folder = tempfile::tempdir().unwrap();
+    let retention = RetentionSettings {
+        audit: Some(DAY),
+        audit_archive: Some(folder.path().join("archive")),
+        ..app.state.settings.retention.clone()
+    };
+    let server = start(&app, retention).await;
+    assert_eq!(apply(&server).await, 0, "the entries are of today");
+    server.state.clock.advance(DAY * 2);
+    // The first call sees the step of the clock, as after a suspended machine.
+    server.state.clock.take_steps();
+
+    let deleted = apply(&server).await;
+
+    assert_eq!(deleted, u64::try_from(before.as_array().unwrap().len()).unwrap());
+    assert_eq!(app.read("/audit").await["total"], 0);
+    let mut lines = Vec::new();
+    for file in std::fs::read_dir(folder.path().join("archive")).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        lines.extend(text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()));
+    }
+    lines.sort_by_key(|line| std::cmp::Reverse(line["id"].as_i64().unwrap()));
+    for line in &mut lines {
+        line.as_object_mut().unwrap().remove("id");
+    }
+    assert_eq!(json!(lines), before);
+    let mut tx = app.state.db.begin().await.unwrap();
+    let cutoff: i64 = tx.query("select deletable_before from audit_retention").scalar().await.unwrap();
+    assert_eq!(cutoff, 0, "entries can't be deleted outside of the job");
+    server.stop().await;
+}
+
+async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
+    app.sign_up("ama").await;
+    app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let server = start(&app, app.state.settings.retention.clone()).await;
+    server.state.clock.advance(DAY * 400);
+
+    assert_eq!(apply(&server).await, 0);
+    server.state.clock.rewind(DAY * 400);
+    server.stop().await;
+}
