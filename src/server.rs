@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
+use tokio::time::timeout;
 
 use crate::admin;
 use crate::clock_watch;
@@ -15,16 +16,18 @@ use crate::features::sales::orders;
 use crate::kernel::context::Context;
 use crate::kernel::http;
 use crate::kernel::jobs::{Job, Jobs};
-use crate::kernel::{idempotency, outbox};
+use crate::kernel::{audit, idempotency, outbox};
+use crate::retention;
 use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-const JOBS: [Job<App>; 5] = [
+pub(crate) const JOBS: [Job<App>; 7] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
         shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
         run_once: |app| async move { clock_watch::watch(&app).await }.boxed(),
     },
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
@@ -32,18 +35,21 @@ const JOBS: [Job<App>; 5] = [
         name: "expire reservations",
         interval: Duration::from_secs(5),
         shutdown_timeout: Duration::from_secs(60),
+        runs_on_one_server: false,
         run_once: |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed(),
     },
     Job {
         name: "deliver mail",
         interval: Duration::from_secs(1),
         shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
         run_once: |app| async move { outbox::deliver_due(&app.kernel).await }.boxed(),
     },
     Job {
         name: "purge stored responses",
         interval: Duration::from_secs(60),
         shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: true,
         // Otherwise a clock that is ahead for a moment would delete responses that clients may still ask for.
         run_once: |app| {
             let purge = async move {
@@ -56,7 +62,22 @@ const JOBS: [Job<App>; 5] = [
         name: "purge log-in addresses",
         interval: Duration::from_secs(60 * 60),
         shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: true,
         run_once: |app| async move { sessions::purge_addresses(&Context::immediate(app)).await }.boxed(),
+    },
+    Job {
+        name: "record rejected requests",
+        interval: Duration::from_secs(10 * 60),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { audit::write_rejections(&app.kernel).await }.boxed(),
+    },
+    Job {
+        name: "apply the retention",
+        interval: Duration::from_secs(60 * 60),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: true,
+        run_once: |app| async move { retention::delete_expired(&Context::immediate(app)).await }.boxed(),
     },
 ];
 
@@ -85,7 +106,7 @@ impl RunningApp {
         let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
         let start_admin = |listener| admin::start(Arc::clone(&app), Arc::clone(server.shutdown_state()), listener, &app.log);
         let admin = admin.map(start_admin).transpose()?;
-        let jobs = Jobs::start(&app, &app.log, &app.metrics.jobs, JOBS);
+        let jobs = Jobs::start(&app, JOBS);
         Ok(Self { app, server, admin, jobs })
     }
 
@@ -111,6 +132,8 @@ impl RunningApp {
     pub async fn stop(self) -> anyhow::Result<()> {
         self.server.stop().await?;
         self.jobs.stop().await;
+        // They are only counts: without a database they are lost.
+        let _written = timeout(Duration::from_secs(5), audit::write_rejections(&self.app.kernel)).await;
         if let Some(admin) = self.admin {
             admin.stop().await?;
         }

@@ -3,10 +3,14 @@
 //! The race tests cover other conflicts of two servers; they also run on two servers.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::Duration;
 
+use boxoffice::kernel::jobs::{Job, Jobs};
 use boxoffice::kernel::types::id::Id;
+use boxoffice::state::App;
 use boxoffice_http::log;
+use futures::FutureExt;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
@@ -23,6 +27,8 @@ on_two_servers![
     revoked_key_is_rejected_by_both_servers,
     owed_refunds_are_made_once,
     tickets_are_sold_once_with_different_clocks,
+    one_server_runs_an_exclusive_job,
+    changes_on_one_server_are_seen_by_the_other,
 ];
 
 /// Sets both id generators to the same value, a minute ahead of the clocks.
@@ -237,6 +243,64 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 0.0, "the late payment is refunded");
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
+}
+
+/// The servers whose job has run, by name.
+static RUNS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+const EXCLUSIVE_JOB: Job<App> = Job {
+    name: "a job of the test",
+    interval: Duration::from_millis(100),
+    shutdown_timeout: Duration::from_secs(5),
+    runs_on_one_server: true,
+    run_once: |app| {
+        RUNS.lock().unwrap().push(app.server_name.clone());
+        async { Ok(0) }.boxed()
+    },
+};
+
+/// The other server takes over when the one that runs the job stops.
+async fn one_server_runs_an_exclusive_job(app: TestApp) {
+    let mut jobs: Vec<(String, Jobs)> =
+        app.states().map(|state| (state.server_name.clone(), Jobs::start(state, [EXCLUSIVE_JOB]))).collect();
+    let runs = || RUNS.lock().unwrap().clone();
+    wait_until(async || runs().len() >= 10).await;
+
+    let first = runs()[0].clone();
+    assert!(runs().iter().all(|server| *server == first), "{:?}", runs());
+    let holder = jobs.iter().position(|(name, _)| *name == first).unwrap();
+    let (_, holder) = jobs.remove(holder);
+    holder.stop().await;
+    let other = jobs[0].0.clone();
+    wait_until(async || runs().last() == Some(&other)).await;
+
+    let before = runs().iter().filter(|server| **server == first).count();
+    wait_until(async || runs().iter().filter(|server| **server == other).count() >= 5).await;
+    assert_eq!(runs().iter().filter(|server| **server == first).count(), before);
+    jobs.remove(0).1.stop().await;
+}
+
+/// Both servers have cached the event and the keys before each change.
+async fn changes_on_one_server_are_seen_by_the_other(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    // The proxy sends consecutive requests to different servers.
+    let titles = async || {
+        let mut titles = BTreeSet::new();
+        for _ in 0..4 {
+            titles.insert(app.read(&event.uri).await["title"].as_str().unwrap().to_owned());
+            let list = app.read("/published-events").await;
+            titles.insert(list["entries"][0]["title"].as_str().unwrap_or_default().to_owned());
+        }
+        titles
+    };
+    for title in ["Highlife Evening", "Highlife Night", "Highlife Morning"] {
+        titles().await;
+        let changed = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "title": title })).send().await;
+        assert_eq!(changed.status, 200, "{}", changed.body);
+
+        assert_eq!(titles().await, BTreeSet::from([title.to_owned()]));
+    }
 }
 
 /// A white pixel in base64.

@@ -119,6 +119,9 @@ pub struct LimitOptions {
     /// Verification codes that are mailed to one address per hour, and as many password reset codes; 0: no limit
     #[arg(long, env = "BOXOFFICE_CODE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
     code_limit: Setting<u32>,
+    /// Servers that share the requests of all clients; each of them enforces its share of the limits
+    #[arg(long, env = "BOXOFFICE_SERVERS", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1000>))]
+    servers: Setting<u32>,
     /// Addresses and networks of trusted proxies, which send the client's address in `Forwarded` or `X-Forwarded-For`, such as
     /// `10.0.0.0/8,2001:db8::1`
     #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>), help_heading = "Reverse proxies")]
@@ -148,22 +151,30 @@ impl LimitOptions {
     /// # Errors
     /// Returns an error if an option is invalid.
     pub fn settings(&self) -> anyhow::Result<LimitSettings> {
+        let servers = *self.servers.get()?;
+        // Rounded up, so that no share is 0, which is no limit.
+        let share = |limit: &Setting<u32>| anyhow::Ok(limit.get()?.div_ceil(servers));
         Ok(LimitSettings {
-            guesses: *self.login_rate_limit.get()?,
-            keys: *self.rate_limit.get()?,
-            failed_logins: *self.failed_login_limit.get()?,
-            credential_changes: *self.credential_change_limit.get()?,
-            codes: *self.code_limit.get()?,
+            guesses: share(&self.login_rate_limit)?,
+            keys: share(&self.rate_limit)?,
+            failed_logins: share(&self.failed_login_limit)?,
+            credential_changes: share(&self.credential_change_limit)?,
+            codes: share(&self.code_limit)?,
             trusted_proxies: self.trusted_proxies.get()?.clone(),
         })
     }
 
     /// Returns what is wrong with each option.
-    pub fn problems(&self) -> [Option<String>; 6] {
-        let numbers =
-            [&self.login_rate_limit, &self.rate_limit, &self.failed_login_limit, &self.credential_change_limit, &self.code_limit];
-        let [logins, keys, failed_logins, changes, codes] = numbers.map(Setting::problem);
-        [logins, keys, failed_logins, changes, codes, self.trusted_proxies.problem()]
+    pub fn problems(&self) -> Vec<Option<String>> {
+        let numbers = [
+            &self.login_rate_limit,
+            &self.rate_limit,
+            &self.failed_login_limit,
+            &self.credential_change_limit,
+            &self.code_limit,
+            &self.servers,
+        ];
+        numbers.into_iter().map(Setting::problem).chain([self.trusted_proxies.problem()]).collect()
     }
 }
 

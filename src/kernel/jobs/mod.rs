@@ -1,4 +1,9 @@
 //! Jobs: work that is repeated in the background. Each job's step is a function that a test can call.
+//!
+//! Of several servers, one runs a job that [`runs_on_one_server`](Job::runs_on_one_server): it holds a lease in the database and
+//! renews it with each run. All servers run the other jobs, whose steps claim rows so that none is processed twice.
+
+mod runs;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,12 +14,20 @@ use boxoffice_http::ApiError;
 use boxoffice_http::error::{Error, Result, one_line};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use slog::{Logger, error};
+pub use runs::{JobRun, last_runs};
+use slog::{debug, error};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use super::metrics::JobMetrics;
+use super::Kernel;
+use super::db::transaction;
+use super::http::AppState;
+
+/// Interval at which a successful run of a frequent job is stored, so that not every run writes.
+const RECORD_INTERVAL: Duration = Duration::from_secs(60);
+/// Time limit for giving up the leases when the server stops.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A job. `A` is the application's state.
 pub struct Job<A: 'static> {
@@ -25,31 +38,28 @@ pub struct Job<A: 'static> {
     /// Time that a shutdown waits for the step in progress. The step is then dropped, as in a crash: it must leave nothing behind
     /// that the next start does not repair.
     pub shutdown_timeout: Duration,
+    /// True if one server runs it for all.
+    pub runs_on_one_server: bool,
     /// Does a part of the work and returns its size. It is called again at once until it returns 0.
     pub run_once: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>,
 }
 
 /// The running jobs.
-#[derive(Debug)]
 pub struct Jobs {
+    kernel: Arc<Kernel>,
     stop: watch::Sender<bool>,
     tasks: Vec<(Duration, JoinHandle<()>)>,
 }
 
 impl Jobs {
     /// Starts all jobs.
-    pub fn start<A: Send + Sync + 'static>(
-        app: &Arc<A>,
-        log: &Logger,
-        metrics: &JobMetrics,
-        jobs: impl IntoIterator<Item = Job<A>>,
-    ) -> Self {
+    pub fn start<A: AppState>(app: &Arc<A>, jobs: impl IntoIterator<Item = Job<A>>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let start = |job: Job<A>| {
             let shutdown_timeout = job.shutdown_timeout;
-            (shutdown_timeout, tokio::spawn(run(job, Arc::clone(app), log.clone(), metrics.clone(), stopped.clone())))
+            (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), stopped.clone())))
         };
-        Self { stop, tasks: jobs.into_iter().map(start).collect() }
+        Self { kernel: Arc::clone(app.kernel()), stop, tasks: jobs.into_iter().map(start).collect() }
     }
 
     /// Stops every job once its step is finished, or after its shutdown timeout.
@@ -62,37 +72,99 @@ impl Jobs {
                 let _aborted = task.await;
             }
         }
+        // Without this, the leases end by themselves.
+        let kernel = &self.kernel;
+        let _released =
+            timeout(RELEASE_TIMEOUT, async { transaction!(kernel.db, |tx| runs::release(tx, &kernel.server_name).await) }).await;
     }
 }
 
-async fn run<A: Send + Sync + 'static>(
-    job: Job<A>,
-    app: Arc<A>,
-    log: Logger,
-    metrics: JobMetrics,
-    mut stopped: watch::Receiver<bool>,
-) {
+/// Runs a job at each tick of its interval, until the server stops.
+async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, mut stopped: watch::Receiver<bool>) {
     let mut ticks = interval(job.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The time and the outcome of the last run that was stored.
+    let mut recorded: Option<(Instant, bool)> = None;
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             _ = stopped.changed() => return,
         }
-        loop {
-            let done = AssertUnwindSafe((job.run_once)(Arc::clone(&app))).catch_unwind().await;
-            let done = done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked"))));
-            metrics.record(job.name, done.is_ok());
-            match done {
-                Ok(1..) if !*stopped.borrow() => {}
-                Ok(_) => break,
-                Err(error) => {
-                    let error = ApiError::from(error);
-                    error!(log, "the job failed and will be retried"; "job" => job.name,
-                        "cause" => error.cause().map(one_line));
-                    break;
-                }
-            }
+        let kernel = app.kernel();
+        let may_run = !job.runs_on_one_server || lease(&job, kernel).await;
+        if !may_run {
+            continue;
+        }
+        let run = run_to_end(&job, &app, &stopped).await;
+        let is_due = recorded.is_none_or(|(at, success)| success != run.is_success || at.elapsed() >= RECORD_INTERVAL);
+        if is_due && record(kernel, &run).await {
+            recorded = Some((Instant::now(), run.is_success));
         }
     }
+}
+
+/// Leases a job to this server until well after its next run. Returns whether it may run.
+async fn lease<A>(job: &Job<A>, kernel: &Kernel) -> bool {
+    let now = kernel.clock.now();
+    let until = now.plus(job.interval + job.interval / 2);
+    match transaction!(kernel.db, |tx| runs::lease(tx, job.name, &kernel.server_name, now, until).await) {
+        Ok(is_leased) => is_leased,
+        Err(error) => {
+            log_failure(job.name, kernel, &ApiError::from(error));
+            false
+        }
+    }
+}
+
+/// Runs a job now, whichever server holds its lease, and stores the outcome.
+pub async fn run_now<A: AppState>(job: &Job<A>, app: &Arc<A>) -> JobRun {
+    let (_stop, stopped) = watch::channel(false);
+    let run = run_to_end(job, app, &stopped).await;
+    record(app.kernel(), &run).await;
+    run
+}
+
+/// Calls the step of a job until there is nothing more to do, it fails, or the server stops.
+async fn run_to_end<A: AppState>(job: &Job<A>, app: &Arc<A>, stopped: &watch::Receiver<bool>) -> JobRun {
+    let kernel = app.kernel();
+    let (started, mut processed) = (kernel.clock.now(), 0);
+    let failure = loop {
+        let done = AssertUnwindSafe((job.run_once)(Arc::clone(app))).catch_unwind().await;
+        let done = done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked"))));
+        kernel.metrics.jobs.record(job.name, done.is_ok());
+        match done {
+            Ok(count) => {
+                processed += count;
+                if count == 0 || *stopped.borrow() {
+                    break None;
+                }
+            }
+            Err(error) => break Some(ApiError::from(error)),
+        }
+    };
+    if let Some(error) = &failure {
+        log_failure(job.name, kernel, error);
+    }
+    JobRun {
+        name: job.name.to_owned(),
+        server: kernel.server_name.clone(),
+        started,
+        finished: Some(kernel.clock.now()),
+        is_success: failure.is_none(),
+        processed: i64::try_from(processed).unwrap_or(i64::MAX),
+        error: failure.map(|error| error.cause().map_or_else(|| error.to_string(), one_line)).unwrap_or_default(),
+    }
+}
+
+fn log_failure(job: &str, kernel: &Kernel, error: &ApiError) {
+    error!(kernel.log, "the job failed and will be retried"; "job" => job, "cause" => error.cause().map(one_line));
+}
+
+/// Stores the outcome of a run for the operator. Returns whether that succeeded.
+async fn record(kernel: &Kernel, run: &JobRun) -> bool {
+    let recorded = transaction!(kernel.db, |tx| runs::record(tx, run).await).map_err(ApiError::from);
+    if let Err(error) = &recorded {
+        debug!(kernel.log, "the run of a job could not be recorded"; "job" => &run.name, "cause" => error.cause().map(one_line));
+    }
+    recorded.is_ok()
 }
