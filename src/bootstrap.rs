@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, Result, one_line};
+use boxoffice_http::error::{Code, Error, Result, one_line};
 use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
@@ -195,19 +195,29 @@ fn validate_account(username: &str, email: &str, password: &str, role: Scope) ->
 /// # Errors
 /// Returns an error if there is no such account, or the database fails.
 pub async fn create_key(app: &Arc<App>, name: &str, role: Scope, account: Option<&str>) -> anyhow::Result<String> {
-    let account = match account {
-        None => None,
-        Some(number) => Some(find_account(app, number).await?),
-    };
-    let new = NewKey { kind: KeyKind::Integration, name, scope: role, account, token: None, expires: None };
-    let (_, key) = transaction!(app.db, |tx| issue(app, tx, &new).await).map_err(plain)?;
-    Ok(key)
+    let issued = issue_key(&Ctx::immediate(Arc::clone(app)), name, role, account).await;
+    Ok(issued.map_err(plain)?.1)
 }
 
-async fn find_account(app: &Arc<App>, number: &str) -> anyhow::Result<Id> {
-    let mut tx = app.db.read().await.map_err(plain)?;
-    let account = accounts::find_by_number(&mut tx, number).await.map_err(plain)?;
-    Ok(account.with_context(|| format!("no account has the number {number}"))?.id)
+/// Issues a key like [`create_key`]. Returns its identifier and the key.
+///
+/// # Errors
+/// Returns an error if there is no such account, or the database fails.
+pub async fn issue_key(ctx: &Ctx, name: &str, scope: Scope, account: Option<&str>) -> Result<(Id, String)> {
+    transaction!(ctx.unit, |tx| {
+        let account = match account {
+            None => None,
+            Some(number) => Some(find_account(tx, number).await?),
+        };
+        issue(&ctx.app, tx, &NewKey { kind: KeyKind::Integration, name, scope, account, token: None, expires: None }).await
+    })
+}
+
+/// Locks an account, so that it isn't removed while it gets a key.
+async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
+    let unknown = || Code::AccountUnknown.with_message(format!("no account has the number {number}"));
+    let account = accounts::find_by_number(tx, number).await?.ok_or_else(unknown)?;
+    Ok(accounts::lock(tx, account.id).await?.ok_or_else(unknown)?.id)
 }
 
 /// Converts an error for output on the command line.

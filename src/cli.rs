@@ -1,5 +1,6 @@
 //! The command line.
 
+mod admin;
 mod backup;
 mod config;
 mod config_check;
@@ -42,7 +43,8 @@ use tokio::time::timeout;
 
 use crate::bootstrap;
 use crate::config::{
-    InvalidSettings, PlatformOptions, Secret, SecretFile, Setting, Settings, StorageOptions, setting, suggest, whole_number,
+    CONFIG_FILE, InvalidSettings, PlatformOptions, Secret, SecretFile, Setting, Settings, StorageOptions, setting, suggest,
+    whole_number,
 };
 use crate::contract;
 use crate::demo;
@@ -113,6 +115,8 @@ enum Command {
         #[command(subcommand)]
         command: KeyCommand,
     },
+    /// Manage accounts, keys, orders, events, jobs and mail, also while the server runs
+    Admin(Box<admin::AdminOptions>),
     /// Fill an empty database with sample data
     Demo(Box<PlatformOptions>),
 }
@@ -276,6 +280,17 @@ impl From<LogLevel> for Level {
     }
 }
 
+/// Returns the command line's parser. All options of `admin` may follow its subcommands, whose help shows the most useful ones.
+fn parser() -> clap::Command {
+    const SHOWN: [&str; 5] = ["json", "yes", "database", "data_dir", CONFIG_FILE];
+    Cli::command().mut_subcommand("admin", |admin| {
+        admin.mut_args(|option| {
+            let is_shown = SHOWN.contains(&option.get_id().as_str());
+            option.global(true).hide(!is_shown)
+        })
+    })
+}
+
 /// Executes the command of the command line.
 pub fn run() -> ExitCode {
     let (cli, invocation) = match Invocation::parse() {
@@ -353,6 +368,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             let app = open(&options.platform, log).await?;
             print(bootstrap::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
+        Command::Admin(options) => admin::run(*options, log).await,
         Command::Demo(options) => {
             // Without rate limits, because the requests come from this program.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
@@ -500,7 +516,7 @@ fn warn_of_unknown_variables(log: &Logger) {
 /// Returns the environment variables that look like settings but are none, each with a suggestion.
 fn unknown_variables() -> Vec<(String, String)> {
     let mut known = BTreeSet::new();
-    let mut commands = vec![Cli::command()];
+    let mut commands = vec![parser()];
     while let Some(command) = commands.pop() {
         known.extend(
             command.get_arguments().filter_map(|option| option.get_env()).map(|name| name.to_string_lossy().into_owned()),

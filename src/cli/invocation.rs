@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use boxoffice_http::error::one_line;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, FromArgMatches};
 use slog::Logger;
 
-use super::{Cli, Command};
+use super::{Cli, Command, parser};
 use crate::config::{CONFIG_FILE, ConfigFile, InvalidSettings};
 
 /// The origin of the settings of a command: its command line, the environment and the configuration file.
@@ -23,11 +23,11 @@ impl Invocation {
     /// # Errors
     /// Returns [`InvalidSettings`] if the configuration file can't be read.
     pub fn parse() -> anyhow::Result<(Cli, Self)> {
-        let matches = Cli::command().get_matches();
+        let matches = parser().get_matches();
         let path = innermost(&matches).try_get_one::<PathBuf>(CONFIG_FILE).ok().flatten();
         let file = path.map(|path| ConfigFile::read(path, &setting_options())).transpose()?;
         let matches = match &file {
-            Some(file) => file.set_defaults(Cli::command()).get_matches(),
+            Some(file) => file.set_defaults(parser()).get_matches(),
             None => matches,
         };
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -88,7 +88,7 @@ pub fn setting_options() -> Vec<Arg> {
 
 /// Returns the options of `serve`, and those of all commands.
 pub fn all_options() -> Vec<Arg> {
-    let command = Cli::command();
+    let command = parser();
     let serve = command.find_subcommand("serve").into_iter().flat_map(clap::Command::get_arguments);
     serve.chain(command.get_arguments().filter(|option| option.is_global_set())).cloned().collect()
 }

@@ -49,6 +49,11 @@ impl<A: AppState> Routes<A> {
         self.outside_contract.insert(path, respond);
     }
 
+    /// Returns the endpoints, by operationId.
+    pub(super) fn into_endpoints(self) -> HashMap<String, Arc<Endpoint<A>>> {
+        self.endpoints
+    }
+
     /// Returns the endpoints that read a resource, by path.
     fn readers(&self) -> HashMap<String, Arc<Endpoint<A>>> {
         let readers = self.endpoints.values().filter(|endpoint| *endpoint.metadata.method() == Method::GET);

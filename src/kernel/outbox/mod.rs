@@ -24,8 +24,8 @@ mod store;
 mod transport;
 
 pub use cipher::MailCipher;
-pub use model::Mail;
-pub use service::{WaitingMails, correct_future, deliver_due, push, push_until, waiting};
+pub use model::{Mail, QueuedMail};
+pub use service::{WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting};
 pub use smtp::check_mail_server;
-pub use store::forget;
+pub use store::{find, forget, list};
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

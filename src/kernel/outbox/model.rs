@@ -43,6 +43,27 @@ pub struct MailRow {
     pub due: Timestamp,
 }
 
+/// A mail in the outbox as an operator sees it, without its text.
+#[derive(Debug, sqlx::FromRow)]
+pub struct QueuedMail {
+    /// Its identifier.
+    pub id: Id,
+    /// The recipient's e-mail address.
+    pub recipient: String,
+    /// The subject.
+    pub subject: String,
+    /// The time at which it was stored.
+    pub created: Timestamp,
+    /// Attempts to deliver it.
+    pub attempts: i64,
+    /// The time of the next attempt; `None` if it was given up.
+    pub due: Option<Timestamp>,
+    /// The time at which it was given up.
+    pub failed: Option<Timestamp>,
+    /// The time after which it is useless.
+    pub expires: Option<Timestamp>,
+}
+
 impl fmt::Debug for Mail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mail").field("subject", &self.subject).finish_non_exhaustive()

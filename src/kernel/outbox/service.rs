@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Error, Result};
 use futures::future::join_all;
 use lettre::Message;
 use lettre::message::Mailbox;
@@ -11,12 +11,13 @@ use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use slog::{error, info, warn};
 
 use super::model::{Mail, MailRow, NewMail};
-use super::store;
 use super::transport::{DeliveryError, OutgoingMail};
-use crate::config::MailSettings;
+use super::{file_transport, store};
+use crate::config::{MailSettings, MailTransportSettings};
 use crate::kernel::Kernel;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Tx, UnitOfWork, transaction};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 
 /// Number of mails that are delivered at the same time.
@@ -97,6 +98,37 @@ pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
         outcome?;
     }
     Ok(count)
+}
+
+/// Job step: deletes some mails that were given up before this time, and files with mails from before. Returns the number of rows.
+///
+/// # Errors
+/// Returns an error if the database fails, or a file can't be deleted.
+pub async fn delete_old(kernel: &Kernel, before: Timestamp) -> Result<u64> {
+    if let MailTransportSettings::Folder(folder) = &kernel.settings.mail.route {
+        let (folder, before) = (folder.clone(), SystemTime::UNIX_EPOCH + Duration::from_micros(before.0.unsigned_abs()));
+        let deleted = tokio::task::spawn_blocking(move || file_transport::delete_before(&folder, before)).await;
+        deleted.map_err(|error| Error::Internal(error.into()))?.map_err(Error::Internal)?;
+    }
+    transaction!(kernel.db, |tx| store::delete_failed_before(tx, before).await)
+}
+
+/// Makes a waiting mail due, so that a server sends it at once. If a server is sending it at this moment, it may be sent twice.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if no such mail waits.
+pub async fn make_due(unit: &UnitOfWork, id: Id, now: Timestamp) -> Result<()> {
+    let is_due = transaction!(unit, |tx| store::make_due(tx, id, now).await)?;
+    if is_due { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Deletes a mail that waits or was given up.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if there is no such mail.
+pub async fn discard(unit: &UnitOfWork, id: Id) -> Result<()> {
+    let is_deleted = transaction!(unit, |tx| store::discard(tx, id).await)?;
+    if is_deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
 /// Makes the mails due that were stored or postponed while the clock was ahead: at a time after `latest`. Returns their number.

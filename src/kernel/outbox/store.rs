@@ -2,9 +2,18 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{MailRow, NewMail};
+use super::model::{MailRow, NewMail, QueuedMail};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+/// The columns of [`QueuedMail`]. A macro, because statements are literals.
+macro_rules! queued_columns {
+    () => {
+        "id, recipient, subject, created, attempts, due, failed, expires"
+    };
+}
 
 pub async fn insert(tx: &mut Tx, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Result<()> {
     let into = "outbox (id, recipient, subject, body, key_id, expires, created, attempts, due)";
@@ -90,8 +99,37 @@ pub async fn give_up(tx: &mut Tx, mail: &MailRow, now: Timestamp) -> Result<()> 
     Ok(())
 }
 
+/// Deletes some of the mails that were given up before this time, and returns their number.
+pub async fn delete_failed_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
+    let delete = "delete from outbox where id in
+        (select id from outbox where failed is not null and failed < $1 order by failed limit 1000)";
+    tx.query(delete).bind(before).execute().await
+}
+
 /// Deletes all unsent and failed mail to an address.
 pub async fn forget(tx: &mut Tx, recipient: &str) -> Result<()> {
     tx.query("delete from outbox where lower(recipient) = lower($1)").bind(recipient.to_owned()).execute().await?;
     Ok(())
+}
+
+/// Returns a page of the mails that wait or were given up, the newest first.
+pub async fn list(tx: &mut Tx, only_failed: bool, paging: PageRequest) -> Result<PagedRows<QueuedMail>> {
+    let mails = tx.list(queued_columns!(), "from outbox where true");
+    let mails = if only_failed { mails.push(" and failed is not null") } else { mails };
+    mails.page("id desc", paging).await
+}
+
+/// Returns a mail that waits or was given up.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<QueuedMail>> {
+    tx.query(concat!("select ", queued_columns!(), " from outbox where id = $1")).bind(id).optional().await
+}
+
+/// Makes a waiting mail due. Returns whether there was one.
+pub async fn make_due(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
+    Ok(tx.query("update outbox set due = $2 where id = $1 and due is not null").bind(id).bind(now).execute().await? == 1)
+}
+
+/// Deletes a mail. Returns whether there was one.
+pub async fn discard(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from outbox where id = $1").bind(id).execute().await? == 1)
 }

@@ -73,6 +73,11 @@ fn schema_from_json(schema: Value) -> Schema {
 }
 
 impl PageRequest {
+    /// Returns the request of a page with at most `records` entries.
+    pub fn new(page: u32, records: u32) -> Self {
+        Self { records: Records(records.into()), page: PageNumber(page.into()) }
+    }
+
     /// Returns the number of entries on a page.
     pub fn limit(self) -> i64 {
         self.records.0

@@ -3,8 +3,8 @@
 //! An integration acts for an account and has a role of its own. Its key is returned only once, in the response that creates it.
 //! An integration that has ended is no longer found.
 //!
-//! A key of the same kind without an account belongs to a client application. Only the command line creates those, and no
-//! operation returns them.
+//! A key of the same kind without an account belongs to a client application. Only the command line creates, lists and ends
+//! those; no operation returns them.
 
 mod endpoints;
 mod model;
@@ -12,3 +12,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
+pub use service::{end_key, list_keys};

@@ -68,3 +68,28 @@ pub struct IntegrationRow {
     pub expires: Option<Timestamp>,
     pub last_used: Option<Timestamp>,
 }
+
+/// A key of a client program, as an operator sees it on the command line. Unlike [`Integration`], it may have no account.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProgramKey {
+    pub id: String,
+    pub name: String,
+    pub role: Role,
+    pub account: Option<String>,
+    pub created: String,
+    pub last_used: Option<String>,
+    pub expires: Option<String>,
+}
+
+/// Database row of a key of a client program.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ProgramKeyRow {
+    pub id: Id,
+    pub name: String,
+    pub role: Role,
+    pub number: Option<String>,
+    pub created: Timestamp,
+    pub expires: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
+}

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 
-use super::model::{Integration, IntegrationCreate, IntegrationRow, IntegrationWithKey};
+use super::model::{Integration, IntegrationCreate, IntegrationRow, IntegrationWithKey, ProgramKey, ProgramKeyRow};
 use super::store;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::{self, Caller, KeyKind, NewKey};
@@ -32,6 +32,34 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Integration> {
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let now = ctx.app.clock.now();
     let ended = transaction!(ctx.unit, |tx| store::end(tx, id, now).await)?;
+    if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Returns a page of all keys of client programs that have not ended, for an operator.
+///
+/// # Errors
+/// Returns an error for a page past the end.
+pub async fn list_keys(ctx: &Ctx, paging: PageRequest) -> Result<Page<ProgramKey>> {
+    let page = store::list_keys(&mut ctx.unit.read().await?, paging).await?;
+    let view = |row: ProgramKeyRow| ProgramKey {
+        id: row.id.to_string(),
+        name: row.name,
+        role: row.role,
+        account: row.number,
+        created: row.created.format_rfc3339(),
+        last_used: row.last_used.map(Timestamp::format_rfc3339),
+        expires: row.expires.map(Timestamp::format_rfc3339),
+    };
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+}
+
+/// Ends a key of a client program, also of one without an account.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if there is no such key, or it has ended.
+pub async fn end_key(ctx: &Ctx, id: Id) -> Result<()> {
+    let now = ctx.app.clock.now();
+    let ended = transaction!(ctx.unit, |tx| store::end_key(tx, id, now).await)?;
     if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

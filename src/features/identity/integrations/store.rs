@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::IntegrationRow;
+use super::model::{IntegrationRow, ProgramKeyRow};
 use crate::kernel::auth::KeyKind;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
@@ -38,5 +38,21 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null
         and exists (select 1 from accounts a where a.id = api_keys.account_id and a.removed = false)";
+    Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).execute().await? == 1)
+}
+
+/// Returns a page of all keys of client programs that have not ended, the oldest first, also of those without an account.
+pub async fn list_keys(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ProgramKeyRow>> {
+    tx.list(
+        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",
+        "from api_keys k left join accounts a on a.id = k.account_id where k.kind = 'integration' and k.ended is null",
+    )
+    .page("k.id", paging)
+    .await
+}
+
+/// Ends a key of a client program, also of one without an account. Returns whether there was one to end.
+pub async fn end_key(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
+    let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null";
     Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).execute().await? == 1)
 }

@@ -1,0 +1,135 @@
+//! `admin accounts`.
+
+use anyhow::bail;
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::output::Field;
+use super::{Admin, PageOptions, describe, encode};
+use crate::features::identity::accounts::AccountNumber;
+use crate::features::identity::sessions;
+use crate::state::Ctx;
+
+const COLUMNS: [Field; 6] = [
+    ("number", "/number"),
+    ("username", "/username"),
+    ("e-mail", "/email"),
+    ("role", "/role"),
+    ("verified", "/verified"),
+    ("active", "/activated"),
+];
+const PROPERTIES: [Field; 12] = [
+    ("number", "/number"),
+    ("username", "/username"),
+    ("e-mail", "/email"),
+    ("role", "/role"),
+    ("verified", "/verified"),
+    ("active", "/activated"),
+    ("title", "/title"),
+    ("first name", "/firstName"),
+    ("last name", "/lastName"),
+    ("phone", "/phone"),
+    ("city", "/city"),
+    ("country", "/country"),
+];
+
+#[derive(Debug, Subcommand)]
+pub enum AccountsCommand {
+    /// Find the accounts with a number, a username or an e-mail address; without any, list all
+    Find {
+        /// Number, username or e-mail address
+        text: Option<String>,
+        #[command(flatten)]
+        page: PageOptions,
+    },
+    /// Show an account
+    Show {
+        /// Number of the account, such as GH-4K7QW2MZ
+        number: String,
+    },
+    /// Activate an account, so that its owner can sign in
+    Activate {
+        /// Number of the account
+        number: String,
+    },
+    /// Deactivate an account: its keys and log-ins are rejected until it is activated again
+    Deactivate {
+        /// Number of the account
+        number: String,
+    },
+    /// Mail a code to the owner of an account, with which they can choose a new password
+    ResetPassword {
+        /// Number of the account
+        number: String,
+    },
+    /// End all sessions of an account
+    EndSessions {
+        /// Number of the account
+        number: String,
+    },
+}
+
+pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> {
+    match command {
+        AccountsCommand::Find { text, page } => {
+            let filter = text.map(|text| format!("&{}={}", kind(&text), encode(&text))).unwrap_or_default();
+            admin.output.page(&admin.get(&format!("/accounts?{}{filter}", page.query())).await?, &COLUMNS)
+        }
+        AccountsCommand::Show { number } => admin.output.resource(&load(admin, &number).await?, &PROPERTIES),
+        AccountsCommand::Activate { number } => set_active(admin, &number, true).await,
+        AccountsCommand::Deactivate { number } => set_active(admin, &number, false).await,
+        AccountsCommand::ResetPassword { number } => {
+            let account = load(admin, &number).await?;
+            let reset = admin.post("/resets", Some(&json!({ "email": account["email"] }))).await?;
+            let uri = reset["self"].as_str().unwrap_or_default();
+            let sentence = format!(
+                "A code was mailed to {}. To set a new password, the owner sends it with PATCH to {uri}.",
+                account["email"].as_str().unwrap_or_default()
+            );
+            admin.output.done(&reset, &sentence)
+        }
+        AccountsCommand::EndSessions { number } => end_sessions(admin, &number).await,
+    }
+}
+
+/// Returns the parameter of the list that finds a text.
+fn kind(text: &str) -> &'static str {
+    let is_number = text.len() == 11 && text.as_bytes()[2] == b'-';
+    if text.contains('@') {
+        "email"
+    } else if is_number && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_uppercase() || byte.is_ascii_digit()) {
+        "number"
+    } else {
+        "username"
+    }
+}
+
+async fn load(admin: &Admin, number: &str) -> anyhow::Result<Value> {
+    match admin.get(&format!("/accounts/{}", encode(number))).await {
+        Err(_) if !number.contains('-') => bail!("`{number}` is no number of an account; `accounts find {number}` shows it"),
+        account => account,
+    }
+}
+
+async fn set_active(admin: &Admin, number: &str, is_active: bool) -> anyhow::Result<()> {
+    let account = load(admin, number).await?;
+    let state = if is_active { "active" } else { "inactive" };
+    if account["activated"] == is_active {
+        bail!("the account {number} is {state} already");
+    }
+    if !is_active {
+        admin.confirm(&format!("rejects all log-ins and keys of the account {number} until it is activated again"))?;
+    }
+    let account = admin.post(&format!("/accounts/{}/toggles", encode(number)), None).await?;
+    admin.output.done(&account, &format!("The account {number} is {state} now."))
+}
+
+async fn end_sessions(admin: &Admin, number: &str) -> anyhow::Result<()> {
+    load(admin, number).await?;
+    admin.confirm(&format!("ends all sessions of the account {number}"))?;
+    let (caller, account) = (&admin.operator.caller, &AccountNumber(number.to_owned()));
+    let sessions = format!("/accounts/{number}/sessions");
+    let end = |ctx: Ctx| async move { sessions::end_all(&ctx, caller, account).await };
+    let ended = admin.operator.change("account_session_delete", sessions, end).await.map_err(|error| describe(&error))?;
+    admin.output.done(&json!({ "ended": ended }), &format!("{ended} sessions of the account {number} were ended."))
+}

@@ -1,0 +1,114 @@
+//! `admin events`.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::output::Field;
+use super::{Admin, PageOptions, encode};
+use crate::cli::print;
+
+const COLUMNS: [Field; 6] = [
+    ("event", "/self"),
+    ("title", "/title"),
+    ("status", "/status"),
+    ("start", "/start"),
+    ("venue", "/venue/name"),
+    ("sold", "/popularity"),
+];
+const PROPERTIES: [Field; 9] = [
+    ("event", "/self"),
+    ("title", "/title"),
+    ("status", "/status"),
+    ("public", "/public"),
+    ("host", "/host"),
+    ("venue", "/venue/name"),
+    ("start", "/start"),
+    ("end", "/end"),
+    ("sold", "/popularity"),
+];
+const SECTIONS: [Field; 6] = [
+    ("section", "/name"),
+    ("price", "/basePrice"),
+    ("capacity", "/capacity"),
+    ("sold", "/sold"),
+    ("reserved", "/reserved"),
+    ("active", "/active"),
+];
+
+#[derive(Debug, Subcommand)]
+pub enum EventsCommand {
+    /// Find events of all hosts
+    Find {
+        /// Part of the title
+        #[arg(long)]
+        title: Option<String>,
+        /// Status: Draft, "Under Review", Listed or Cancelled
+        #[arg(long)]
+        status: Option<String>,
+        /// Identifier or URI of the host
+        #[arg(long)]
+        host: Option<String>,
+        #[command(flatten)]
+        page: PageOptions,
+    },
+    /// Show an event with its sections
+    Show {
+        /// Identifier of the event, the last part of its URI
+        event: String,
+    },
+    /// Make a listed event a draft again: sales stop, and sold tickets stay valid
+    Withdraw {
+        /// Identifier of the event
+        event: String,
+    },
+    /// Cancel a listed event: its open orders are cancelled, and its tickets can be returned but admit no more
+    Cancel {
+        /// Identifier of the event
+        event: String,
+    },
+}
+
+pub async fn run(admin: &Admin, command: EventsCommand) -> anyhow::Result<()> {
+    match command {
+        EventsCommand::Find { title, status, host, page } => {
+            let filters = [("title", title), ("status", status), ("host", host)];
+            let filters = filters.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encode(&value?))));
+            let filters: String = filters.collect();
+            admin.output.page(&admin.get(&format!("/events?{}{filters}", page.query())).await?, &COLUMNS)
+        }
+        EventsCommand::Show { event } => {
+            let event = load(admin, &event).await?;
+            admin.output.resource(&event, &PROPERTIES)?;
+            if admin.output.json {
+                return Ok(());
+            }
+            print("")?;
+            admin.output.page(&json!({ "entries": event["sections"] }), &SECTIONS)
+        }
+        EventsCommand::Withdraw { event } => {
+            let title = title(&load(admin, &event).await?);
+            admin.confirm(&format!("stops the sale of {title}"))?;
+            let changed = admin.post(&format!("/events/{}/withdrawals", identifier(&event)), None).await?;
+            admin.output.done(&changed, &format!("{title} is a draft now."))
+        }
+        EventsCommand::Cancel { event } => {
+            let title = title(&load(admin, &event).await?);
+            admin.confirm(&format!("cancels {title} for good, and its open orders"))?;
+            let changed = admin.post(&format!("/events/{}/cancellations", identifier(&event)), None).await?;
+            admin.output.done(&changed, &format!("{title} is cancelled."))
+        }
+    }
+}
+
+async fn load(admin: &Admin, event: &str) -> anyhow::Result<Value> {
+    admin.get(&format!("/events/{}", identifier(event))).await
+}
+
+/// Returns the identifier of an event, of which the operator may have given the URI.
+fn identifier(event: &str) -> String {
+    encode(event.rsplit('/').next().unwrap_or_default())
+}
+
+fn title(event: &Value) -> String {
+    format!("the event \"{}\"", event["title"].as_str().unwrap_or_default())
+}

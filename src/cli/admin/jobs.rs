@@ -1,0 +1,81 @@
+//! `admin jobs`.
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::Admin;
+use super::output::Field;
+use crate::bootstrap::plain;
+use crate::kernel::jobs::{self, JobRun};
+use crate::kernel::types::clock::Timestamp;
+use crate::server::JOBS;
+
+const COLUMNS: [Field; 6] = [
+    ("job", "/name"),
+    ("every", "/every"),
+    ("last run", "/finished"),
+    ("outcome", "/outcome"),
+    ("done", "/processed"),
+    ("server", "/server"),
+];
+
+#[derive(Debug, Subcommand)]
+pub enum JobsCommand {
+    /// List all jobs with their last runs
+    List,
+    /// Run a job now, in this program
+    Run {
+        /// Name of the job, as in `jobs list`
+        name: String,
+    },
+}
+
+pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
+    let app = &admin.operator.app;
+    match command {
+        JobsCommand::List => {
+            let runs = jobs::last_runs(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
+            let entry = |name: &str, seconds: u64| {
+                let run = runs.iter().find(|run| run.name == name);
+                let mut entry = json!({ "name": name, "every": every(seconds) });
+                if let (Some(run), Some(properties)) = (run, entry.as_object_mut()) {
+                    properties.extend(view(run));
+                }
+                entry
+            };
+            let entries: Vec<Value> = JOBS.iter().map(|job| entry(job.name, job.interval.as_secs())).collect();
+            admin.output.page(&json!({ "total": entries.len(), "entries": entries }), &COLUMNS)
+        }
+        JobsCommand::Run { name } => {
+            let job = JOBS.into_iter().find(|job| job.name == name);
+            let names = || JOBS.iter().map(|job| format!("`{}`", job.name)).collect::<Vec<_>>().join(", ");
+            let job = job.with_context(|| format!("no job has the name `{name}`; there are {}", names()))?;
+            let run = jobs::run_now(&job, app).await;
+            if !run.is_success {
+                bail!("the job failed: {}", run.error);
+            }
+            let done = json!({ "name": name, "processed": run.processed });
+            admin.output.done(&done, &format!("The job has done its work: {} items.", run.processed))
+        }
+    }
+}
+
+fn view(run: &JobRun) -> serde_json::Map<String, Value> {
+    let outcome = if run.is_success { "done".to_owned() } else { format!("failed: {}", run.error) };
+    let properties = json!({
+        "finished": run.finished.map(Timestamp::format_rfc3339),
+        "outcome": run.finished.map(|_| outcome),
+        "processed": run.processed,
+        "server": run.server,
+    });
+    properties.as_object().cloned().unwrap_or_default()
+}
+
+fn every(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        _ => format!("{} h", seconds / 3600),
+    }
+}

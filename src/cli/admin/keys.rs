@@ -1,0 +1,74 @@
+//! `admin keys`.
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use super::output::Field;
+use super::{Admin, PageOptions, describe};
+use crate::bootstrap;
+use crate::features::identity::accounts::Role;
+use crate::features::identity::integrations;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
+
+const COLUMNS: [Field; 7] = [
+    ("id", "/id"),
+    ("name", "/name"),
+    ("role", "/role"),
+    ("account", "/account"),
+    ("created", "/created"),
+    ("last used", "/lastUsed"),
+    ("expires", "/expires"),
+];
+
+#[derive(Debug, Subcommand)]
+pub enum KeysCommand {
+    /// List the keys of client programs that have not ended, without the keys themselves
+    List {
+        #[command(flatten)]
+        page: PageOptions,
+    },
+    /// Create a key and print it; it is shown only once
+    Create {
+        /// Scope of the key
+        #[arg(long)]
+        role: Role,
+        /// Number of the account that the key acts for
+        #[arg(long, value_name = "NUMBER")]
+        account: Option<String>,
+        /// Name of the key, for its purpose
+        #[arg(long)]
+        name: String,
+    },
+    /// End a key: requests with it are rejected from now on
+    End {
+        /// Identifier of the key, as in `keys list`
+        id: String,
+    },
+}
+
+pub async fn run(admin: &Admin, command: KeysCommand) -> anyhow::Result<()> {
+    match command {
+        KeysCommand::List { page } => {
+            let ctx = Ctx::immediate(Arc::clone(&admin.operator.app));
+            let keys = integrations::list_keys(&ctx, page.request()).await.map_err(bootstrap::plain)?;
+            admin.output.page(&serde_json::to_value(keys)?, &COLUMNS)
+        }
+        KeysCommand::Create { role, account, name } => {
+            let create = |ctx: Ctx| async move { bootstrap::issue_key(&ctx, &name, role.into(), account.as_deref()).await };
+            let created = admin.operator.change("integration_create", "/integrations".to_owned(), create).await;
+            let (id, key) = created.map_err(|error| describe(&error))?;
+            admin.output.done(&json!({ "id": id.to_string(), "key": key }), &key)
+        }
+        KeysCommand::End { id } => {
+            let number = Id::parse(&id).unwrap_or(Id::NONE);
+            admin.confirm(&format!("ends the key {id}: its program can't send requests any more"))?;
+            let end = |ctx: Ctx| async move { integrations::end_key(&ctx, number).await };
+            let ended = admin.operator.change("integration_delete", format!("/integrations/{number}"), end).await;
+            ended.map_err(|error| describe(&error))?;
+            admin.output.done(&json!({ "id": id }), &format!("The key {id} has ended."))
+        }
+    }
+}

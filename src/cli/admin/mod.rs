@@ -1,0 +1,178 @@
+//! The command `admin`: accounts, keys, orders, events, jobs and mail, for an operator on the server's machine.
+//!
+//! The commands use the same services and the same audit log as requests, and work while servers run.
+
+mod accounts;
+mod events;
+mod jobs;
+mod keys;
+mod orders;
+mod outbox;
+mod output;
+
+use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
+use std::sync::Arc;
+
+use anyhow::bail;
+use boxoffice_http::ApiError;
+use boxoffice_http::error::one_line;
+use clap::{Args, Subcommand};
+use http::Method;
+use output::Output;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use slog::Logger;
+
+use super::open;
+use crate::bootstrap;
+use crate::config::{InvalidSettings, PlatformOptions};
+use crate::contract;
+use crate::kernel::http::Operator;
+use crate::kernel::types::paging::PageRequest;
+use crate::routes::routes;
+use crate::state::App;
+
+/// Exit codes: 0: done, 1: rejected or failed, 2: the command line or a setting is invalid, or a confirmation is missing
+#[derive(Debug, Args)]
+pub struct AdminOptions {
+    #[command(subcommand)]
+    command: AdminCommand,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Do it without asking for confirmation
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    platform: PlatformOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum AdminCommand {
+    /// Find and manage accounts
+    Accounts {
+        #[command(subcommand)]
+        command: accounts::AccountsCommand,
+    },
+    /// List, create and end API keys of client programs
+    Keys {
+        #[command(subcommand)]
+        command: keys::KeysCommand,
+    },
+    /// Find and manage orders
+    Orders {
+        #[command(subcommand)]
+        command: orders::OrdersCommand,
+    },
+    /// Find and manage events
+    Events {
+        #[command(subcommand)]
+        command: events::EventsCommand,
+    },
+    /// List background jobs, and run them now
+    Jobs {
+        #[command(subcommand)]
+        command: jobs::JobsCommand,
+    },
+    /// List, send and drop mails that wait or were given up
+    Outbox {
+        #[command(subcommand)]
+        command: outbox::OutboxCommand,
+    },
+}
+
+/// A page of a list.
+#[derive(Debug, Args)]
+struct PageOptions {
+    /// Number of the page, starting at 1
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    page: u32,
+    /// Entries on a page, at most 100
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=100))]
+    records: u32,
+}
+
+impl PageOptions {
+    fn request(&self) -> PageRequest {
+        PageRequest::new(self.page, self.records)
+    }
+
+    /// Returns the parameters of a list.
+    fn query(&self) -> String {
+        format!("page={}&records={}", self.page, self.records)
+    }
+}
+
+/// Executes the command.
+///
+/// # Errors
+/// Returns an error if the command is rejected, or fails.
+pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
+    let AdminOptions { command, json, yes, platform } = options;
+    let app = open(&platform, log).await?;
+    bootstrap::check_fixed_settings(&app).await?;
+    // An account that was removed from the system has no name.
+    let user = whoami::username().unwrap_or_else(|_| "unknown".to_owned());
+    let operator = Operator::new(Arc::clone(&app), routes(), contract::load()?, user).await.map_err(bootstrap::plain)?;
+    let admin = Admin { operator, output: Output { json }, is_confirmed: yes };
+    let done = match command {
+        AdminCommand::Accounts { command } => accounts::run(&admin, command).await,
+        AdminCommand::Keys { command } => keys::run(&admin, command).await,
+        AdminCommand::Orders { command } => orders::run(&admin, command).await,
+        AdminCommand::Events { command } => events::run(&admin, command).await,
+        AdminCommand::Jobs { command } => jobs::run(&admin, command).await,
+        AdminCommand::Outbox { command } => outbox::run(&admin, command).await,
+    };
+    app.db.close().await;
+    done
+}
+
+/// An operator, and how they want to be asked and answered.
+struct Admin {
+    operator: Operator<App>,
+    output: Output,
+    is_confirmed: bool,
+}
+
+impl Admin {
+    async fn get(&self, path_and_query: &str) -> anyhow::Result<Value> {
+        self.operator.request(Method::GET, path_and_query, None).await.map_err(|error| describe(&error))
+    }
+
+    async fn post(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        self.operator.request(Method::POST, path, body).await.map_err(|error| describe(&error))
+    }
+
+    /// Asks for a confirmation of a change that can't be undone, unless the command line has it.
+    ///
+    /// # Errors
+    /// Returns an error if the operator declines, or if there is no terminal to ask on.
+    fn confirm(&self, change: &str) -> anyhow::Result<()> {
+        if self.is_confirmed {
+            return Ok(());
+        }
+        if !stdin().is_terminal() {
+            return Err(InvalidSettings::new(vec![format!("this {change}. Add --yes to do it; nothing was changed")]).into());
+        }
+        write!(stderr(), "This {change}. Do it? [y/N] ")?;
+        let mut answer = String::new();
+        stdin().lock().read_line(&mut answer)?;
+        if !["y", "yes"].contains(&answer.trim().to_lowercase().as_str()) {
+            bail!("not confirmed; nothing was changed");
+        }
+        Ok(())
+    }
+}
+
+/// Converts the error of an operation for the command line. Names each invalid argument, and what a failure was.
+fn describe(error: &ApiError) -> anyhow::Error {
+    match error.cause() {
+        Some(cause) => anyhow::anyhow!(one_line(cause)),
+        None => anyhow::anyhow!("{error} ({})", error.code().as_str()),
+    }
+}
+
+/// Encodes a text for a path or a query.
+fn encode(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,116 @@
+//! `admin outbox`.
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::output::Field;
+use super::{Admin, PageOptions, describe};
+use crate::bootstrap::plain;
+use crate::kernel::outbox::{self, QueuedMail};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
+
+const COLUMNS: [Field; 7] = [
+    ("id", "/id"),
+    ("state", "/state"),
+    ("recipient", "/recipient"),
+    ("subject", "/subject"),
+    ("created", "/created"),
+    ("attempts", "/attempts"),
+    ("next attempt", "/due"),
+];
+const PROPERTIES: [Field; 9] = [
+    ("id", "/id"),
+    ("state", "/state"),
+    ("recipient", "/recipient"),
+    ("subject", "/subject"),
+    ("created", "/created"),
+    ("attempts", "/attempts"),
+    ("next attempt", "/due"),
+    ("given up", "/failed"),
+    ("useless after", "/expires"),
+];
+
+#[derive(Debug, Subcommand)]
+pub enum OutboxCommand {
+    /// List mails that wait to be sent or were given up, the newest first
+    List {
+        /// Only mails that were given up
+        #[arg(long)]
+        failed: bool,
+        #[command(flatten)]
+        page: PageOptions,
+    },
+    /// Show a mail without its text, which may contain a code
+    Show {
+        /// Identifier of the mail
+        id: String,
+    },
+    /// Have a server send a mail that waits for its next attempt now
+    Retry {
+        /// Identifier of the mail
+        id: String,
+    },
+    /// Delete a mail that waits or was given up; it is not sent
+    Drop {
+        /// Identifier of the mail
+        id: String,
+    },
+}
+
+pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
+    match command {
+        OutboxCommand::List { failed, page } => {
+            let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
+            let mails = outbox::list(&mut tx, failed, page.request()).await.map_err(plain)?;
+            let entries: Vec<Value> = mails.rows.iter().map(view).collect();
+            admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
+        }
+        OutboxCommand::Show { id } => admin.output.resource(&view(&load(admin, &id).await?), &PROPERTIES),
+        OutboxCommand::Retry { id } => {
+            let mail = load(admin, &id).await?;
+            if mail.failed.is_some() {
+                bail!(
+                    "the mail {id} was given up, and its text was deleted then. Have a new one sent: a code with `accounts \
+                     reset-password`"
+                );
+            }
+            let now = admin.operator.app.clock.now();
+            let retry = |ctx: Ctx| async move { outbox::make_due(&ctx.unit, mail.id, now).await };
+            let retried = admin.operator.change("outbox_retry", format!("/outbox/{id}"), retry).await;
+            retried.map_err(|error| describe(&error))?;
+            admin.output.done(&json!({ "id": id }), &format!("The mail {id} is due. A running server sends it within seconds."))
+        }
+        OutboxCommand::Drop { id } => {
+            let mail = load(admin, &id).await?;
+            admin.confirm(&format!("deletes the mail \"{}\" to {} without sending it", mail.subject, mail.recipient))?;
+            let discard = |ctx: Ctx| async move { outbox::discard(&ctx.unit, mail.id).await };
+            let dropped = admin.operator.change("outbox_delete", format!("/outbox/{id}"), discard).await;
+            dropped.map_err(|error| describe(&error))?;
+            admin.output.done(&json!({ "id": id }), &format!("The mail {id} was deleted."))
+        }
+    }
+}
+
+async fn load(admin: &Admin, id: &str) -> anyhow::Result<QueuedMail> {
+    let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
+    let mail = outbox::find(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    mail.with_context(|| format!("no mail with the identifier {id} waits or was given up; a mail that was sent is deleted"))
+}
+
+fn view(mail: &QueuedMail) -> Value {
+    let time = |time: Option<Timestamp>| time.map(Timestamp::format_rfc3339);
+    json!({
+        "id": mail.id.to_string(),
+        "state": if mail.failed.is_some() { "given up" } else { "waiting" },
+        "recipient": mail.recipient,
+        "subject": mail.subject,
+        "created": mail.created.format_rfc3339(),
+        "attempts": mail.attempts,
+        "due": time(mail.due),
+        "failed": time(mail.failed),
+        "expires": time(mail.expires),
+    })
+}

@@ -1,0 +1,204 @@
+//! The commands `boxoffice admin …`, beside a running server.
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::server_process::boxoffice;
+use crate::support::{TestApp, card_payment, id_of, section};
+
+on_both_databases![manages_accounts, manages_orders_and_events, manages_keys, manages_outbox, lists_and_runs_jobs];
+
+/// Runs a command with the settings of the server.
+fn admin(app: &TestApp, arguments: &[&str]) -> Output {
+    let settings = &app.state.settings;
+    let folder = settings.mail.key_file.parent().unwrap();
+    let mut command = boxoffice(folder, &[&["admin"], arguments].concat());
+    command.env("DATABASE_URL", &app.database_url).env("BOXOFFICE_PUBLIC_URL", &settings.public_url);
+    tokio::task::block_in_place(|| command.output().unwrap())
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Runs a command that succeeds, and returns what it prints.
+fn text(app: &TestApp, arguments: &[&str]) -> String {
+    let output = admin(app, arguments);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", error(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that succeeds with `--json`, and returns its result.
+fn json_of(app: &TestApp, arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(app, &[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// Runs a command that fails with this exit code and a text in its message.
+fn fails(app: &TestApp, arguments: &[&str], code: i32, message: &str) {
+    let output = admin(app, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", error(&output));
+    assert!(error(&output).contains(message), "{arguments:?}: {}", error(&output));
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+}
+
+/// Returns the operation, the resource and the status of the operator's entries in the audit log, the oldest first.
+async fn audited(app: &TestApp) -> Vec<(String, String, i64)> {
+    let log = app.read("/audit?records=100&key=00000000000000").await;
+    let entries = log["entries"].as_array().unwrap().iter().rev();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let entry = |entry: &Value| {
+        assert!(!entry["operator"].as_str().unwrap().is_empty() && entry["account"].is_null(), "{entry}");
+        (text(&entry["operation"]), text(&entry["resource"]), entry["status"].as_i64().unwrap())
+    };
+    entries.map(entry).collect()
+}
+
+async fn manages_accounts(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let number = ama.number.as_str();
+    let status = async || app.request("GET", &format!("/accounts/{number}")).key(&ama.key).send().await.status;
+
+    for found in ["ama", "AMA@example.com", number] {
+        let page = json_of(&app, &["accounts", "find", found]);
+        assert_eq!((&page["total"], &page["entries"][0]["number"]), (&json!(1), &json!(number)), "{found}");
+    }
+    assert!(text(&app, &["accounts", "find"]).starts_with("number "));
+    assert!(text(&app, &["accounts", "show", number]).contains("ama@example.com"));
+    fails(&app, &["accounts", "show", "GH-00000000"], 1, "resource.not-found");
+    fails(&app, &["accounts", "deactivate", number], 2, "Add --yes");
+    assert_eq!(status().await, 200);
+    text(&app, &["accounts", "deactivate", number, "--yes"]);
+    assert_eq!(status().await, 403);
+    fails(&app, &["accounts", "deactivate", number, "--yes"], 1, "inactive already");
+    let staff = app.staff.number.as_str();
+    fails(&app, &["accounts", "deactivate", staff, "--yes"], 1, "account.last-administrator");
+    text(&app, &["accounts", "activate", number]);
+    assert_eq!(status().await, 200);
+    let reset = json_of(&app, &["accounts", "reset-password", number]);
+    assert!(app.mail_to("ama@example.com", 1).await.contains("new password"));
+    assert!(reset["self"].as_str().unwrap().starts_with("/resets/"));
+    assert_eq!(json_of(&app, &["--yes", "accounts", "end-sessions", number]), json!({ "ended": 1 }));
+    assert_eq!(status().await, 403);
+
+    let toggles = format!("/accounts/{number}/toggles");
+    let expected = [
+        ("account_toggle_create", toggles.as_str(), 200),
+        ("account_toggle_create", &format!("/accounts/{staff}/toggles"), 409),
+        ("account_toggle_create", &toggles, 200),
+        ("reset_create", "/resets", 201),
+        ("account_session_delete", &format!("/accounts/{number}/sessions"), 200),
+    ];
+    assert_eq!(audited(&app).await, expected.map(|(operation, resource, status)| (operation.into(), resource.into(), status)));
+}
+
+async fn manages_orders_and_events(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let floor = &event.sections[0];
+    let mut orders = Vec::new();
+    for paid in [true, true, false] {
+        let order = ama.order(floor, 2).await.unwrap().self_.clone();
+        if paid {
+            assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+        }
+        orders.push(id_of(&order).to_owned());
+    }
+    let [returned, voided, open] = [&orders[0], &orders[1], &orders[2]].map(String::as_str);
+
+    let found = json_of(&app, &["orders", "find", "--customer", &ama.number, "--status", "Fulfilled"]);
+    assert_eq!((&found["total"], &found["entries"][0]["number"]), (&json!(2), &json!(voided)));
+    let shown = json_of(&app, &["orders", "show", returned]);
+    assert_eq!((&shown["status"], &shown["payments"][0]["status"]), (&json!("Fulfilled"), &json!("Confirmed")));
+    let shown = text(&app, &["orders", "show", returned]);
+    assert!(shown.contains("ama@example.com") && shown.contains(floor.as_str()) && shown.contains("Confirmed"), "{shown}");
+    fails(&app, &["orders", "find", "--status", "Lost"], 1, "status");
+    fails(&app, &["orders", "refund", returned], 2, "refunds them. Add --yes");
+    let reason = ["--reason", "the singer is ill", "--yes"];
+    assert_eq!(json_of(&app, &[&["orders", "refund", returned][..], &reason].concat())["status"], "Returned");
+    fails(&app, &[&["orders", "refund", returned][..], &reason].concat(), 1, "order.not-fulfilled");
+    text(&app, &[&["orders", "void", voided][..], &reason].concat());
+    text(&app, &["orders", "cancel", open, "--yes"]);
+    for (order, status, refunded) in [(returned, "Returned", 41.98), (voided, "Voided", 0.0), (open, "Cancelled", 0.0)] {
+        let order = app.read(&format!("/orders/{order}")).await;
+        assert_eq!((&order["status"], order["refunded"].as_f64()), (&json!(status), Some(refunded)));
+    }
+    assert_eq!(app.sold_and_reserved(floor).await, (0, 0));
+
+    let number = id_of(&event.uri);
+    assert_eq!(json_of(&app, &["events", "find", "--status", "Listed"])["total"], 1);
+    assert!(text(&app, &["events", "show", &event.uri]).contains("Floor"));
+    text(&app, &["events", "withdraw", number, "--yes"]);
+    assert_eq!(app.read(&event.uri).await["status"], "Draft");
+    fails(&app, &["events", "cancel", number, "--yes"], 1, "event.not-listed");
+
+    let operations: Vec<(String, i64)> =
+        audited(&app).await.into_iter().map(|(operation, _, status)| (operation, status)).collect();
+    let expected = [
+        ("order_return_create", 200),
+        ("order_return_create", 409),
+        ("order_void_create", 200),
+        ("order_cancellation_create", 200),
+        ("event_withdrawal_create", 200),
+        ("event_cancellation_create", 409),
+    ];
+    assert_eq!(operations, expected.map(|(operation, status)| (operation.to_owned(), status)));
+}
+
+async fn manages_keys(app: TestApp) {
+    let created = json_of(&app, &["keys", "create", "--role", "public", "--name", "Shop"]);
+    let (id, key) = (created["id"].as_str().unwrap(), created["key"].as_str().unwrap());
+    let status = async || app.request("GET", "/time").key(key).send().await.status;
+    assert_eq!(status().await, 200);
+
+    let keys = json_of(&app, &["keys", "list"]);
+    let shop = keys["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == "Shop").unwrap();
+    assert_eq!((&shop["id"], &shop["role"], &shop["account"]), (&json!(id), &json!("public"), &Value::Null));
+    assert!(!keys.to_string().contains(key) && !text(&app, &["keys", "list"]).contains(key));
+    fails(&app, &["keys", "create", "--role", "customer", "--account", "GH-00000000", "--name", "x"], 1, "GH-00000000");
+    fails(&app, &["keys", "end", id], 2, "Add --yes");
+    text(&app, &["keys", "end", id, "--yes"]);
+
+    assert_eq!(status().await, 403);
+    fails(&app, &["keys", "end", id, "--yes"], 1, "resource.not-found");
+}
+
+async fn manages_outbox(app: TestApp) {
+    app.execute_sql(
+        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed) values
+         (17637000000001, 'ama@example.com', 'Hello', 'A text.', 1, 3, 9000000000000000, null),
+         (17637000000002, 'esi@example.com', 'Hello', '', 1, 8, null, 9000000000000000),
+         (17637000000003, 'yaw@example.com', 'Hello', 'A text.', 1, 1, 9000000000000000, null)",
+    )
+    .await;
+
+    let mails = text(&app, &["outbox", "list"]);
+    assert!(mails.contains("17637000000001") && mails.contains("given up") && !mails.contains("A text."), "{mails}");
+    assert_eq!(json_of(&app, &["outbox", "list", "--failed"])["entries"][0]["recipient"], "esi@example.com");
+    let mail = json_of(&app, &["outbox", "show", "17637000000001"]);
+    assert_eq!((&mail["state"], &mail["attempts"]), (&json!("waiting"), &json!(3)));
+    assert!(!mail.to_string().contains("A text."));
+    fails(&app, &["outbox", "show", "1"], 1, "no mail with the identifier 1");
+    fails(&app, &["outbox", "retry", "17637000000002"], 1, "was given up");
+    text(&app, &["outbox", "retry", "17637000000001"]);
+    assert!(app.mail_to("ama@example.com", 1).await.contains("A text."));
+    fails(&app, &["outbox", "drop", "17637000000003"], 2, "yaw@example.com");
+    text(&app, &["outbox", "drop", "17637000000003", "--yes"]);
+    assert_eq!(json_of(&app, &["outbox", "list"])["total"], 1);
+
+    let expected = [("outbox_retry", "/outbox/17637000000001"), ("outbox_delete", "/outbox/17637000000003")];
+    assert_eq!(audited(&app).await, expected.map(|(operation, resource)| (operation.into(), resource.into(), 200)));
+}
+
+async fn lists_and_runs_jobs(app: TestApp) {
+    let run = json_of(&app, &["jobs", "run", "apply the retention"]);
+    assert_eq!(run, json!({ "name": "apply the retention", "processed": 0 }));
+    fails(&app, &["jobs", "run", "tidy"], 1, "no job has the name `tidy`; there are `watch the clock`");
+
+    let jobs = json_of(&app, &["jobs", "list"]);
+    let job = |name: &str| jobs["entries"].as_array().unwrap().iter().find(|job| job["name"] == name).unwrap().clone();
+    assert_eq!((&job("apply the retention")["outcome"], &job("apply the retention")["every"]), (&json!("done"), &json!("1 h")));
+    assert!(job("expire reservations")["finished"].is_string(), "{jobs}");
+    assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
+}
