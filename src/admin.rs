@@ -19,6 +19,7 @@ use serde_json::json;
 use slog::Logger;
 use tokio::time::timeout;
 
+use crate::features::catalog::sections;
 use crate::kernel::http::{OutsideContractFn, Routes};
 use crate::kernel::{metrics, outbox};
 use crate::state::App;
@@ -164,6 +165,9 @@ async fn read_metrics(app: &App, in_flight: usize) -> Response<Body> {
     if let Ok(Ok(waiting)) = timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)).await {
         metrics.set_mails(waiting.count, waiting.oldest_age);
     }
+    if let Ok(Ok((sold, reserved, capacity))) = timeout(CHECK_TIMEOUT, count_places(app)).await {
+        metrics.set_places(sold, reserved, capacity);
+    }
     match metrics.encode() {
         Ok(text) => {
             let mut response = Response::new(Body::from(text));
@@ -175,6 +179,10 @@ async fn read_metrics(app: &App, in_flight: usize) -> Response<Body> {
             json_response(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "status": "failed" }))
         }
     }
+}
+
+async fn count_places(app: &App) -> boxoffice_http::error::Result<(i64, i64, i64)> {
+    sections::count_places(&mut app.db.read().await?, app.clock.now()).await
 }
 
 fn json_response(status: StatusCode, body: &serde_json::Value) -> Response<Body> {

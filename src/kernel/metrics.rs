@@ -36,6 +36,8 @@ pub struct Metrics {
     mails: Gauge,
     /// Age of the oldest of these mails, in seconds.
     oldest_mail: FloatGauge,
+    /// Places of the events that are on sale.
+    places: Family<PlaceLabels, Gauge>,
     /// Reads of events that were answered from the cache, and those that were not.
     event_cache: Family<CacheLabels, Counter>,
     /// Connections of each pool, in use and idle, and the tasks that wait for one.
@@ -57,6 +59,12 @@ struct RequestLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct JobLabels {
     job: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PlaceLabels {
+    /// `sold`, `reserved` or `free`.
+    state: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -103,6 +111,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
+            places: Family::default(),
             event_cache: Family::default(),
             pools: Family::default(),
             process_cpu: FloatGauge::default(),
@@ -132,6 +141,7 @@ impl Metrics {
         registry.register_with_unit("database_commit", "Time of a commit", seconds(), database.commit.clone());
         registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
         registry.register("database_connections", "Database connections, and tasks that wait for one", self.pools.clone());
+        registry.register("places", "Places of the listed events that are not over", self.places.clone());
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
         registry.register_with_unit("oldest_mail_age", "Age of the oldest waiting mail", seconds(), self.oldest_mail.clone());
@@ -167,6 +177,13 @@ impl Metrics {
     pub fn set_mails(&self, count: i64, oldest_age: Duration) {
         self.mails.set(count);
         self.oldest_mail.set(oldest_age.as_secs_f64());
+    }
+
+    /// Sets the numbers of sold, reserved and free places of the listed events that are not over.
+    pub fn set_places(&self, sold: i64, reserved: i64, capacity: i64) {
+        for (state, count) in [("sold", sold), ("reserved", reserved), ("free", capacity - sold - reserved)] {
+            self.places.get_or_create(&PlaceLabels { state }).set(count);
+        }
     }
 
     /// Sets the metrics of the process, as far as the system shows them.

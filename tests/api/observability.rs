@@ -7,11 +7,12 @@ use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
 use boxoffice_http::{Listener, log};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
 use crate::on_both_databases;
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, section};
 
 on_both_databases![
     health_checks_need_no_key,
@@ -20,6 +21,8 @@ on_both_databases![
     metrics_count_requests,
     access_log_names_caller_but_no_secret,
     takes_request_id_of_trusted_proxy,
+    slow_statements_are_logged_without_values,
+    fail2ban_filter_matches_rejected_requests,
 ];
 
 async fn get(address: impl std::fmt::Display, path: &str) -> (u16, Value) {
@@ -75,6 +78,9 @@ async fn is_not_ready_while_stopping(app: TestApp) {
 async fn metrics_count_requests(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
     let admin = platform.admin_address().unwrap();
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    kofi.order_free_tickets(&event.sections[0], 3).await;
     for _ in 0..3 {
         get(platform.address(), "/time").await;
     }
@@ -90,8 +96,10 @@ async fn metrics_count_requests(app: TestApp) {
     let has_pool = |name: &str| text.contains(&format!(r#"boxoffice_database_connections{{pool="{name}",state="idle"}}"#));
     assert!(text.contains(outdated) && text.contains(served), "{text}");
     assert!(has_pool("readers") && has_pool("writer") || has_pool("main"), "{text}");
-    assert!(text.contains("boxoffice_mails_waiting 0\n") && text.ends_with("# EOF\n"), "{text}");
+    assert!(text.contains("boxoffice_mails_waiting ") && text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains(r#"boxoffice_job_last_success_timestamp_seconds{job="deliver mail"}"#), "{text}");
+    let places = |state: &str, count: i64| text.contains(&format!("boxoffice_places{{state=\"{state}\"}} {count}\n"));
+    assert!(places("sold", 3) && places("reserved", 0) && places("free", 7), "{text}");
     assert_eq!(get(admin, "/readyz").await.0, 200);
     assert_eq!(get(admin, "/time").await.0, 404);
 }
@@ -136,4 +144,49 @@ async fn takes_request_id_of_trusted_proxy(app: TestApp) {
     assert_eq!(ask(behind_proxy.server, "from-the-proxy").await, "from-the-proxy");
     assert_ne!(ask(behind_proxy.server, &"x".repeat(129)).await, "x".repeat(129));
     assert_ne!(ask(app.server, "from-a-client").await, "from-a-client");
+}
+
+async fn slow_statements_are_logged_without_values(app: TestApp) {
+    let buffer = LogBuffer::default();
+    let settings = Settings { slow_statement: Some(Duration::from_nanos(1)), ..app.state.settings.clone() };
+    let server = app.start_second_server(settings, buffer.logger()).await;
+
+    let body = json!({ "identification": "ama@example.com", "password": "a-secret-of-hers" });
+    app.request("POST", "/sessions").at(server.address).json(&body).send().await;
+    app.request("GET", "/accounts?email=ama@example.com").at(server.address).key(&app.staff.key).send().await;
+
+    let lines = buffer.lines();
+    let slow: Vec<&Value> = lines.iter().filter(|line| line["msg"] == "a database statement was slow").collect();
+    assert!(!slow.is_empty() && slow.iter().all(|line| line["duration_ms"].is_u64()), "{lines:?}");
+    assert!(slow.iter().any(|line| line["statement"].as_str().unwrap().contains(' ')), "{slow:?}");
+    assert!(!buffer.text().contains("ama@example.com"), "{}", buffer.text());
+}
+
+/// `packaging/fail2ban/check` runs fail2ban itself.
+async fn fail2ban_filter_matches_rejected_requests(app: TestApp) {
+    let buffer = LogBuffer::default();
+    let listener = Listener { access_log_sample: std::num::NonZeroU64::new(1), ..ANY_PORT.into() };
+    let settings = Settings { limits: LimitSettings { guesses: 2, ..LimitSettings::default() }, ..app.state.settings.clone() };
+    let server = app.start_second_server_on(settings, buffer.logger(), listener).await;
+    let log_in = async || {
+        let body = json!({ "identification": app.staff.username, "password": "not the password" });
+        app.request("POST", "/sessions").at(server.address).json(&body).send().await.status
+    };
+    let statuses = [
+        log_in().await,
+        log_in().await,
+        log_in().await,
+        app.request("GET", "/time").at(server.address).key("an unknown key").send().await.status,
+        app.request("GET", "/time").at(server.address).send().await.status,
+        app.request("GET", "/regions/17637000000001").at(server.address).send().await.status,
+    ];
+
+    let filter = include_str!("../../packaging/fail2ban/filter.d/boxoffice.conf");
+    let expressions = filter.lines().skip_while(|line| !line.starts_with("failregex")).take_while(|line| line.contains("msg"));
+    let expressions: Vec<Regex> = expressions
+        .map(|line| Regex::new(&line.trim_start_matches("failregex =").trim().replace("<HOST>", r"127\.0\.0\.1")).unwrap())
+        .collect();
+    let text = buffer.text();
+    let found = text.lines().filter(|line| expressions.iter().any(|expression| expression.is_match(line))).count();
+    assert_eq!((expressions.len(), statuses, found), (3, [401, 401, 429, 403, 200, 404], 4), "{text}");
 }

@@ -2,6 +2,8 @@
 
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
+use super::slow_statements::SlowStatements;
+
 /// Histograms of times in seconds, and of the size of batches.
 #[derive(Debug)]
 pub struct DatabaseMetrics {
@@ -11,11 +13,18 @@ pub struct DatabaseMetrics {
     pub commit: Histogram,
     /// Requests in a group commit.
     pub batch: Histogram,
+    /// Log of slow statements.
+    pub slow_statements: SlowStatements,
 }
 
 impl Default for DatabaseMetrics {
     fn default() -> Self {
-        Self { wait: durations(), commit: durations(), batch: Histogram::new(exponential_buckets(1.0, 2.0, 8)) }
+        Self {
+            wait: durations(),
+            commit: durations(),
+            batch: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
+            slow_statements: SlowStatements::default(),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ mod open;
 mod pool;
 mod precondition;
 mod query;
+mod slow_statements;
 mod snapshot;
 mod statement;
 mod transaction;

@@ -16,7 +16,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+use sqlx::{Connection, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
@@ -180,7 +180,15 @@ impl<C: DbConnection> Pool<C> {
             _ => sqlx::Error::PoolTimedOut,
         })?;
         let (metrics, outdated) = (Arc::clone(metrics), self.0.manager().outdated.clone());
-        Ok(PooledConnection { connection: Some(connection), metrics, outdated, is_ready: true, is_in_transaction: false })
+        let statement = "".into_sql_str();
+        Ok(PooledConnection {
+            connection: Some(connection),
+            metrics,
+            outdated,
+            statement,
+            is_ready: true,
+            is_in_transaction: false,
+        })
     }
 
     /// The metrics that all pools of the database share.
@@ -200,6 +208,7 @@ impl<C: DbConnection> Pool<C> {
     /// Returns an error if no connection is available in time, or the database rejects the statement.
     pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConnection<C>> {
         let mut pooled = self.acquire().await?;
+        pooled.statement = begin.into_sql_str();
         // Set before the response, because the caller may be cancelled while it waits.
         pooled.is_in_transaction = true;
         pooled.run(|connection| connection.run(begin)).await?;
@@ -222,6 +231,8 @@ pub struct PooledConnection<C: DbConnection> {
     connection: Option<Object<ConnectionManager<C>>>,
     metrics: Arc<DatabaseMetrics>,
     outdated: OutdatedSince,
+    /// The text of the statement that runs or will run.
+    pub(super) statement: SqlStr,
     /// True if no operation is running and the last one has succeeded.
     is_ready: bool,
     is_in_transaction: bool,
@@ -233,14 +244,16 @@ impl<C: DbConnection> PooledConnection<C> {
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        let Self { connection, is_ready, outdated, .. } = self;
+        let Self { connection, is_ready, outdated, metrics, statement, .. } = self;
         *is_ready = false;
+        let start = Instant::now();
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
         let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
         if output.as_ref().is_err_and(is_outdated_statement) {
             *outdated.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();
+        metrics.slow_statements.record(statement.as_str(), start.elapsed());
         output
     }
 
@@ -256,6 +269,7 @@ impl<C: DbConnection> PooledConnection<C> {
     pub(super) async fn commit(mut self) -> Result<()> {
         if self.is_in_transaction {
             let start = Instant::now();
+            self.statement = "commit".into_sql_str();
             self.run(|connection| connection.run("commit")).await?;
             self.is_in_transaction = false;
             self.metrics.commit.observe(start.elapsed().as_secs_f64());

@@ -6,7 +6,7 @@ use boxoffice_http::error::{Code, Result};
 use serde_json::Value;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
+use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqlSafeStr, SqliteConnection, Type};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::pool::PooledConnection;
@@ -206,10 +206,16 @@ impl<'a> Statement<'a> {
     }
 
     fn query(self) -> Query<'a> {
-        let text = AssertSqlSafe(self.text);
+        let text = AssertSqlSafe(self.text).into_sql_str();
         match self.driver {
-            Driver::Sqlite(pooled, arguments) => Query::Sqlite(pooled, sqlx::query_with(text, arguments)),
-            Driver::Postgres(pooled, arguments) => Query::Postgres(pooled, sqlx::query_with(text, arguments)),
+            Driver::Sqlite(pooled, arguments) => {
+                pooled.statement = text.clone();
+                Query::Sqlite(pooled, sqlx::query_with(text, arguments))
+            }
+            Driver::Postgres(pooled, arguments) => {
+                pooled.statement = text.clone();
+                Query::Postgres(pooled, sqlx::query_with(text, arguments))
+            }
         }
     }
 

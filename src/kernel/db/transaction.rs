@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
-use sqlx::{PgConnection, SqliteConnection};
+use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
@@ -215,8 +215,14 @@ impl Tx {
     /// Begins a statement. Its text is the same on both databases, with `$1`, `$2` … as placeholders.
     pub fn query(&mut self, sql: &'static str) -> Query<'_> {
         match self {
-            Self::Sqlite(pooled) => Query::Sqlite(pooled, sqlx::query(sql)),
-            Self::Postgres(pooled) => Query::Postgres(pooled, sqlx::query(sql)),
+            Self::Sqlite(pooled) => {
+                pooled.statement = sql.into_sql_str();
+                Query::Sqlite(pooled, sqlx::query(sql))
+            }
+            Self::Postgres(pooled) => {
+                pooled.statement = sql.into_sql_str();
+                Query::Postgres(pooled, sqlx::query(sql))
+            }
         }
     }
 

@@ -184,3 +184,11 @@ pub(super) async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
     let deleted = tx.query("delete from sections where id = $1 and sold = 0 and reserved = 0").bind(id).execute().await?;
     Ok(deleted == 1)
 }
+
+/// Returns the numbers of sold and of reserved places, and the capacity, of all listed events that are not over.
+pub async fn count_places(tx: &mut Tx, now: Timestamp) -> Result<(i64, i64, i64)> {
+    let count = "select coalesce(cast(sum(s.sold) as bigint), 0), coalesce(cast(sum(s.reserved) as bigint), 0),
+             coalesce(cast(sum(s.capacity) as bigint), 0)
+         from events e join sections s on s.event_id = e.id where e.status = 'Listed' and e.ends > $1";
+    Ok(tx.query(count).bind(now).optional().await?.unwrap_or_default())
+}
