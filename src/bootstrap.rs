@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::config::InvalidSettings;
 use crate::contract;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
+use crate::features::sales::tickets;
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::private_files;
@@ -168,6 +169,21 @@ pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
     let stored = transaction!(app.db, |tx| tx.query(insert).bind(app.settings.currency.clone()).execute().await);
     stored.map_err(plain)?;
     check_fixed_settings(app).await
+}
+
+/// Stores the public key with which other servers verify the codes of tickets of this server, unless it is stored.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn store_ticket_key(app: &App) -> anyhow::Result<()> {
+    let key = &app.ticket_keys.own;
+    let mut tx = app.db.read().await.map_err(plain)?;
+    if tickets::is_registered(&mut tx, key).await.map_err(plain)? {
+        return Ok(());
+    }
+    drop(tx);
+    let now = app.clock.now();
+    transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(plain)
 }
 
 /// Creates an account and returns its number. Validates it against the contract like a request.

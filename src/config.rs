@@ -78,6 +78,9 @@ struct SettingsOptions {
     /// `AWS_SECRET_ACCESS_KEY`
     #[arg(long, env = "AWS_SECRET_ACCESS_KEY_FILE", value_name = "FILE", value_parser = setting(SecretFile::read), help_heading = "Media")]
     aws_secret_access_key_file: Option<Setting<SecretFile>>,
+    /// File with the key that signs the codes of tickets and the lists for gates, created if it doesn't exist [default: DATA_DIR/ticket.key]
+    #[arg(long, env = "BOXOFFICE_TICKET_KEY_FILE", value_name = "FILE", help_heading = "Tickets")]
+    ticket_key_file: Option<PathBuf>,
     /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
     #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency), help_heading = "Databases")]
     currency: Setting<String>,
@@ -128,6 +131,8 @@ pub struct Settings {
     pub media: MediaLocation,
     /// The secret access key of the bucket, unless the variables of AWS have it.
     pub media_secret_key: Option<Secret>,
+    /// The file with the key that signs the codes of tickets and the lists for gates.
+    pub ticket_key_file: PathBuf,
     /// The currency, as an ISO 4217 code.
     pub currency: String,
     /// The time for which an open order reserves its places.
@@ -171,10 +176,11 @@ impl PlatformOptions {
     /// # Errors
     /// Returns an error if an option is invalid.
     pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
-        let Settings { media, mail, .. } = self.settings()?;
+        let Settings { media, mail, ticket_key_file, .. } = self.settings()?;
         self.warn_of_readable_secrets(log)?;
         self.storage.restrict_access(log)?;
         private_files::restrict(&mail.key_file, log);
+        private_files::restrict(&ticket_key_file, log);
         if let MediaLocation::Folder(folder) = &media {
             private_files::restrict_all(folder, log);
         }
@@ -217,6 +223,7 @@ impl PlatformOptions {
             media_secret_key: media_secret_key.map(|file| file.secret.clone()),
             public_url: public_url.trim_end_matches('/').to_owned(),
             media,
+            ticket_key_file: options.ticket_key_file.clone().unwrap_or_else(|| data_dir.join("ticket.key")),
             currency: options.currency.get()?.clone(),
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
             fee_steps: options.fee_steps.get()?.clone(),

@@ -20,6 +20,7 @@ use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::sales::orders::OrderRequest;
 use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
+use crate::features::sales::tickets::TicketKeys;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
@@ -51,6 +52,8 @@ pub struct App {
     pub image_workers: WorkerPool,
     /// The payment gateway.
     pub gateway: Box<dyn Gateway>,
+    /// Signs and verifies the codes of tickets.
+    pub ticket_keys: TicketKeys,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
     /// The start page, the API reference and the OpenAPI document.
@@ -78,6 +81,7 @@ impl App {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media, settings.media_secret_key.as_ref())?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
+        let ticket_keys = TicketKeys::open(&settings.ticket_key_file)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log).await?),
@@ -89,6 +93,7 @@ impl App {
             generated_images: GeneratedImages::default(),
             image_workers: image_workers(),
             gateway: Box::new(Sandbox),
+            ticket_keys,
             refund_cursor: AtomicI64::new(0),
             reference_pages,
             readiness: Batcher::of(MAX_READINESS_REQUESTS),
@@ -98,6 +103,7 @@ impl App {
             payment_captures: GroupCommit::default(),
             redeemer: GroupCommit::default(),
         };
+        bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;
         folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
         Ok(Arc::new(app))
     }

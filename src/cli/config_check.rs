@@ -17,6 +17,7 @@ use crate::config::{MailSettings, MailTransportSettings, MediaLocation, Platform
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, inspect, require_writable};
 use crate::kernel::outbox;
+use crate::kernel::signing::SigningKey;
 
 /// Time limit of a check.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -82,6 +83,7 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     findings.push(Finding::of("media", media));
     findings.push(Finding::of("mail", mail));
     findings.push(Finding::of("mail-key-file", check_mail_key(&settings.mail)));
+    findings.push(Finding::of("ticket-key-file", check_ticket_key(&settings.ticket_key_file)));
     findings.push(check_address("listen", &listener));
     findings.extend(admin_listener.map(|listener| check_address("admin-listen", &listener)));
     findings.extend(listener.certificate.map(|certificate| check_certificate(certificate.leaf().as_ref())));
@@ -144,9 +146,16 @@ async fn check_mail(mail: &MailSettings) -> anyhow::Result<String> {
 }
 
 fn check_mail_key(mail: &MailSettings) -> anyhow::Result<String> {
-    let file = &mail.key_file;
+    check_key_file(&mail.key_file, |file| outbox::MailCipher::open(file).map(drop))
+}
+
+fn check_ticket_key(file: &Path) -> anyhow::Result<String> {
+    check_key_file(file, |file| SigningKey::open(file).map(drop))
+}
+
+fn check_key_file(file: &Path, open: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<String> {
     if file.exists() {
-        outbox::MailCipher::open(file)?;
+        open(file)?;
         return Ok(format!("{} has a key", file.display()));
     }
     require_writable(file)?;

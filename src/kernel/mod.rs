@@ -7,10 +7,12 @@ pub mod db;
 pub mod http;
 pub mod idempotency;
 pub mod jobs;
+pub mod key_file;
 pub mod metrics;
 pub mod open_files;
 pub mod outbox;
 pub mod private_files;
+pub mod signing;
 pub mod types;
 pub mod worker_pool;
 

@@ -206,7 +206,9 @@ async fn files_are_private_to_the_user() {
     }
 
     let created = modes(&data);
-    for name in ["boxoffice.db", "boxoffice.db-wal", "boxoffice.db-shm", "mail.key", "media", "media/banner", "mail"] {
+    for name in
+        ["boxoffice.db", "boxoffice.db-wal", "boxoffice.db-shm", "mail.key", "ticket.key", "media", "media/banner", "mail"]
+    {
         assert!(created.iter().any(|(path, _)| path == name), "{name} is not in {created:?}");
     }
     assert!(created.iter().any(|(path, _)| path.starts_with("media/banner/")), "{created:?}");
@@ -226,7 +228,9 @@ async fn files_are_private_to_the_user() {
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
     let migrated = with_umask(&["key", "create", "--role", "public"]).output().unwrap();
     let logged = text(&migrated.stderr);
-    for (path, old) in [("boxoffice.db", "0644"), ("mail.key", "0644"), ("media/banner", "0755"), ("", "0755")] {
+    for (path, old) in
+        [("boxoffice.db", "0644"), ("mail.key", "0644"), ("ticket.key", "0644"), ("media/banner", "0755"), ("", "0755")]
+    {
         let path = data.join(path).display().to_string();
         let is_about_it = |entry: &Value| entry["path"] == *path.trim_end_matches('/') && entry["old_mode"] == old;
         let entries = logged.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

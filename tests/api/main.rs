@@ -70,6 +70,7 @@ mod startup;
 mod states;
 mod storage_limits;
 mod sweep;
+mod ticket_codes;
 mod tickets;
 mod tokens;
 mod transfers;

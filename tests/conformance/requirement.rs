@@ -49,8 +49,8 @@ fn required_operations_are_not_marked() {
     assert_empty(contracted(true).intersection(&required()));
 }
 
-/// The operations without a key, for browsers.
-const OPEN: [&str; 2] = ["media_icon_get", "media_image_get"];
+/// The operations without a key: images for browsers, and public keys.
+const OPEN: [&str; 3] = ["media_icon_get", "media_image_get", "ticket_key_list"];
 
 #[test]
 fn every_protected_operation_requires_api_key() {
@@ -114,6 +114,7 @@ const LOWEST: &[(Scope, &str)] = &[
         "order_create order_get order_payment_list order_payment_create order_payment_get order_cancellation_create \
          order_return_create",
     ),
+    (Scope::Customer, "ticket_code_get ticket_code_image_get"),
     (Scope::Customer, "transfer_create transfer_get transfer_delete transfer_claim_create transfer_rejection_create"),
     (
         Scope::Customer,

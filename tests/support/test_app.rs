@@ -222,6 +222,7 @@ fn settings(folder: &Path) -> Settings {
         media_secret_key: None,
         public_url: "https://boxoffice.example".to_owned(),
         media: MediaLocation::Folder(folder.join("media")),
+        ticket_key_file: folder.join("ticket.key"),
         currency: "GHS".to_owned(),
         reservation: Duration::from_secs(15 * 60),
         fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),

@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::model::MailRow;
-use crate::kernel::private_files;
+use crate::kernel::key_file;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 
@@ -29,20 +29,8 @@ impl MailCipher {
     /// # Errors
     /// Returns an error if the file can't be created or read, or contains no key.
     pub fn open(file: &Path) -> Result<Self> {
-        let new_key: [u8; 32] = rand::random();
-        let read = || {
-            if !file.exists() {
-                if let Some(folder) = file.parent() {
-                    private_files::create_folder(folder)?;
-                }
-                private_files::create_once(file, format!("{}\n", BASE64_STANDARD.encode(new_key)).as_bytes())?;
-            }
-            std::fs::read_to_string(file)
-        };
-        let text = read().with_context(|| format!("cannot read the key of the mails in {}", file.display()))?;
-        let key = BASE64_STANDARD.decode(text.trim()).ok().filter(|key| key.len() == new_key.len());
-        let key = key.with_context(|| format!("{} contains no key: it must have 32 bytes in base64", file.display()))?;
-        let key_id = secret::hash(&format!("boxoffice: mail key {}", text.trim()))[..16].to_owned();
+        let key = key_file::open(file, "the mails")?;
+        let key_id = secret::hash(&format!("boxoffice: mail key {}", BASE64_STANDARD.encode(key)))[..16].to_owned();
         Ok(Self { key: RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(crypto_error)?, key_id })
     }
 

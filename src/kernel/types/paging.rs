@@ -68,7 +68,7 @@ impl JsonSchema for PageNumber {
 }
 
 /// Returns the schema of a parameter with a default. Dropshot preserves a default only in a separate schema.
-fn schema_from_json(schema: Value) -> Schema {
+pub fn schema_from_json(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 

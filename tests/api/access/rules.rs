@@ -230,6 +230,9 @@ pub const ROWS: &[Row] = &[
     row("transaction_get", "/transactions/{transaction}", STAFF),
     row("host_transaction_list", "/hosts/{host}/transactions", HOST),
     row("ticket_get", "/tickets/{ticket}", HOLDER_OR_HOST),
+    row("ticket_code_get", "/tickets/{ticket}/code", HOLDER_OR_HOST),
+    row("ticket_code_image_get", "/tickets/{ticket}/code/png", HOLDER_OR_HOST),
+    row("ticket_key_list", "/ticket-keys", ALL),
     row("account_ticket_list", "/accounts/{account}/tickets", OWNER),
     row("event_ticket_list", "/events/{event}/tickets", GATES),
     // Another account's serial is an unknown serial.

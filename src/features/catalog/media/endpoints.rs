@@ -76,9 +76,11 @@ async fn media_image_get(ctx: Ctx, Path(path): Path<ImagePath>, Query(query): Qu
 }
 
 /// An image in a response. The dispatcher replaces it by 304 if the client's cached copy has the same entity tag.
-struct ImageResponse {
-    image: StoredImage,
-    cache_control: &'static str,
+pub struct ImageResponse {
+    /// The image.
+    pub image: StoredImage,
+    /// The value of `Cache-Control`.
+    pub cache_control: &'static str,
 }
 
 /// The response headers that the contract declares.

@@ -16,10 +16,10 @@ mod service;
 mod store;
 mod workers;
 
-pub use endpoints::register;
+pub use endpoints::{ImageResponse, register};
 pub use generated::GeneratedImages;
 pub use icon::name as icon_name;
 pub use image::Image;
-pub use object_store::MediaStore;
+pub use object_store::{MediaStore, StoredImage};
 pub use service::{ImageKind, ImageText, discard, image_uri, is_uri_of, parse, parse_upload, put_image, stored_images};
 pub use workers::image_workers;

@@ -15,8 +15,8 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
 string_newtype!(
-    /// A scanned serial number, not validated.
-    ScannedSerial, None, None, Some(1), Some(64)
+    /// A scanned serial number or code of a ticket, not validated.
+    ScannedSerial, None, None, Some(1), Some(200)
 );
 string_newtype!(
     /// An account as a filter: its number or its URI.

@@ -31,6 +31,8 @@ pub struct ScanRequest {
     caller: Caller,
     event: Id,
     new: AdmissionCreate,
+    /// The serial numbers in `new`, as tickets have them.
+    serials: Vec<String>,
     /// True if the response has the reasons for which tickets are not admitted. An error has them in any case.
     needs_reasons: bool,
 }
@@ -41,13 +43,14 @@ type EventScope = (Id, AdmissionScope);
 /// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial
 /// numbers.
 pub async fn admit(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
-    let request = ScanRequest { caller, event, new, needs_reasons: false };
+    let request = ScanRequest::new(ctx, caller, event, new, false).await?;
     Ok(ctx.app.redeemer.submit(ctx, request).await?.admitted)
 }
 
 /// Redeems tickets like [`admit`]. Also returns the other serial numbers, with the reasons for which they are not admitted.
 pub async fn scan(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Scan> {
-    ctx.app.redeemer.submit(ctx, ScanRequest { caller, event, new, needs_reasons: true }).await
+    let request = ScanRequest::new(ctx, caller, event, new, true).await?;
+    ctx.app.redeemer.submit(ctx, request).await
 }
 
 impl BatchOperation<App> for ScanRequest {
@@ -121,15 +124,26 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
 }
 
 impl ScanRequest {
+    /// Reads the serial numbers of the scanned texts, which may be codes. An invalid code is kept, and no ticket has it.
+    async fn new(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate, needs_reasons: bool) -> Result<Self> {
+        let mut serials: Vec<String> = new.serials.iter().map(ScannedSerial::normalized).collect();
+        for serial in serials.iter_mut().filter(|serial| tickets::is_code(serial)) {
+            if let Some(of_code) = tickets::verify_code(ctx, serial).await? {
+                *serial = of_code;
+            }
+        }
+        Ok(Self { caller, event, new, serials, needs_reasons })
+    }
+
     /// Returns the normalized serial numbers.
     fn serials(&self) -> impl Iterator<Item = String> {
-        self.new.serials.iter().map(ScannedSerial::normalized)
+        self.serials.iter().cloned()
     }
 
     /// Returns the serial numbers that are not among these admissions, each once: as the client sent them, and normalized.
     fn refused(&self, admitted: &[AdmissionRow]) -> impl Iterator<Item = (&ScannedSerial, String)> {
         let mut seen: HashSet<String> = admitted.iter().map(|admission| admission.serial.clone()).collect();
-        let serials = self.new.serials.iter().map(|serial| (serial, serial.normalized()));
+        let serials = self.new.serials.iter().zip(self.serials());
         serials.filter(move |(_, normalized)| seen.insert(normalized.clone()))
     }
 }

@@ -1,16 +1,23 @@
 //! HTTP endpoints of tickets.
 
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Code, Result};
 use dropshot::HttpResponseOk;
 
-use super::model::{EventTicketFilter, Ticket, TicketPath};
-use super::service;
+use super::code::TicketCode;
+use super::keys::TicketKeySet;
+use super::model::{EventTicketFilter, Ticket, TicketCodeImagePath, TicketCodeImageQuery, TicketPath};
+use super::{code, keys, service};
 use crate::features::catalog::events::EventPath;
+use crate::features::catalog::media::ImageResponse;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, get};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
+
+/// `Cache-Control` of a ticket's QR code. Only the owner's browser may store it, and not for long, because the ticket may change
+/// hands.
+const CODE_CACHE_CONTROL: &str = "private, max-age=300";
 
 /// Registers the ticket endpoints.
 pub fn register(routes: &mut Routes<App>) {
@@ -20,6 +27,10 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_ticket_list", "/events/{event}/tickets", event_ticket_list),
             get("account_ticket_list", "/accounts/{number}/tickets", account_ticket_list),
             get("ticket_get", "/tickets/{ticket}", ticket_get),
+            get("ticket_code_get", "/tickets/{ticket}/code", ticket_code_get).errors(&[Code::TicketNotIssued]),
+            get("ticket_code_image_get", "/tickets/{ticket}/code/{format}", ticket_code_image_get)
+                .errors(&[Code::TicketNotIssued]),
+            get("ticket_key_list", "/ticket-keys", ticket_key_list).public(),
         ],
     );
 }
@@ -44,4 +55,23 @@ async fn account_ticket_list(
 
 async fn ticket_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<HttpResponseOk<Ticket>> {
     Ok(HttpResponseOk(service::get(&ctx, &caller, path.ticket).await?))
+}
+
+async fn ticket_code_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<HttpResponseOk<TicketCode>> {
+    Ok(HttpResponseOk(code::get(&ctx, &caller, path.ticket).await?))
+}
+
+async fn ticket_code_image_get(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<TicketCodeImagePath>,
+    Query(query): Query<TicketCodeImageQuery>,
+) -> Result<ImageResponse> {
+    let TicketCodeImagePath { ticket, format } = path;
+    let image = code::get_image(&ctx, &caller, ticket, format, query.size.0).await?;
+    Ok(ImageResponse { image, cache_control: CODE_CACHE_CONTROL })
+}
+
+async fn ticket_key_list(ctx: Ctx) -> Result<HttpResponseOk<TicketKeySet>> {
+    Ok(HttpResponseOk(keys::list(&ctx).await?))
 }

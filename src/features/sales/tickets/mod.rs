@@ -9,13 +9,19 @@
 //!
 //! An owner reads its own tickets. Host administrators, redeemers and platform administrators read the tickets of an event.
 
+mod code;
 mod endpoints;
+mod keys;
 mod model;
+mod qr_code;
 mod service;
 mod store;
 
+pub use code::{is_code, sign as sign_code, verify as verify_code};
 pub use endpoints::register;
+pub use keys::{TicketKeys, is_registered, register_key};
 pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
+pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
 pub use service::{NewTickets, issue, replace};
 pub use store::{
     bytes_sql, find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem,

@@ -5,13 +5,15 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
+use super::qr_code::Format as QrCodeFormat;
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::Account;
 use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::paging::{PageRequest, schema_from_json};
 
 string_newtype!(
     /// A ticket's serial number, which is scanned at the entrance.
@@ -90,6 +92,45 @@ pub struct Ticket {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TicketPath {
     pub ticket: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct TicketCodeImagePath {
+    pub ticket: Id,
+    pub format: QrCodeFormat,
+}
+
+/// The width and height of a QR code in pixels.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct QrCodeSize(pub u32);
+
+impl QrCodeSize {
+    /// Shows each module of a ticket's QR code with 8 pixels.
+    const DEFAULT: Self = Self(392);
+}
+
+impl Default for QrCodeSize {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl JsonSchema for QrCodeSize {
+    fn schema_name() -> String {
+        "QrCodeSize".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema_from_json(
+            json!({ "type": "integer", "format": "int64", "minimum": 100, "maximum": 1000, "default": Self::DEFAULT.0 }),
+        )
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct TicketCodeImageQuery {
+    #[serde(default)]
+    pub size: QrCodeSize,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

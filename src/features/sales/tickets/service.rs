@@ -38,12 +38,18 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
 
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {
     let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
-    if !caller.is(row.owner_id) {
-        events::load_managed(&mut tx, caller, row.event_id).await?;
-    }
+    let row = find_authorized(&mut tx, caller, ticket).await?;
     let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
+}
+
+/// Returns a ticket to its owner, to administrators of the event's host and to platform administrators.
+pub async fn find_authorized(tx: &mut Tx, caller: &Caller, ticket: Id) -> Result<TicketRow> {
+    let row = store::find(tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
+    if !caller.is(row.owner_id) {
+        events::load_managed(tx, caller, row.event_id).await?;
+    }
+    Ok(row)
 }
 
 /// Tickets of one section to be issued for an order.

@@ -255,3 +255,21 @@ pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Resul
     update.and_where("owner_id = ?", Some(account)).execute().await?;
     Ok(())
 }
+
+/// Returns the public key with this identifier.
+pub async fn find_key(tx: &mut Tx, kid: String) -> Result<Option<String>> {
+    let key: Option<(String,)> = tx.query("select public_key from ticket_keys where kid = $1").bind(kid).optional().await?;
+    Ok(key.map(|(key,)| key))
+}
+
+/// Returns all public keys with their identifiers, the newest first.
+pub async fn list_keys(tx: &mut Tx) -> Result<Vec<(String, String)>> {
+    tx.query("select kid, public_key from ticket_keys order by created desc, kid").all().await
+}
+
+/// Inserts a public key. Does nothing if another server has inserted it.
+pub async fn insert_key(tx: &mut Tx, kid: String, public_key: String, now: Timestamp) -> Result<()> {
+    let insert = "insert into ticket_keys (kid, public_key, created) values ($1, $2, $3) on conflict (kid) do nothing";
+    tx.query(insert).bind(kid).bind(public_key).bind(now).execute().await?;
+    Ok(())
+}

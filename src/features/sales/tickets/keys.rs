@@ -1,0 +1,100 @@
+//! The keys that sign the codes of tickets and the lists for gates.
+//!
+//! Each server signs with the key in its own file and stores the public key in the database, so that the servers know each other's
+//! keys, and those that they have used before.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use boxoffice_http::error::Result;
+use data_encoding::BASE64URL_NOPAD;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::store;
+use crate::kernel::db::Tx;
+use crate::kernel::signing::{KeyId, PublicKey, SigningKey};
+use crate::kernel::types::clock::Timestamp;
+use crate::state::Ctx;
+
+/// The server's own key, and the public keys of all servers.
+pub struct TicketKeys {
+    /// The key with which this server signs.
+    pub own: SigningKey,
+    /// Public keys by identifier. A key never changes, so an entry is always valid.
+    known: Mutex<HashMap<KeyId, PublicKey>>,
+}
+
+impl TicketKeys {
+    /// Reads the server's own key from this file. Creates the file if it doesn't exist.
+    ///
+    /// # Errors
+    /// Returns an error if the file can't be created or read, or contains no key.
+    pub fn open(file: &Path) -> anyhow::Result<Self> {
+        let own = SigningKey::open(file)?;
+        let known = Mutex::new(HashMap::from([(own.id, own.public)]));
+        Ok(Self { own, known })
+    }
+
+    /// Returns the public key with this identifier. Reads it from the database if no request has asked for it before.
+    pub async fn public_key(&self, ctx: &Ctx, id: KeyId) -> Result<Option<PublicKey>> {
+        if let Some(key) = self.lock().get(&id) {
+            return Ok(Some(*key));
+        }
+        let stored = store::find_key(&mut ctx.unit.read().await?, id.to_string()).await?;
+        let key = stored.and_then(|key| PublicKey::try_from(BASE64URL_NOPAD.decode(key.as_bytes()).ok()?).ok());
+        if let Some(key) = key {
+            self.lock().insert(id, key);
+        }
+        Ok(key)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, PublicKey>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stores the server's own public key, unless it is stored.
+pub async fn register_key(tx: &mut Tx, key: &SigningKey, now: Timestamp) -> Result<()> {
+    store::insert_key(tx, key.id.to_string(), BASE64URL_NOPAD.encode(&key.public), now).await
+}
+
+/// Returns whether the server's own public key is stored.
+pub async fn is_registered(tx: &mut Tx, key: &SigningKey) -> Result<bool> {
+    Ok(store::find_key(tx, key.id.to_string()).await?.is_some())
+}
+
+/// Public keys as a JSON Web Key Set (RFC 7517, RFC 8037).
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TicketKeySet {
+    pub keys: Vec<TicketKey>,
+}
+
+/// A public key.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TicketKey {
+    #[schemars(regex(pattern = r"^[0-9a-f]{8}$"))]
+    pub kid: String,
+    pub kty: String,
+    pub crv: String,
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{43}$"))]
+    pub x: String,
+    pub alg: String,
+    #[serde(rename = "use")]
+    pub usage: String,
+}
+
+/// Returns the public keys of all servers, the newest first.
+pub async fn list(ctx: &Ctx) -> Result<TicketKeySet> {
+    let keys = store::list_keys(&mut ctx.unit.read().await?).await?;
+    let key = |(kid, x): (String, String)| TicketKey {
+        kid,
+        kty: "OKP".to_owned(),
+        crv: "Ed25519".to_owned(),
+        x,
+        alg: "EdDSA".to_owned(),
+        usage: "sig".to_owned(),
+    };
+    Ok(TicketKeySet { keys: keys.into_iter().map(key).collect() })
+}
