@@ -33,6 +33,7 @@ mod runner;
 mod sales;
 pub mod server_process;
 mod snapshot;
+mod statements;
 mod test_app;
 mod users;
 

@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 
 use super::failures::{FailureCheck, TestFailures};
 use super::users::client;
-use super::{Client, FakeGateway, Mailbox, User, postgres, proxy};
+use super::{Client, FakeGateway, Mailbox, User, postgres, proxy, statements};
 
 /// Any free port on localhost.
 pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -138,6 +138,7 @@ impl TestApp {
         database: Option<postgres::Database>,
         credentials: Option<Credentials>,
     ) -> Self {
+        statements::start();
         let settings = settings(folder.path());
         let mailbox = Mailbox::new(&settings.mail, &folder.path().join("mail"));
         let gateway = FakeGateway::default();

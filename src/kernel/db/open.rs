@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::error::{Result, one_line};
+use log::LevelFilter;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Connection, PgConnection, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
@@ -43,6 +44,9 @@ const PARAMETERS: [&str; 11] = [
 const OLDEST_POSTGRES: u32 = 13;
 /// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// The level at which sqlx reports the server's statements to a subscriber of `tracing`, if the program has one. The tests recognize
+/// the server's statements by it.
+const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -163,6 +167,7 @@ impl Db {
 
     /// Returns a database with these options, whose connections are opened when they are needed.
     pub(super) fn sqlite_pools(options: SqliteConnectOptions) -> anyhow::Result<Self> {
+        let options = options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
         let writer = Pool::new(options.clone(), 1, &metrics)?;
         let read_only = options.read_only(true);
@@ -171,6 +176,7 @@ impl Db {
     }
 
     fn postgres_pools(options: PgConnectOptions) -> anyhow::Result<Self> {
+        let options = options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
         let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
         Ok(Self::Postgres { pool, precondition_pool })

@@ -1,0 +1,94 @@
+//! Statements that may read many rows, each with its reason.
+
+use std::fmt::{self, Display, Formatter};
+
+/// Allows the statements that contain a text to read many rows.
+pub struct Exception {
+    /// A part of the statement's text.
+    statement: &'static str,
+    reason: &'static str,
+}
+
+/// The total of a list is counted, and a filter reads the rows that it excludes.
+const LIST: &str = "a list with a total";
+/// Reads nothing but the rows that it returns, adds up, changes or removes.
+const ALL_OF_THEM: &str = "all of these rows are needed";
+const ONE_ROW: &str = "the table has one row";
+/// The row that is removed has few or no references, because others prevent the removal or were removed before.
+const REMOVAL: &str = "a removal looks for references to the row";
+/// A bound of what an account can store limits the number.
+const STORAGE_LIMIT: &str = "the number is limited";
+
+#[rustfmt::skip]
+pub const EXCEPTIONS: &[Exception] = &[
+    exception(" as list_total", LIST),
+    // The sizes of the entries up to a page.
+    exception("select cast((", LIST),
+    exception("select o.id from orders o where", "the orders that a regular expression selects, at most 2,000 at a time"),
+    exception("created = case when created > $2 then $1", "a correction after the clock was wrong"),
+    exception("update codes set expires = $1 where expires > $2", "a correction after the clock was wrong"),
+    exception("delete from advertisement_slots where advertisement_id =", STORAGE_LIMIT),
+    exception("delete from advertisement_zones where advertisement_id =", STORAGE_LIMIT),
+    exception("from advertisement_slots where true and advertisement_id in", STORAGE_LIMIT),
+    exception("from advertisement_zones where true and advertisement_id in", STORAGE_LIMIT),
+    exception("delete from advertisements where", REMOVAL),
+    exception("delete from events where id =", REMOVAL),
+    exception("delete from payments where id =", REMOVAL),
+    exception("delete from regions where id =", REMOVAL),
+    exception("delete from sections where id =", REMOVAL),
+    exception("delete from subcategories where category_id =", REMOVAL),
+    exception("insert into subcategories (category_id, name, position)", REMOVAL),
+    exception("delete from venues where id =", REMOVAL),
+    exception("delete from zones where id =", REMOVAL),
+    exception("update zones set name", REMOVAL),
+    exception("delete from codes where account_id =", ALL_OF_THEM),
+    exception("from codes where account_id =", "the codes of the last hour, whose number is limited"),
+    exception("update codes set status = 'Closed' where account_id =", "the codes of the last hour, whose number is limited"),
+    exception("delete from host_administrators where account_id =", STORAGE_LIMIT),
+    exception("select count(*) from host_administrators m", STORAGE_LIMIT),
+    exception("select count(*) from host_administrators where host_id =", STORAGE_LIMIT),
+    exception("select count(*) from advertisements where event_id =", STORAGE_LIMIT),
+    exception("select count(*) from events where host_id =", STORAGE_LIMIT),
+    exception("select count(*) from tokens where event_id =", STORAGE_LIMIT),
+    exception("select id from tokens where true and event_id =", STORAGE_LIMIT),
+    exception("delete from login_addresses where account_id =", "at most ten of an account"),
+    exception("delete from reservations where", "the expired reservations of a section"),
+    exception("as reserved, s.maximum_per_account", "the expired reservations of a section"),
+    exception("from events e join sections s on s.event_id = e.id join reservations r", "the open orders of cancelled events, at most 50 at a time"),
+    // Also the expired reservations of its sections.
+    exception("select count from event_changes", ONE_ROW),
+    exception("delete from submissions where true and type =", ALL_OF_THEM),
+    exception("where s.type = $1 and s.content_id = $2 order by s.id desc limit 1", "the last one"),
+    exception("select o.account_id, r.section_id, r.quantity from orders o", "the open orders of an account"),
+    exception("select count(*) as tickets, count(distinct t.order_id) as orders", "a report of all tickets"),
+    exception("count(x.unit_price) as units", "a report of all tickets"),
+    exception("select distinct country from regions", "regions are few"),
+    exception("select exists (select 1 from accounts)", "ends at the first row"),
+    exception("select exists (select 1 from tickets t join events e", "an account's tickets, when it is deleted"),
+    exception("select id from tickets where true and owner_id =", "an account's tickets, when it is deleted"),
+    exception("update tickets set owner_id = owner_id", "an account's tickets, when it is deleted"),
+    exception("from transfers where status = 'Pending' and (sender_id =", "an account's transfers, when it is deleted"),
+    exception("from transfers where status = 'Pending' and id in", "the transfers of the tickets that are returned"),
+    exception("true and folded_name is null order by id limit 500", "rows of an older version, at a start"),
+    exception("delete from outbox where lower(recipient) = lower($1)", "an account's mail, when it is deleted"),
+    exception("update api_keys set ended = $2 where account_id =", ALL_OF_THEM),
+    exception("update api_keys set ended = $4 where account_id =", ALL_OF_THEM),
+    exception("update api_keys set ended = $2 where token_id =", ALL_OF_THEM),
+    exception("and token_id in (select t.id from tokens t where t.event_id =", ALL_OF_THEM),
+];
+
+const fn exception(statement: &'static str, reason: &'static str) -> Exception {
+    Exception { statement, reason }
+}
+
+impl Exception {
+    pub fn covers(&self, text: &str) -> bool {
+        text.contains(self.statement)
+    }
+}
+
+impl Display for Exception {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ({})", self.statement, self.reason)
+    }
+}
