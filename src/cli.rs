@@ -116,6 +116,9 @@ enum Command {
         command: KeyCommand,
     },
     /// Manage accounts, keys, orders, events, jobs and mail, also while the server runs
+    #[command(
+        after_help = "Exit codes: 0: done, 1: rejected or failed, 2: the command line or a setting is invalid, or --yes is missing"
+    )]
     Admin(Box<admin::AdminOptions>),
     /// Fill an empty database with sample data
     Demo(Box<PlatformOptions>),

@@ -13,30 +13,37 @@ use crate::kernel::outbox;
 use crate::kernel::types::clock::Timestamp;
 use crate::state::{App, Ctx};
 
-/// Job step: deletes some rows and files that are past their retention. Returns their number; call it until it returns 0.
+/// Job step: deletes some rows and files that are past their retention. Returns their number; call it until it returns 0. A failure
+/// of one kind of data doesn't keep the others.
 ///
 /// While the clock seems to be wrong, it deletes nothing.
 ///
 /// # Errors
-/// Returns an error if the database fails or a file can't be written.
+/// Returns an error if the database fails or a file can't be written, once there is nothing else to delete.
 pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
     let app: &App = &ctx.app;
     if clock_watch::was_set_forward(app) {
         return Ok(0);
     }
     let (now, keep) = (app.clock.now(), &app.settings.retention);
-    let mut deleted = sessions::delete_expired_before(ctx, now.minus(keep.sessions)).await?;
-    deleted += verification_codes::delete_expired_before(ctx, now.minus(keep.codes)).await?;
-    deleted += outbox::delete_old(&app.kernel, now.minus(keep.mail)).await?;
+    let mut outcomes = vec![
+        sessions::delete_expired_before(ctx, now.minus(keep.sessions)).await,
+        verification_codes::delete_expired_before(ctx, now.minus(keep.codes)).await,
+        outbox::delete_old(&app.kernel, now.minus(keep.mail)).await,
+    ];
     if let Some(age) = keep.unpaid_orders {
-        deleted += orders::delete_unpaid_before(ctx, now.minus(age)).await?;
+        outcomes.push(orders::delete_unpaid_before(ctx, now.minus(age)).await);
     }
     if let Some(age) = keep.audit {
         // Whole days, so that each day has one file.
         let before = Timestamp(now.minus(age).0.div_euclid(DAY_MICROS) * DAY_MICROS);
-        deleted += audit_log::delete_before(ctx, before, keep.audit_archive.clone()).await?;
+        outcomes.push(audit_log::delete_before(ctx, before, keep.audit_archive.clone()).await);
     }
-    Ok(deleted)
+    let deleted: u64 = outcomes.iter().filter_map(|outcome| outcome.as_ref().ok()).sum();
+    match outcomes.into_iter().find_map(Result::err) {
+        Some(error) if deleted == 0 => Err(error),
+        _ => Ok(deleted),
+    }
 }
 
 const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;

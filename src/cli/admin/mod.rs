@@ -32,7 +32,6 @@ use crate::kernel::types::paging::PageRequest;
 use crate::routes::routes;
 use crate::state::App;
 
-/// Exit codes: 0: done, 1: rejected or failed, 2: the command line or a setting is invalid, or a confirmation is missing
 #[derive(Debug, Args)]
 pub struct AdminOptions {
     #[command(subcommand)]
