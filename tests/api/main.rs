@@ -66,6 +66,7 @@ mod review;
 mod sections;
 mod sessions;
 mod settings;
+mod socket_activation;
 mod startup;
 mod states;
 mod storage_limits;

@@ -50,7 +50,7 @@ const STREAM_BUFFER: usize = 64 * 1024;
 pub struct Listener {
     /// The address.
     pub address: SocketAddr,
-    /// An open socket, which is used in place of the address.
+    /// An open socket of a service manager, which is used in place of the address. Connections wait in it while the server restarts.
     pub socket: Option<Arc<StdTcpListener>>,
     /// The certificate for TLS; without one, the server speaks plain HTTP.
     pub certificate: Option<Arc<Certificate>>,
@@ -91,8 +91,12 @@ impl From<SocketAddr> for Listener {
 pub struct ServerHandle {
     address: SocketAddr,
     shutdown: Arc<GracefulShutdown>,
+    /// Dropped to accept no more connections.
+    accepting: oneshot::Sender<()>,
     /// Dropped to stop the server.
     stop: oneshot::Sender<()>,
+    /// True if the socket remains open after the server has stopped.
+    is_socket_shared: bool,
     task: JoinHandle<()>,
 }
 
@@ -109,12 +113,15 @@ impl ServerHandle {
 
     /// Rejects new requests, finishes those in flight and stops the server.
     ///
-    /// The socket is closed last, so that clients receive a response as long as they can connect.
+    /// The socket is closed last, so that clients receive a response as long as they can connect. From the socket of a service
+    /// manager no connection is accepted any more: it waits for the next server.
     ///
     /// # Errors
     /// Returns an error if the server panicked.
     pub async fn stop(self) -> anyhow::Result<()> {
+        let accepting = (!self.is_socket_shared).then_some(self.accepting);
         self.shutdown.drain().await;
+        drop(accepting);
         drop(self.stop);
         self.task.await.context("the server failed")
     }
@@ -145,6 +152,7 @@ pub fn serve<H: RequestHandler>(
         access_log: AccessLog::new(listener.access_log_sample),
         outage: Throttle::default(),
     };
+    let is_socket_shared = listener.socket.is_some();
     let tls = listener.certificate.map(Certificate::server_config).transpose()?;
     let acceptor = Acceptor {
         http: http_builder(&listener.connections),
@@ -153,9 +161,10 @@ pub fn serve<H: RequestHandler>(
         connections: Connections::new(listener.connections, listener.trusted_proxies),
         log: log.clone(),
     };
+    let (accepting, accepting_stopped) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
-    let task = tokio::spawn(acceptor.run(socket, stopped));
-    Ok(ServerHandle { address, shutdown, stop, task })
+    let task = tokio::spawn(acceptor.run(socket, accepting_stopped, stopped));
+    Ok(ServerHandle { address, shutdown, accepting, stop, is_socket_shared, task })
 }
 
 fn open_socket(listener: &Listener) -> io::Result<TcpListener> {
@@ -196,14 +205,16 @@ struct Acceptor<H> {
 }
 
 impl<H: RequestHandler> Acceptor<H> {
-    /// Accepts connections until the sender of `stopped` is dropped, then waits for those with requests in progress.
-    async fn run(self, socket: TcpListener, mut stopped: oneshot::Receiver<()>) {
+    /// Accepts connections until the sender of `accepting` is dropped. When that of `stopped` is, too, waits for those with requests
+    /// in progress.
+    async fn run(self, socket: TcpListener, mut accepting: oneshot::Receiver<()>, stopped: oneshot::Receiver<()>) {
         let graceful = graceful::GracefulShutdown::new();
         let (acceptor, errors) = (Arc::new(self), Throttle::default());
         loop {
             let accepted = tokio::select! {
+                biased;
+                _ = &mut accepting => break,
                 accepted = socket.accept() => accepted,
-                _ = &mut stopped => break,
             };
             match accepted {
                 Ok((stream, peer)) => {
@@ -222,6 +233,7 @@ impl<H: RequestHandler> Acceptor<H> {
             }
         }
         drop(socket);
+        let _dropped = stopped.await;
         acceptor.connections.evict_all_idle();
         graceful.shutdown().await;
     }
