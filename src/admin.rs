@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use boxoffice_http::error::{Code, one_line};
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, GracefulShutdown, Listener, RejectedRequest, RequestHandler, ServerHandle, serve,
+    ApiError, AuthorizedRequest, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler, ServerHandle,
+    serve,
 };
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
@@ -68,7 +68,7 @@ impl RequestHandler for AdminHandler {
         None
     }
 
-    async fn authenticate(&self, _: &Operation, route: &Infallible, _: &Parts) -> Result<Infallible, ApiError> {
+    async fn authenticate(&self, _: &Operation, route: &Infallible, _: &IncomingRequest) -> Result<Infallible, ApiError> {
         match *route {}
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
+use boxoffice_http::traces::Tracer;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 pub use file::{CONFIG_FILE, ConfigFile};
@@ -151,6 +152,8 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// The time from which a database statement is logged as slow; `None`: never.
     pub slow_statement: Option<Duration>,
+    /// Creates the spans of traces. `serve` sets it if there is a collector.
+    pub tracer: Tracer,
 }
 
 impl PlatformOptions {
@@ -234,6 +237,7 @@ impl PlatformOptions {
             retention: options.retention.settings()?,
             slow_statement: Some(Duration::from_millis(u64::from(*options.slow_statement_ms.get()?)))
                 .filter(|time| !time.is_zero()),
+            tracer: Tracer::default(),
         })
     }
 

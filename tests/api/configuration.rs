@@ -278,6 +278,26 @@ fn shows_settings_with_their_sources() {
     assert!(stderr(&invalid).contains("--currency (BOXOFFICE_CURRENCY): `GSH`") && !invalid.stdout.is_empty());
 }
 
+/// Every setting in the file of the Debian package exists, also those in comments.
+#[test]
+fn settings_of_debian_package_are_valid() {
+    let packaged = include_str!("../../packaging/debian/boxoffice.toml");
+    let is_key = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    let lines = packaged.lines().map(|line| line.trim_start_matches('#'));
+    let lines: Vec<&str> = lines.filter(|line| line.split_once(" = ").is_some_and(|(key, _)| is_key(key))).collect();
+    let configured = Configured::new("");
+    let password = configured.write("smtp-password", "secret", 0o600);
+    let text = lines.join("\n").replace("/etc/boxoffice/smtp-password", password.to_str().unwrap());
+    configured.write("boxoffice.toml", &text, 0o600);
+
+    let shown = configured.command(&["config", "show", "--json"]).env_remove("BOXOFFICE_DATA_DIR").output().unwrap();
+
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let settings: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    let from_file = settings.iter().filter(|setting| setting["source"] == "file").count();
+    assert!(from_file > 5 && from_file == lines.len(), "{from_file} of {lines:?}");
+}
+
 /// Returns the state and the text of each check.
 fn checks(output: &Output) -> BTreeMap<String, (String, String)> {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)));

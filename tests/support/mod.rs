@@ -14,6 +14,7 @@
 //! `proxy` sits in front of each server and checks every response against the contract. `coverage` records which declared
 //! responses were seen.
 
+pub mod collector;
 mod coverage;
 mod failures;
 mod fake_gateway;

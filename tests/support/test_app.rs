@@ -14,6 +14,7 @@ use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::Listener;
 use boxoffice_http::log;
+use boxoffice_http::traces::Tracer;
 use slog::Logger;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -245,6 +246,7 @@ fn settings(folder: &Path) -> Settings {
             unpaid_orders: Some(DAY * 365),
         },
         slow_statement: None,
+        tracer: Tracer::default(),
     }
 }
 

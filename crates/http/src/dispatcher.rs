@@ -33,6 +33,7 @@ use crate::client_version::ClientVersion;
 use crate::error::{Code, Error, one_line};
 use crate::etag;
 use crate::log::Throttle;
+use crate::traces::{RequestTrace, Span, TRACEPARENT, Tracer};
 
 /// Application behind the dispatcher: the platform or the mock.
 pub trait RequestHandler: Send + Sync + 'static {
@@ -51,7 +52,7 @@ pub trait RequestHandler: Send + Sync + 'static {
         &self,
         operation: &Operation,
         route: &Self::Route,
-        head: &Parts,
+        incoming: &IncomingRequest,
     ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
 
     /// Checks that the principal's scope covers this operation (the rest of step 4).
@@ -94,6 +95,11 @@ pub trait RequestHandler: Send + Sync + 'static {
         None
     }
 
+    /// Returns the tracer, which creates no spans by default.
+    fn tracer(&self) -> Tracer {
+        Tracer::default()
+    }
+
     /// Counts a request of the contract that was answered.
     fn record(&self, _operation: &Operation, _status: StatusCode, _duration: Duration) {}
 
@@ -122,6 +128,8 @@ pub struct IncomingRequest {
     pub head: Parts,
     /// Its parsed arguments; empty until the request has been validated.
     pub arguments: ParsedRequest,
+    /// Its span.
+    pub span: Span,
 }
 
 /// A request that passed all checks.
@@ -158,6 +166,8 @@ pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
     pub principal: &'a B::Principal,
     /// Its path, without the base path of the contract's server.
     pub path: &'a str,
+    /// Its span.
+    pub span: &'a Span,
 }
 
 /// A request that failed a check.
@@ -197,6 +207,7 @@ pub struct Dispatcher<B> {
     pub(crate) is_tls: bool,
     pub(crate) log: Logger,
     pub(crate) access_log: AccessLog,
+    pub(crate) tracer: Tracer,
     pub(crate) outage: Throttle,
 }
 
@@ -224,10 +235,14 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
         let client_address = self.trusted_proxies.client(peer, &head.headers);
         let id = self.request_id(peer, &head.headers);
+        let is_from_proxy = self.trusted_proxies.trusts(peer.to_canonical());
+        let RequestTrace { span, header: traceparent } = self.tracer.request(is_from_proxy.then_some(&head.headers));
         // Outside the future, which would otherwise be larger by the whole request.
-        let incoming = Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default() });
+        let incoming =
+            Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default(), span: span.clone() });
         async move {
-            let (is_http_1, method) = (incoming.head.version <= Version::HTTP_11, incoming.head.method.clone());
+            let (version, method) = (incoming.head.version, incoming.head.method.clone());
+            let is_http_1 = version <= Version::HTTP_11;
             let request_id = incoming.id.clone();
             let guard = self.shutdown.enter();
             let mut facts = RequestFacts::default();
@@ -253,26 +268,25 @@ impl<B: RequestHandler> Dispatcher<B> {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             response.headers_mut().extend(HeaderValue::try_from(&request_id).ok().map(|id| (REQUEST_ID, id)));
+            response.headers_mut().extend(traceparent.map(|traceparent| (TRACEPARENT, traceparent)));
             let duration = start.elapsed();
             if let Some(operation) = operation {
                 self.handler.record(operation, status, duration);
             }
             // The operation instead of the path, which may contain an admission token's code.
-            let operation = operation.map(|operation| operation.id.as_str());
             let method = if is_head { Method::HEAD } else { method };
-            self.access_log.write(
-                &self.log,
-                &AccessLogLine {
-                    method: &method,
-                    operation,
-                    status,
-                    code,
-                    duration,
-                    account,
-                    client_address,
-                    request_id: &request_id,
-                },
-            );
+            let line = AccessLogLine {
+                method: &method,
+                operation: operation.map(|operation| operation.id.as_str()),
+                status,
+                code,
+                duration,
+                account,
+                client_address,
+                request_id: &request_id,
+            };
+            self.access_log.write(&self.log, &line);
+            span.end_request(&line, operation.map(|operation| operation.path.as_str()), version, self.is_tls);
             if is_head { without_body(response) } else { response }
         }
     }
@@ -361,7 +375,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         let contract = &self.contract;
         let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
         let rejected = |principal| RejectedRequest { contract, operation, principal, uri, id };
-        let principal = match self.handler.authenticate(operation, &route, &incoming.head).await {
+        let principal = match self.handler.authenticate(operation, &route, &incoming).await {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
@@ -403,7 +417,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
         if may_be_large(operation, &body) {
-            let access = AccessContext { operation, route, principal, path };
+            let access = AccessContext { operation, route, principal, path, span: &incoming.span };
             if let Err(error) = self.handler.check_access(access).await {
                 self.bodies.discard(body);
                 return Err(error);

@@ -24,6 +24,7 @@ mod server;
 mod shutdown;
 mod string_newtype;
 mod tls;
+pub mod traces;
 
 pub use api_error::ApiError;
 pub use body_memory::{BodyMemoryLimits, BodyOwner};

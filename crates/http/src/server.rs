@@ -143,6 +143,7 @@ pub fn serve<H: RequestHandler>(
     let shutdown = Arc::new(GracefulShutdown::new(listener.drain_period));
     let dispatcher = Dispatcher {
         contract,
+        tracer: handler.tracer(),
         handler,
         shutdown: Arc::clone(&shutdown),
         bodies: BodyReader::new(listener.body_timeouts, listener.body_memory),

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::error::{Code, Error, FieldError};
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, GracefulShutdown, Listener, RejectedRequest, RequestHandler, ServerHandle, check_version, etag,
-    serve,
+    ApiError, AuthorizedRequest, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler, ServerHandle,
+    check_version, etag, serve,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use boxoffice_reference::ReferencePages;
@@ -134,7 +134,13 @@ impl RequestHandler for Mock {
         Some(())
     }
 
-    async fn authenticate(&self, operation: &Operation, (): &(), head: &Parts) -> Result<Option<Box<PreferHeader>>, ApiError> {
+    async fn authenticate(
+        &self,
+        operation: &Operation,
+        (): &(),
+        incoming: &IncomingRequest,
+    ) -> Result<Option<Box<PreferHeader>>, ApiError> {
+        let head = &incoming.head;
         if operation.needs_version {
             check_version(&head.headers, self.minimum_client_version)?;
         }

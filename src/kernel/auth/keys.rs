@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boxoffice_http::ApiError;
 use boxoffice_http::error::{Result, one_line};
+use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
 use slog::warn;
@@ -64,7 +65,7 @@ type Digest = [u8; 32];
 
 /// Batched lookup and cache of API keys.
 pub struct KeyStore {
-    batches: Arc<Batcher<(), Digest, KeyLookup>>,
+    batches: Arc<Batcher<(), (Digest, Span), KeyLookup>>,
     cache: Mutex<KeyCache>,
 }
 
@@ -85,9 +86,9 @@ impl Default for KeyStore {
 }
 
 impl KeyStore {
-    async fn find(&self, kernel: &Arc<Kernel>, digest: Digest) -> Result<KeyLookup> {
+    async fn find(&self, kernel: &Arc<Kernel>, digest: Digest, span: &Span) -> Result<KeyLookup> {
         let kernel = Arc::clone(kernel);
-        self.batches.submit((), digest, move |(), digests| look_up(Arc::clone(&kernel), digests)).await
+        self.batches.submit((), (digest, span.clone()), move |(), keys| look_up(Arc::clone(&kernel), keys)).await
     }
 
     fn cache(&self) -> MutexGuard<'_, KeyCache> {
@@ -176,13 +177,13 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 }
 
 /// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.
-pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Caller>> {
+pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Result<Option<Caller>> {
     let (now, digest) = (kernel.clock.now(), secret::digest(key));
-    let (mut row, mut snapshot) = kernel.keys.find(kernel, digest).await?;
+    let (mut row, mut snapshot) = kernel.keys.find(kernel, digest, span).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have extended the session since the key was cached.
         kernel.keys.cache().entries().remove(&digest);
-        (row, snapshot) = kernel.keys.find(kernel, digest).await?;
+        (row, snapshot) = kernel.keys.find(kernel, digest, span).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
@@ -204,8 +205,9 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Call
 }
 
 /// Loads the keys with these hashes, in the same order.
-async fn look_up(kernel: Arc<Kernel>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> {
-    let mut tx = kernel.db.snapshot_reader().await?;
+async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<KeyLookup>> {
+    let (digests, spans): (Vec<Digest>, Vec<Span>) = keys.into_iter().unzip();
+    let mut tx = kernel.db.snapshot_reader().await?.traced(&Span::of_batch("key lookup", &spans));
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
     let mut rows: Vec<Option<Arc<KeyRow>>> = {
         let mut cache = kernel.keys.cache();

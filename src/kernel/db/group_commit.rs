@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::Span;
 use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::oneshot;
@@ -59,6 +60,7 @@ type Queue<B, R> = Batcher<(), (B, Participant<R>), Result<()>>;
 /// A request that waits for its batch.
 struct Participant<R> {
     request: Option<Arc<IdempotentRequest>>,
+    span: Span,
     reply: oneshot::Sender<(Result<R>, oneshot::Sender<Option<AuditRecord>>)>,
 }
 
@@ -93,7 +95,7 @@ impl<A: Send + Sync + 'static, B: BatchOperation<A>> GroupCommit<A, B> {
     /// With the rejection, or when the database fails.
     pub async fn submit(&self, ctx: &Context<A>, operation: B) -> Result<B::Output> {
         let (reply, result) = oneshot::channel();
-        let participant = Participant { request: ctx.unit.unclaimed_request(), reply };
+        let participant = Participant { request: ctx.unit.unclaimed_request(), span: ctx.unit.span().clone(), reply };
         let (app, db) = (Arc::clone(&ctx.app), ctx.unit.db().clone());
         let run = move |(), batch| run_batch(Arc::clone(&app), db.clone(), batch);
         let committed = self.0.submit((), (operation, participant), run);
@@ -152,7 +154,9 @@ where
     let mut retries = RetryState::first();
     loop {
         let executed = async {
-            let mut tx = db.begin().await?;
+            let span = Span::of_batch("batch", participants.iter().map(|participant| &participant.span));
+            span.set("boxoffice.batch.requests", || (participants.len() as i64).into());
+            let mut tx = db.begin().await?.traced(&span);
             let outcomes = execute_in(app, &mut tx, batch, participants).await?;
             Ok((tx, outcomes))
         };

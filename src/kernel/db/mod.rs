@@ -20,6 +20,7 @@ mod query;
 mod slow_statements;
 mod snapshot;
 mod statement;
+mod statement_span;
 mod transaction;
 mod transient;
 mod unit_of_work;

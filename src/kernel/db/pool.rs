@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
+use boxoffice_http::traces::Span;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -21,6 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
+use super::statement_span::statement_span;
 use super::transient::{database_error, is_outdated_statement, is_starting, with_timeout};
 
 /// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
@@ -35,6 +37,9 @@ pub trait DbConnection: Connection + Send + 'static {
     /// True if the database runs in another process, which may stop responding.
     const IS_REMOTE: bool;
 
+    /// The name of the database in OpenTelemetry's semantic conventions.
+    const SYSTEM: &'static str;
+
     /// Executes a statement that returns no rows.
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
 
@@ -44,6 +49,7 @@ pub trait DbConnection: Connection + Send + 'static {
 
 impl DbConnection for SqliteConnection {
     const IS_REMOTE: bool = false;
+    const SYSTEM: &'static str = "sqlite";
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
@@ -56,6 +62,7 @@ impl DbConnection for SqliteConnection {
 
 impl DbConnection for PgConnection {
     const IS_REMOTE: bool = true;
+    const SYSTEM: &'static str = "postgresql";
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
@@ -188,6 +195,7 @@ impl<C: DbConnection> Pool<C> {
             statement,
             is_ready: true,
             is_in_transaction: false,
+            span: Span::default(),
         })
     }
 
@@ -236,6 +244,8 @@ pub struct PooledConnection<C: DbConnection> {
     /// True if no operation is running and the last one has succeeded.
     is_ready: bool,
     is_in_transaction: bool,
+    /// The span of the request or the batch.
+    span: Span,
 }
 
 impl<C: DbConnection> PooledConnection<C> {
@@ -244,8 +254,9 @@ impl<C: DbConnection> PooledConnection<C> {
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        let Self { connection, is_ready, outdated, metrics, statement, .. } = self;
+        let Self { connection, is_ready, outdated, metrics, statement, span, .. } = self;
         *is_ready = false;
+        let traced = statement_span(span, C::SYSTEM, statement.as_str());
         let start = Instant::now();
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
         let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
@@ -254,7 +265,15 @@ impl<C: DbConnection> PooledConnection<C> {
         }
         *is_ready = output.is_ok();
         metrics.slow_statements.record(statement.as_str(), start.elapsed());
+        if output.is_err() {
+            traced.fail();
+        }
         output
+    }
+
+    /// Sets the span below which statements have their spans.
+    pub(super) fn set_span(&mut self, span: &Span) {
+        self.span.clone_from(span);
     }
 
     /// Returns the time at which the connection was opened.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use boxoffice_http::error::Result;
+use boxoffice_http::traces::Span;
 
 use super::query::Scalar;
 use super::transaction::Tx;
@@ -31,6 +32,12 @@ impl SnapshotReader {
         let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {token} from {table}")).all().await?;
         let (value, token) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
         Ok((value, DbVersion { connection, token }))
+    }
+
+    /// Returns it with a span below which its statements have their spans.
+    #[must_use]
+    pub fn traced(self, span: &Span) -> Self {
+        Self(self.0.traced(span))
     }
 
     /// Returns the connection for other reads.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
+use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
@@ -224,6 +225,16 @@ impl Tx {
                 Query::Postgres(pooled, sqlx::query(sql))
             }
         }
+    }
+
+    /// Returns it with a span below which its statements have their spans.
+    #[must_use]
+    pub fn traced(mut self, span: &Span) -> Self {
+        match &mut self {
+            Self::Sqlite(pooled) => pooled.set_span(span),
+            Self::Postgres(pooled) => pooled.set_span(span),
+        }
+        self
     }
 
     /// Returns whether the database is PostgreSQL, for the few statements whose text must differ.

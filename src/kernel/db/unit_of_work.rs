@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::Span;
 use futures::future::BoxFuture;
 
 use super::group_commit::PendingCommit;
@@ -33,6 +34,8 @@ pub struct UnitOfWork {
     /// True once a transaction of this unit, or a batch that it took part in, has been committed.
     is_committed: AtomicBool,
     open: Mutex<Open>,
+    /// The span of the request.
+    span: Span,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,27 +69,38 @@ pub enum Uncommitted {
 impl UnitOfWork {
     /// The unit of work of a request that changes something. `request` is claimed in its first transaction, and `precondition` is
     /// checked before its first commit.
-    pub fn of_request(db: Db, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
-        Self::new(db, Mode::Request, request, precondition)
+    pub fn of_request(
+        db: Db,
+        request: Option<Arc<IdempotentRequest>>,
+        precondition: Option<Precondition>,
+        span: Span,
+    ) -> Arc<Self> {
+        Self::new(db, Mode::Request, request, precondition, span)
     }
 
     /// A unit of work that commits each transaction at its end: for jobs and commands.
     pub fn immediate(db: Db) -> Arc<Self> {
-        Self::new(db, Mode::Immediate, None, None)
+        Self::new(db, Mode::Immediate, None, None, Span::default())
     }
 
     /// The unit of work of a request that only reads. It returns an error for every attempt to write.
-    pub fn read_only(db: Db) -> Arc<Self> {
-        Self::new(db, Mode::ReadOnly, None, None)
+    pub fn read_only(db: Db, span: Span) -> Arc<Self> {
+        Self::new(db, Mode::ReadOnly, None, None, span)
     }
 
     /// The unit of work in which a [`Precondition`] reads. It takes no connection that another request may need to go on.
-    pub fn precondition_check(db: Db) -> Arc<Self> {
-        Self::new(db, Mode::PreconditionCheck, None, None)
+    pub fn precondition_check(db: Db, span: Span) -> Arc<Self> {
+        Self::new(db, Mode::PreconditionCheck, None, None, span)
     }
 
-    fn new(db: Db, mode: Mode, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
-        Arc::new(Self { db, mode, request, precondition, is_committed: AtomicBool::new(false), open: Mutex::default() })
+    fn new(
+        db: Db,
+        mode: Mode,
+        request: Option<Arc<IdempotentRequest>>,
+        precondition: Option<Precondition>,
+        span: Span,
+    ) -> Arc<Self> {
+        Arc::new(Self { db, mode, request, precondition, is_committed: AtomicBool::new(false), open: Mutex::default(), span })
     }
 
     /// Returns a connection for reading. Each statement on it sees everything that is committed when it begins.
@@ -95,7 +109,8 @@ impl UnitOfWork {
     /// Returns an error if no connection is free in time, or an open transaction can't be committed.
     pub async fn read(&self) -> Result<Tx> {
         self.commit_now().await?;
-        if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await }
+        let tx = if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await };
+        Ok(tx?.traced(&self.span))
     }
 
     /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also
@@ -109,7 +124,7 @@ impl UnitOfWork {
             return Err(Error::Internal(anyhow!("a request that only reads has begun a transaction")));
         }
         self.commit_now().await?;
-        let mut tx = self.db.begin().await?;
+        let mut tx = self.db.begin().await?.traced(&self.span);
         if let Some(request) = self.unclaimed_request() {
             request.claim(&mut tx).await?;
         }
@@ -172,6 +187,11 @@ impl UnitOfWork {
     /// The database, outside this unit of work.
     pub(super) fn db(&self) -> &Db {
         &self.db
+    }
+
+    /// The span of the request.
+    pub fn span(&self) -> &Span {
+        &self.span
     }
 
     /// The precondition of the request, if it has one.

@@ -132,7 +132,7 @@ async fn execute_idempotent(
     // The request in progress will have the audit record.
     let _guard = kernel.in_progress.enter(&request).ok_or(Code::IdempotencyUnderWay)?;
     // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
-    let previous = request.look_up(&mut kernel.db.read().await?).await?;
+    let previous = request.look_up(&mut kernel.db.read().await?.traced(unit.span())).await?;
     match previous {
         Some(previous) if previous.is_other_request() => {
             audit_rejection(kernel, audit, Code::IdempotencyOtherRequest.into()).await

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
+use boxoffice_http::traces::Tracer;
 use boxoffice_http::{
     AccessContext, ApiError, AuthorizedRequest, BodyOwner, GracefulShutdown, IncomingRequest, RateLimitContext, RejectedRequest,
     RequestHandler, check_version, etag,
@@ -15,7 +16,6 @@ use boxoffice_openapi::{Contract, Operation, ParsedRequest, Scope};
 use dropshot::Body;
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
-use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 
 use super::endpoint::Endpoint;
@@ -63,14 +63,20 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         self.endpoints.get(&operation.id).cloned()
     }
 
-    async fn authenticate(&self, _: &Operation, endpoint: &Arc<Endpoint<A>>, head: &Parts) -> Result<Option<Caller>, ApiError> {
+    async fn authenticate(
+        &self,
+        _: &Operation,
+        endpoint: &Arc<Endpoint<A>>,
+        incoming: &IncomingRequest,
+    ) -> Result<Option<Caller>, ApiError> {
         if !endpoint.metadata.needs_key() {
             return Ok(None);
         }
         let kernel = self.app.kernel();
-        check_version(&head.headers, kernel.settings.minimum_client_version)?;
-        let key = api_key(&head.headers).ok_or(Code::KeyMissing)?;
-        Ok(Some(auth::authenticate(kernel, key).await?.ok_or(Code::KeyRefused)?))
+        let headers = &incoming.head.headers;
+        check_version(headers, kernel.settings.minimum_client_version)?;
+        let key = api_key(headers).ok_or(Code::KeyMissing)?;
+        Ok(Some(auth::authenticate(kernel, key, &incoming.span).await?.ok_or(Code::KeyRefused)?))
     }
 
     fn authorize(&self, operation: &Operation, caller: &Option<Caller>) -> Result<(), ApiError> {
@@ -91,6 +97,10 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         Some(respond(path, Arc::clone(&self.app), Arc::clone(shutdown)))
     }
 
+    fn tracer(&self) -> Tracer {
+        self.app.kernel().settings.tracer.clone()
+    }
+
     fn record(&self, operation: &Operation, status: StatusCode, duration: Duration) {
         self.app.kernel().metrics.record_request(&operation.id, status.as_u16(), duration);
     }
@@ -105,10 +115,11 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     async fn check_access(&self, request: AccessContext<'_, Self>) -> Result<(), ApiError> {
-        let AccessContext { operation, route: endpoint, principal, path } = request;
+        let AccessContext { operation, route: endpoint, principal, path, .. } = request;
         let Some((check, caller)) = endpoint.check_access.as_ref().zip(principal.as_ref()) else { return Ok(()) };
         let variables = operation.path_arguments(path).map_err(Error::from)?;
-        let ctx = Context { app: Arc::clone(&self.app), unit: UnitOfWork::read_only(self.app.kernel().db.clone()) };
+        let unit = UnitOfWork::read_only(self.app.kernel().db.clone(), request.span.clone());
+        let ctx = Context { app: Arc::clone(&self.app), unit };
         Ok(check(ctx, caller.clone(), variables).await?)
     }
 
@@ -147,14 +158,14 @@ impl<A: AppState> AppHandler<A> {
         let AuthorizedRequest { incoming, contract, operation, route: endpoint, principal: caller } = request;
         let (kernel, metadata) = (self.app.kernel(), &endpoint.metadata);
         let Some(principal) = caller.as_ref().filter(|_| metadata.is_mutating()) else {
-            let ctx = self.context(UnitOfWork::read_only(kernel.db.clone()));
+            let ctx = self.context(UnitOfWork::read_only(kernel.db.clone(), incoming.span.clone()));
             return Ok((endpoint.run)(EndpointRequest { ctx, caller, incoming }).await?);
         };
         let uri = incoming.head.uri.clone();
         let audit = audit_context(contract, operation, principal, &uri, &incoming.id);
         let idempotent = idempotent_request(contract, operation, metadata, principal, &incoming, kernel)?;
         let precondition = self.precondition(metadata, principal, &incoming);
-        let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition);
+        let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition, incoming.span.clone());
         let ctx = self.context(Arc::clone(&unit));
         let response = (endpoint.run)(EndpointRequest { ctx, caller, incoming }).map_err(ApiError::from);
         // Boxed to keep this future small: it is moved through several layers.
@@ -173,14 +184,15 @@ impl<A: AppState> AppHandler<A> {
         if !metadata.is_conditional(true) {
             return None;
         }
-        let (read, ctx) =
-            (Arc::clone(&reader.read_for_if_match), self.context(UnitOfWork::precondition_check(self.app.kernel().db.clone())));
-        let (id, client_address) = (incoming.id.clone(), incoming.client_address);
+        let unit = UnitOfWork::precondition_check(self.app.kernel().db.clone(), incoming.span.clone());
+        let (read, ctx) = (Arc::clone(&reader.read_for_if_match), self.context(unit));
+        let (id, client_address, span) = (incoming.id.clone(), incoming.client_address, incoming.span.clone());
         let (head, path) = (incoming.head.clone(), incoming.arguments.path.clone());
         let caller = caller.clone();
         Some(Precondition::new(move || {
             let arguments = ParsedRequest { path: path.clone(), ..ParsedRequest::default() };
-            let incoming = Box::new(IncomingRequest { id: id.clone(), client_address, head: head.clone(), arguments });
+            let (id, head, span) = (id.clone(), head.clone(), span.clone());
+            let incoming = Box::new(IncomingRequest { id, client_address, head, arguments, span });
             let response = read(EndpointRequest { ctx: ctx.clone(), caller: Some(caller.clone()), incoming });
             let expected = expected.clone();
             async move {

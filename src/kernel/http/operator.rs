@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::Span;
 use boxoffice_http::{ApiError, IncomingRequest, etag};
 use boxoffice_openapi::{Contract, Scope};
 use dropshot::Body;
@@ -72,19 +73,20 @@ impl<A: AppState> Operator<A> {
         let arguments = operation.check(uri.path(), uri.query(), &HeaderMap::new(), body.as_bytes()).map_err(Error::from)?;
         let mut head = Request::new(()).into_parts().0;
         (head.method, head.uri) = (method, uri.clone());
-        let incoming =
-            Box::new(IncomingRequest { id: String::new(), client_address: IpAddr::V4(Ipv4Addr::LOCALHOST), head, arguments });
+        // A command has no traces.
+        let (id, client_address, span) = (String::new(), IpAddr::V4(Ipv4Addr::LOCALHOST), Span::default());
+        let incoming = Box::new(IncomingRequest { id, client_address, head, arguments, span });
         let run = |unit: &Arc<UnitOfWork>| {
             let ctx = Context { app: Arc::clone(&self.app), unit: Arc::clone(unit) };
             (endpoint.run)(EndpointRequest { ctx, caller: Some(self.caller.clone()), incoming }).map_err(ApiError::from)
         };
         let db = self.app.kernel().db.clone();
         let response = if endpoint.metadata.is_mutating() {
-            let unit = UnitOfWork::of_request(db, None, None);
+            let unit = UnitOfWork::of_request(db, None, None, Span::default());
             let resource = redact::path(operation, uri.path());
             execute(self.app.kernel(), self.audit(&operation.id, resource), &unit, None, run(&unit)).await?
         } else {
-            run(&UnitOfWork::read_only(db)).await?
+            run(&UnitOfWork::read_only(db, Span::default())).await?
         };
         let body = etag::collect_body(response.into_body()).await?;
         if body.is_empty() {
@@ -103,7 +105,7 @@ impl<A: AppState> Operator<A> {
         resource: String,
         change: impl FnOnce(Context<A>) -> F,
     ) -> Result<T, ApiError> {
-        let unit = UnitOfWork::of_request(self.app.kernel().db.clone(), None, None);
+        let unit = UnitOfWork::of_request(self.app.kernel().db.clone(), None, None, Span::default());
         let change = change(Context { app: Arc::clone(&self.app), unit: Arc::clone(&unit) });
         let mut changed = None;
         let work = async {

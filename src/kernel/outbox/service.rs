@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::SpanKind;
 use futures::future::join_all;
 use lettre::Message;
 use lettre::message::Mailbox;
@@ -142,11 +143,17 @@ async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
     let name = name(mail);
     let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
     let message = kernel.mail_cipher.decrypt(mail).and_then(|text| compose(mail, text, &name, &kernel.settings.mail));
+    let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
+    span.set("boxoffice.mail", || mail.id.0.into());
     let outcome = match message {
         Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code has expired".to_owned())),
         Ok(message) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
     };
+    if outcome.is_err() {
+        span.fail();
+    }
+    drop(span);
     let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
     let delay = delay.filter(|delay| !is_expired(kernel.clock.now().plus(*delay)));
     match (outcome, delay) {

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::Span;
 use futures::FutureExt;
 
 use super::model::{Event, EventRow};
@@ -39,10 +40,13 @@ struct CachedEvent {
     validity: Range<Timestamp>,
 }
 
+/// The identifier of an event that a request reads, and the request's span.
+type EventRead = (Id, Span);
+
 /// Batches of concurrent reads of events and lists, and two levels of cached results.
 pub struct EventCache {
-    events: Arc<Batcher<(), Id, Option<Arc<CachedEvent>>>>,
-    published: Arc<Batcher<PublishedListKey, (), SerializedJson<Page<Event>>>>,
+    events: Arc<Batcher<(), EventRead, Option<Arc<CachedEvent>>>>,
+    published: Arc<Batcher<PublishedListKey, Span, SerializedJson<Page<Event>>>>,
     versions: Mutex<VersionCache>,
     snapshots: Mutex<SnapshotCache>,
 }
@@ -161,7 +165,12 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
         Some(event) => event,
         None => {
             let app = Arc::clone(&ctx.app);
-            let event = ctx.app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&app), ids)).await?;
+            let event = ctx
+                .app
+                .event_cache
+                .events
+                .submit((), (id, ctx.unit.span().clone()), move |(), ids| read_events(Arc::clone(&app), ids))
+                .await?;
             let event = event.ok_or(Error::NOT_FOUND)?;
             ctx.app.event_cache.snapshot_cache().reserve(&caller.snapshot, event.weight()).insert(id, Arc::clone(&event));
             event
@@ -180,20 +189,21 @@ pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQue
     let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
     let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
-    let list = move |key, requests: Vec<()>| {
+    let list = move |key, spans: Vec<Span>| {
         let app = Arc::clone(&app);
         async move {
-            let page = SerializedJson::new(&read_page(&app, key).await?)?;
-            Ok(vec![page; requests.len()])
+            let page = SerializedJson::new(&read_page(&app, key, &spans).await?)?;
+            Ok(vec![page; spans.len()])
         }
     };
-    ctx.app.event_cache.published.submit(key, (), list).await
+    ctx.app.event_cache.published.submit(key, ctx.unit.span().clone(), list).await
 }
 
 /// Returns the serialized events with these identifiers, in this order.
-async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<CachedEvent>>>> {
-    let now = app.clock.now();
-    let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
+async fn read_events(app: Arc<App>, requests: Vec<EventRead>) -> Result<Vec<Option<Arc<CachedEvent>>>> {
+    let (now, (ids, spans)) = (app.clock.now(), requests.into_iter().unzip::<Id, Span, Vec<Id>, Vec<Span>>());
+    let span = Span::of_batch("read events", &spans);
+    let events = load(&app, &mut app.db.read().await?.traced(&span), &ids, now).await?.events;
     let cached = events.into_iter().map(|(id, event)| {
         let (row, validity) = (event.row.clone(), now..event.valid_until(now));
         Ok((id, Arc::new(CachedEvent { row, serialized: SerializedJson::new(&view::view(&app, event, now)?)?, validity })))
@@ -202,10 +212,10 @@ async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Cache
     Ok(ids.iter().map(|id| cached.get(id).cloned()).collect())
 }
 
-async fn read_page(app: &App, key: PublishedListKey) -> Result<Page<Event>> {
+async fn read_page(app: &App, key: PublishedListKey, spans: &[Span]) -> Result<Page<Event>> {
     let query = &key.query;
     let (now, paging) = (app.clock.now(), query.filter.paging);
-    let mut tx = app.db.read().await?;
+    let mut tx = app.db.read().await?.traced(&Span::of_batch("list published events", spans));
     let cached = app.event_cache.version_cache().entries().pages.get(&key).cloned();
     if let Some(page) = cached {
         let _permit = permit_page(page.bytes)?;
