@@ -5,6 +5,7 @@ mod backup;
 mod config;
 mod config_check;
 mod invocation;
+mod manual;
 mod mock;
 mod table;
 
@@ -27,6 +28,7 @@ use boxoffice_conformance::progress::Progress;
 use boxoffice_conformance::report;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::{self, LevelControl};
+use boxoffice_http::traces::Tracer;
 use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::diff::{self, Impact};
 use boxoffice_openapi::{Contract, drift};
@@ -34,6 +36,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use config::ConfigCommand;
 use invocation::Invocation;
 use listenfd::ListenFd;
+use manual::{CompletionsOptions, ManualOptions};
 use mock::MockOptions;
 use sd_notify::NotifyState;
 use slog::{Level, Logger, info, warn};
@@ -122,6 +125,10 @@ enum Command {
     Admin(Box<admin::AdminOptions>),
     /// Fill an empty database with sample data
     Demo(Box<PlatformOptions>),
+    /// Write the manual pages of all commands
+    Manual(ManualOptions),
+    /// Print the completions of all commands for a shell
+    Completions(CompletionsOptions),
 }
 
 #[derive(Debug, Args)]
@@ -140,6 +147,12 @@ struct ServeOptions {
     /// One in this many successful requests is logged, as is each other request; 0: requests are logged at level `debug` only
     #[arg(long, env = "BOXOFFICE_ACCESS_LOG_SAMPLE", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>), help_heading = "Logs")]
     access_log_sample: Setting<u32>,
+    /// Collector that receives traces by OTLP over HTTP, such as `http://127.0.0.1:4318`
+    #[arg(long, env = "BOXOFFICE_OTLP_ENDPOINT", value_name = "URL", value_parser = setting(otlp_endpoint), help_heading = "Traces")]
+    otlp_endpoint: Option<Setting<String>>,
+    /// One in this many requests is traced, unless a trusted proxy has decided it in `traceparent`
+    #[arg(long, env = "BOXOFFICE_TRACE_SAMPLE", default_value = "100", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1_000_000>), help_heading = "Traces")]
+    trace_sample: Setting<u32>,
 }
 
 impl ServeOptions {
@@ -151,6 +164,7 @@ impl ServeOptions {
         let mut problems = self.platform.problems();
         problems.extend([self.grace_seconds.problem(), self.drain_seconds.problem(), self.access_log_sample.problem()]);
         problems.push(self.admin_listen.as_ref().and_then(Setting::problem));
+        problems.extend([self.otlp_endpoint.as_ref().and_then(Setting::problem), self.trace_sample.problem()]);
         let (listener, admin_listener) = (self.platform.listener(), self.admin_listener());
         for unusable in [listener.as_ref().err(), admin_listener.as_ref().err()] {
             let unusable = unusable.map(ToString::to_string);
@@ -165,6 +179,8 @@ impl ServeOptions {
             listener: Listener { access_log_sample, drain_period, ..listener? },
             admin_listener: admin_listener?,
             settings: self.platform.settings()?,
+            otlp_endpoint: self.otlp_endpoint.as_ref().map(Setting::get).transpose()?.cloned(),
+            trace_sample: *self.trace_sample.get()?,
             max_stop_time: drain_period + Duration::from_secs(u64::from(*self.grace_seconds.get()?)),
         })
     }
@@ -183,6 +199,10 @@ struct ServeSettings {
     /// The listener for operators.
     admin_listener: Option<Listener>,
     settings: Settings,
+    /// The collector of traces.
+    otlp_endpoint: Option<String>,
+    /// One in this many requests is traced.
+    trace_sample: u32,
     /// Time after a stop signal in which requests are served and finished.
     max_stop_time: Duration,
 }
@@ -312,6 +332,11 @@ pub fn run() -> ExitCode {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
         Command::Diff(options) => return finish("diff", find_changes(&options)),
         Command::Compare(options) => return finish("compare", block_on(compare(&options))),
+        Command::Manual(options) => manual::write_pages(&options),
+        Command::Completions(options) => {
+            manual::print_completions(&options);
+            Ok(())
+        }
         command => block_on(execute(command, &log, &level)),
     };
     match done {
@@ -347,6 +372,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
     match command {
         Command::Serve(options) => serve(&options, log, level).await,
         Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Config { .. } => Ok(()),
+        Command::Manual(_) | Command::Completions(_) => Ok(()),
         Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::Mock(options) => mock::serve(*options, log, level).await,
         Command::Migrate(storage) => {
@@ -394,7 +420,10 @@ async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) 
 
 async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
-    let ServeSettings { listener, admin_listener, settings, max_stop_time } = options.validate()?;
+    let ServeSettings { listener, admin_listener, settings, otlp_endpoint, trace_sample, max_stop_time } = options.validate()?;
+    let traces = otlp_endpoint.map(|endpoint| Tracer::open(&endpoint, trace_sample, log)).transpose()?;
+    let (tracer, trace_exporter) = traces.unzip();
+    let settings = Settings { tracer: tracer.unwrap_or_default(), ..settings };
     let socket = ListenFd::from_env().take_tcp_listener(0).context("cannot use the socket of the service manager")?;
     let listener = Listener { socket: socket.map(Arc::new), ..listener };
     handle_other_signals(listener.certificate.clone(), log, level)?;
@@ -410,10 +439,24 @@ async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -> an
     info!(log, "stopping: requests in progress are finished first"; "max_seconds" => max_stop_time.as_secs());
     let shutdown = platform.shutdown();
     let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
-    tokio::select! {
+    let stopped = tokio::select! {
         stopped = timeout(max_stop_time, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
         () = stop.recv() => Err(cancelled("stopped by a second signal")),
+    };
+    if let Some(exporter) = trace_exporter {
+        exporter.stop().await;
     }
+    stopped
+}
+
+/// Checks the URL of a collector. Without a path, it is that of OTLP.
+fn otlp_endpoint(text: &str) -> anyhow::Result<String> {
+    let url = text.parse::<reqwest::Url>().ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
+    let mut url = url.with_context(|| format!("`{text}` is not an address of a collector, such as http://127.0.0.1:4318"))?;
+    if url.path() == "/" {
+        url.set_path("/v1/traces");
+    }
+    Ok(url.into())
 }
 
 /// Reports the state to systemd or a compatible service manager, if one has started the program.

@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::error::one_line;
 use chrono::{TimeDelta, Utc};
+use http::header::CONTENT_TYPE;
 use serde::Serialize;
 use slog::Logger;
 use tokio::time::timeout;
@@ -73,7 +74,7 @@ impl Finding {
 /// # Errors
 /// Returns an error if an option is invalid.
 pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings, log: &Logger) -> anyhow::Result<Vec<Finding>> {
-    let ServeSettings { listener, admin_listener, settings, .. } = serve;
+    let ServeSettings { listener, admin_listener, settings, otlp_endpoint, .. } = serve;
     options.warn_of_readable_secrets(log)?;
     let url = options.database_url()?;
     let (database, media, mail) =
@@ -86,6 +87,9 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     findings.push(Finding::of("ticket-key-file", check_ticket_key(&settings.ticket_key_file)));
     findings.push(check_address("listen", &listener));
     findings.extend(admin_listener.map(|listener| check_address("admin-listen", &listener)));
+    if let Some(endpoint) = &otlp_endpoint {
+        findings.push(Finding::of("otlp-endpoint", within(check_collector(endpoint)).await));
+    }
     findings.extend(listener.certificate.map(|certificate| check_certificate(certificate.leaf().as_ref())));
     Ok(findings)
 }
@@ -143,6 +147,14 @@ async fn check_mail(mail: &MailSettings) -> anyhow::Result<String> {
             Ok(format!("the mail server {}:{} accepts connections", server.host, server.port))
         }
     }
+}
+
+/// Checks that the collector accepts traces. Sends none.
+async fn check_collector(endpoint: &str) -> anyhow::Result<String> {
+    let empty = reqwest::Client::new().post(endpoint).header(CONTENT_TYPE, "application/x-protobuf").send();
+    let response = empty.await.context("the collector can't be reached")?;
+    ensure!(response.status().is_success(), "{endpoint} returned {}", response.status());
+    Ok(format!("{endpoint} accepts traces"))
 }
 
 fn check_mail_key(mail: &MailSettings) -> anyhow::Result<String> {
