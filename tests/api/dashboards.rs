@@ -41,7 +41,9 @@ async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<i64> = panels.iter().map(|panel| panel["id"].as_i64().unwrap()).collect();
     assert!(ids.len() == panels.len() && dashboard["uid"].is_string() && dashboard["schemaVersion"].is_i64());
-    let mut expressions = vec![ALERTS.lines().filter(|line| line.contains("expr:")).collect::<Vec<_>>().join("\n")];
+    let alerts: Value = serde_yaml_ng::from_str(ALERTS).unwrap();
+    let rules = alerts["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap());
+    let mut expressions: Vec<String> = rules.map(|rule| rule["expr"].as_str().unwrap().to_owned()).collect();
     for panel in panels {
         for (field, is_right) in [
             ("title", panel["title"].is_string()),
