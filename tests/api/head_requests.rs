@@ -1,6 +1,6 @@
-//! HEAD: the response to GET without its body.
+//! HEAD, the response to GET without its body, and OPTIONS, the methods of a path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_mock::Settings;
 
@@ -12,6 +12,7 @@ on_both_databases![
     head_of_every_get_has_its_status_and_headers,
     head_of_resource_has_length_and_tag,
     head_of_other_paths_is_not_allowed,
+    options_lists_the_methods_of_each_path,
 ];
 
 /// Returns the headers of a response that don't differ between two equal requests.
@@ -60,13 +61,40 @@ async fn head_of_resource_has_length_and_tag(app: TestApp) {
 
 async fn head_of_other_paths_is_not_allowed(app: TestApp) {
     for (path, status, allow) in
-        [("/lookups", 405, "POST"), ("/accounts/GH-4K7QW2MZ/toggles", 405, "POST"), ("/nowhere", 404, "")]
+        [("/lookups", 405, "POST, OPTIONS"), ("/accounts/GH-4K7QW2MZ/toggles", 405, "POST, OPTIONS"), ("/nowhere", 404, "")]
     {
         let head = app.request("HEAD", path).send().await;
         assert_eq!((head.status, head.header("allow"), head.body.is_null()), (status, allow, true), "{path}");
     }
     let deleted = app.request("DELETE", "/hosts").send().await;
-    assert_eq!((deleted.status, deleted.header("allow")), (405, "GET, HEAD, POST"));
+    assert_eq!((deleted.status, deleted.header("allow")), (405, "GET, HEAD, POST, OPTIONS"));
+}
+
+async fn options_lists_the_methods_of_each_path(app: TestApp) {
+    let mut declared: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
+    for operation in operations() {
+        let (_, methods) = declared.entry(operation.path.clone()).or_insert_with(|| (operation.path_with(&[]), BTreeSet::new()));
+        methods.insert(operation.method);
+    }
+    for (path, mut methods) in declared.into_values() {
+        if methods.contains("GET") {
+            methods.insert("HEAD".to_owned());
+        }
+        methods.insert("OPTIONS".to_owned());
+
+        let options = app.request("OPTIONS", &path).no_key().version(None).send().await;
+
+        assert_eq!((options.status, options.body.is_null()), (204, true), "{path}");
+        for name in ["allow", "access-control-allow-methods"] {
+            let allowed: BTreeSet<_> = options.header(name).split(", ").map(str::to_owned).collect();
+            assert_eq!(allowed, methods, "{path}: {name}");
+        }
+    }
+    let unknown = app.request("OPTIONS", "/nowhere").no_key().version(None).send().await;
+    let preflight = app.request("OPTIONS", "/nowhere").no_key().version(None).header("Access-Control-Request-Method", "PUT");
+    let preflight = preflight.send().await;
+    assert_eq!((unknown.status, unknown.header("allow")), (404, ""));
+    assert!(preflight.status == 204 && preflight.header("access-control-allow-methods").contains("PUT"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

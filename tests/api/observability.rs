@@ -41,7 +41,7 @@ async fn health_checks_need_no_key(app: TestApp) {
     let head = client.head(format!("http://{}/readyz", app.server)).send().await.unwrap();
     assert_eq!(head.status().as_u16(), 200);
     let post = client.post(format!("http://{}/healthz", app.server)).send().await.unwrap();
-    assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD".parse().unwrap()));
+    assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()));
     // They may tell how busy the server is.
     assert_eq!(get(app.server, "/metrics").await.0, 404);
 }

@@ -41,7 +41,7 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         let head = reqwest::Client::new().head(format!("{}{path}", app.address)).send().await.unwrap();
         assert_eq!((head.status(), &head.headers()["content-length"]), (StatusCode::OK, &length), "{path}");
         let post = reqwest::Client::new().post(format!("{}{path}", app.address)).send().await.unwrap();
-        assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD".parse().unwrap()), "{path}");
+        assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()), "{path}");
     }
     assert_eq!(get(&app, "/docs/").await.status(), StatusCode::NOT_FOUND);
 }

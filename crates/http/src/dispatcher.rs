@@ -190,8 +190,8 @@ enum Destination<'a, F> {
     Operation(&'a Operation, F),
     /// A resource that the contract doesn't have.
     OutsideContract(BoxFuture<'static, Response<Body>>),
-    /// The answer to a CORS preflight request.
-    Preflight,
+    /// The answer to OPTIONS, with the methods of the path.
+    Options(HeaderValue),
     /// An error with its headers.
     Error(ApiError, HeaderMap),
 }
@@ -323,7 +323,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             Destination::OutsideContract(response) => {
                 etag::revalidate(response.await, &etag::if_none_match(&incoming.head.headers))
             }
-            Destination::Preflight => preflight(),
+            Destination::Options(allowed) => respond_options(allowed),
             Destination::Error(error, headers) => {
                 facts.code = Some(error.code());
                 let mut response = error_response(&error);
@@ -341,9 +341,6 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
         let path = head.uri.path();
         let is_readable = request_head::is_readable(path);
-        if is_readable && head.method == Method::OPTIONS {
-            return Destination::Preflight;
-        }
         let error = match if is_readable { self.find(&head.method, path) } else { Err(RouteError::NotFound) } {
             Ok((operation, route)) => return Destination::Operation(operation, route),
             Err(error) => error,
@@ -354,8 +351,24 @@ impl<B: RequestHandler> Dispatcher<B> {
             Some(_) => RouteError::MethodNotAllowed(vec![Method::GET.to_string()]),
             None => error,
         };
-        let (error, allowed) = routing_error(error, path);
-        Destination::Error(error, allowed)
+        let allowed = match error {
+            RouteError::MethodNotAllowed(methods) => allowed_methods(methods),
+            // So that the page can read the 404 that follows.
+            RouteError::NotFound if is_readable && is_preflight(head) => {
+                return Destination::Options(HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+            }
+            RouteError::NotFound => {
+                let text = format!("The requested endpoint {path} does not exist on this server.");
+                return Destination::Error(Code::EndpointUnknown.with_message(text).into(), HeaderMap::new());
+            }
+        };
+        match allowed {
+            Some(allowed) if head.method == Method::OPTIONS => Destination::Options(allowed),
+            allowed => {
+                let headers = allowed.map(|allowed| (header::ALLOW, allowed)).into_iter().collect();
+                Destination::Error(Code::MethodNotAllowed.into(), headers)
+            }
+        }
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
@@ -503,21 +516,18 @@ fn without_body(response: Response<Body>) -> Response<Body> {
 /// limit how often a client can retry.
 const RETRY_AFTER: &str = "1";
 
-/// Returns the error for a routing error, with an `Allow` header for 405.
-fn routing_error(error: RouteError, path: &str) -> (ApiError, HeaderMap) {
-    match error {
-        RouteError::MethodNotAllowed(mut allowed) => {
-            if let Some(get) = allowed.iter().position(|method| method == Method::GET.as_str()) {
-                allowed.insert(get + 1, Method::HEAD.to_string());
-            }
-            let allowed = HeaderValue::try_from(allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed));
-            (Code::MethodNotAllowed.into(), allowed.into_iter().collect())
-        }
-        RouteError::NotFound => {
-            let text = format!("The requested endpoint {path} does not exist on this server.");
-            (Code::EndpointUnknown.with_message(text).into(), HeaderMap::new())
-        }
+/// Returns the value of `Allow`: the methods of a path, and HEAD and OPTIONS, which the server handles itself.
+fn allowed_methods(mut methods: Vec<String>) -> Option<HeaderValue> {
+    if let Some(get) = methods.iter().position(|method| method == Method::GET.as_str()) {
+        methods.insert(get + 1, Method::HEAD.to_string());
     }
+    methods.push(Method::OPTIONS.to_string());
+    HeaderValue::try_from(methods.join(", ")).ok()
+}
+
+/// Returns whether a browser asks by this request whether a page may send another one (Fetch, section 3.3.2).
+fn is_preflight(head: &Parts) -> bool {
+    head.method == Method::OPTIONS && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
 /// Turns a response that the contract doesn't declare into an error. Development builds only, so that tests find it.
@@ -549,13 +559,14 @@ pub fn error_response(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// CORS preflight response that allows any origin. Safe, because a browser never attaches API keys by itself.
-fn preflight() -> Response<Body> {
+/// Returns the response to OPTIONS, which is also the one to a CORS preflight request. It allows any origin. That is safe, because a
+/// browser never attaches API keys by itself.
+fn respond_options(allowed: HeaderValue) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed.clone());
+    headers.insert(header::ALLOW, allowed);
     // `*` covers every header except this one (Fetch, section 4.9).
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));

@@ -135,7 +135,7 @@ async fn unknown_method_is_not_allowed(app: TestApp) {
 
         assert_eq!(
             (known.status, known.code(), known.header("allow")),
-            (405, "method.not-allowed", "get, head, post"),
+            (405, "method.not-allowed", "get, head, post, options"),
             "{method}"
         );
         assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
