@@ -7,7 +7,7 @@ use anyhow::Context;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::LevelControl;
 use boxoffice_http::{Listener, ServerHandle};
-use boxoffice_mock::{ConfigFile, DelayRange, FaultRule, FileWatcher, Settings};
+use boxoffice_mock::{CallbackTargets, ConfigFile, DelayRange, FaultRule, FileWatcher, Settings};
 use boxoffice_openapi::Contract;
 use clap::Args;
 use clap::builder::FalseyValueParser;
@@ -60,6 +60,10 @@ pub struct MockOptions {
     /// Let some valid requests fail: a percentage and a status, for all operations or for one: "5% 503", "50% 409 POST /orders"
     #[arg(long, env = "BOXOFFICE_FAULT", value_name = "RULE", value_delimiter = ',', value_parser = str::parse::<FaultRule>)]
     fault: Vec<FaultRule>,
+    /// Send the document's callbacks to servers on this machine, or to these hosts too, separated by commas; `any` for all hosts
+    #[arg(long, env = "BOXOFFICE_CALLBACKS", value_name = "HOSTS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "loopback", value_parser = str::parse::<CallbackTargets>)]
+    callbacks: Option<CallbackTargets>,
     /// Configuration file with these options, as YAML; options of the command line take precedence
     #[arg(long, env = "BOXOFFICE_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
@@ -91,6 +95,7 @@ impl MockOptions {
             key: self.key.or(file.key),
             is_stateful: self.stateful || file.stateful,
             delay: self.delay.or(file.delay),
+            callbacks: self.callbacks.or(file.callbacks),
             faults: if self.fault.is_empty() { file.faults } else { self.fault },
         };
         let listener = self.tls.listener(&address)?;

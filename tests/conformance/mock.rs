@@ -1,6 +1,7 @@
 //! The mock server: responses generated from the contract, selected by the `Prefer` header, and rejections equal to the
 //! platform's.
 
+mod callbacks;
 mod command;
 mod foreign;
 mod impairment;

@@ -8,7 +8,7 @@ use boxoffice_openapi::to_plain_string;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{DelayRange, FaultRule};
+use crate::{CallbackTargets, DelayRange, FaultRule};
 
 /// The options in a configuration file. Options of the command line take precedence.
 #[derive(Debug, Default, PartialEq)]
@@ -29,6 +29,8 @@ pub struct ConfigFile {
     pub delay: Option<DelayRange>,
     /// Rules for failing requests.
     pub faults: Vec<FaultRule>,
+    /// The servers that callbacks may be sent to.
+    pub callbacks: Option<CallbackTargets>,
 }
 
 /// The file as it is written. A delay is a number or a range.
@@ -44,6 +46,7 @@ struct Written {
     watch: bool,
     delay: Option<Value>,
     faults: Vec<String>,
+    callbacks: Option<String>,
 }
 
 impl ConfigFile {
@@ -58,6 +61,7 @@ impl ConfigFile {
         let written: Written = written.with_context(|| format!("{} is no configuration of the mock", file.display()))?;
         let in_option = |option: &str| format!("{}: {option}", file.display());
         let delay = written.delay.map(|delay| to_plain_string(&delay).parse()).transpose().with_context(|| in_option("delay"))?;
+        let callbacks = written.callbacks.map(|targets| targets.parse()).transpose().with_context(|| in_option("callbacks"))?;
         let faults = written.faults.iter().map(|fault| fault.parse()).collect::<anyhow::Result<_>>();
         let folder = file.parent().unwrap_or(Path::new(""));
         Ok(Self {
@@ -69,6 +73,7 @@ impl ConfigFile {
             watch: written.watch,
             delay,
             faults: faults.with_context(|| in_option("faults"))?,
+            callbacks,
         })
     }
 }
@@ -88,7 +93,7 @@ mod tests {
     #[test]
     fn reads_every_option() {
         let text = "spec: api/openapi.yaml\nlisten: 127.0.0.1:9000\nseed: 7\nkey: k\nstateful: true\nwatch: true\ndelay: 20..200\n\
-            faults:\n  - 5% 503\n  - 50% 409 POST /orders\n";
+            faults:\n  - 5% 503\n  - 50% 409 POST /orders\ncallbacks: loopback\n";
         let expected = ConfigFile {
             spec: Some("openapi.yaml".into()),
             listen: Some("127.0.0.1:9000".to_owned()),
@@ -98,6 +103,7 @@ mod tests {
             watch: true,
             delay: Some("20..200".parse().unwrap()),
             faults: vec!["5% 503".parse().unwrap(), "50% 409 POST /orders".parse().unwrap()],
+            callbacks: Some(CallbackTargets::Loopback),
         };
         assert_eq!(read(text).unwrap(), expected);
         assert_eq!(read("# nothing\n").unwrap(), ConfigFile::default());
@@ -106,7 +112,13 @@ mod tests {
 
     #[test]
     fn rejects_unknown_options_and_invalid_values() {
-        for (text, part) in [("sped: a", "sped"), ("delay: fast", "delay"), ("faults: [often]", "faults"), ("seed: x", "seed")] {
+        for (text, part) in [
+            ("sped: a", "sped"),
+            ("delay: fast", "delay"),
+            ("faults: [often]", "faults"),
+            ("seed: x", "seed"),
+            ("callbacks: ''", "callbacks"),
+        ] {
             let error = format!("{:#}", read(text).unwrap_err());
             assert!(error.contains(part), "{error}");
         }

@@ -5,6 +5,7 @@
 
 mod authentication;
 mod body;
+mod callbacks;
 mod config_file;
 mod impairment;
 mod prefer_header;
@@ -24,18 +25,20 @@ use boxoffice_http::{
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use boxoffice_reference::ReferencePages;
+use callbacks::CallbackSender;
 use dropshot::Body;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use impairment::Impairment;
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
-use responses::{OperationResponses, RenderContext, SelectionError};
+use responses::{GeneratedResponses, OperationResponses, RenderContext, SelectionError};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 use state::{MockRequest, MockStore};
 
+pub use callbacks::CallbackTargets;
 pub use config_file::ConfigFile;
 pub use impairment::{DelayRange, FaultRule};
 pub use watcher::FileWatcher;
@@ -56,6 +59,8 @@ pub struct Settings {
     pub delay: Option<DelayRange>,
     /// Rules for failing requests.
     pub faults: Vec<FaultRule>,
+    /// The servers that the document's callbacks may be sent to; `None` sends none.
+    pub callbacks: Option<CallbackTargets>,
 }
 
 /// The handler behind the dispatcher.
@@ -64,8 +69,10 @@ struct Mock {
     minimum_client_version: ClientVersion,
     /// By the operation's pointer. Operation identifiers may be missing in a document, and so not be unique.
     responses: HashMap<String, OperationResponses>,
+    generated: GeneratedResponses,
     store: Option<MockStore>,
     impairment: Impairment,
+    callbacks: Option<CallbackSender>,
     reference_pages: Arc<ReferencePages>,
     log: Logger,
 }
@@ -106,11 +113,23 @@ pub fn start(
     let reference_pages = Arc::new(ReferencePages::new(Arc::clone(&contract), &address_of(&listener)));
     let responses =
         contract.operations().map(|operation| (operation.pointer.clone(), OperationResponses::new(operation))).collect();
-    let context = RenderContext { contract: &contract, seed: settings.seed, log };
+    let generated = GeneratedResponses::default();
+    let context = RenderContext { contract: &contract, seed: settings.seed, log, generated: &generated };
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
     let impairment = Impairment::new(&settings, &contract)?;
-    let mock = Mock { impairment, settings, minimum_client_version, responses, store, reference_pages, log: log.clone() };
+    let callbacks = settings.callbacks.clone().map(|targets| CallbackSender::new(targets, log)).transpose()?;
+    let mock = Mock {
+        impairment,
+        callbacks,
+        settings,
+        minimum_client_version,
+        responses,
+        generated,
+        store,
+        reference_pages,
+        log: log.clone(),
+    };
     serve(contract, mock, listener, log)
 }
 
@@ -174,6 +193,11 @@ impl RequestHandler for Mock {
             return self.reject(contract, operation, Code::ResourceChanged.into());
         }
         let mut response = self.respond(contract, operation, prefer, head, &request.arguments)?;
+        if let Some(callbacks) =
+            self.callbacks.as_ref().filter(|_| response.status().is_success() && !operation.callbacks.is_empty())
+        {
+            response = callbacks.send(contract, operation, &request, response).await?;
+        }
         if !declares_etag(operation, &response) {
             return Ok(response);
         }
@@ -193,7 +217,7 @@ impl Mock {
     }
 
     fn render_context<'a>(&'a self, contract: &'a Contract) -> RenderContext<'a> {
-        RenderContext { contract, seed: self.settings.seed, log: &self.log }
+        RenderContext { contract, seed: self.settings.seed, log: &self.log, generated: &self.generated }
     }
 
     /// Returns a request's own seed, so that different requests get different data. The server's path prefix has no influence.

@@ -1,7 +1,7 @@
 //! Responses of each operation: the document's examples, each rendered once, and data generated from schemas.
 
 use std::cmp::Reverse;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, anyhow};
 use boxoffice_openapi::response::{Content, Header, ResponseSpec, essence, matches_range};
@@ -9,6 +9,8 @@ use boxoffice_openapi::{Contract, Direction, ExampleUse, Operation, Sampler, Sch
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 use serde_json::Value;
 use slog::{Logger, warn};
 
@@ -72,8 +74,45 @@ struct BodySource {
 /// Headers and body of a response.
 #[derive(Debug, Clone)]
 struct RenderedResponse {
-    headers: Vec<(HeaderName, HeaderValue)>,
+    headers: Arc<[(HeaderName, HeaderValue)]>,
     body: Bytes,
+}
+
+/// Maximum size of all generated responses in memory, in bytes.
+const MAX_CACHED_BYTES: u64 = 32 * 1024 * 1024;
+/// Approximate number of them.
+const CACHED_RESPONSES: usize = 10_000;
+/// Approximate size of an entry without its body, in bytes.
+const ENTRY_BYTES: u64 = 512;
+
+/// The generated responses of the last requests. Equal requests have equal responses, and generating one costs more than the rest of the
+/// request.
+pub struct GeneratedResponses(Cache<GeneratedKey, RenderedResponse, BodyWeight>);
+
+/// Identifies a generated response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct GeneratedKey {
+    seed: u64,
+    status: u16,
+    /// The address of the [`BodySource`], which doesn't move.
+    source: usize,
+    is_dynamic: bool,
+}
+
+/// Weighs responses by their sizes.
+#[derive(Clone)]
+struct BodyWeight;
+
+impl Weighter<GeneratedKey, RenderedResponse> for BodyWeight {
+    fn weight(&self, _: &GeneratedKey, response: &RenderedResponse) -> u64 {
+        response.body.len() as u64 + ENTRY_BYTES
+    }
+}
+
+impl Default for GeneratedResponses {
+    fn default() -> Self {
+        Self(Cache::with_weighter(CACHED_RESPONSES, MAX_CACHED_BYTES, BodyWeight))
+    }
 }
 
 /// The response selected for a request.
@@ -106,6 +145,8 @@ pub struct RenderContext<'a> {
     pub seed: u64,
     /// Log for invalid examples.
     pub log: &'a Logger,
+    /// Responses that were generated before.
+    pub generated: &'a GeneratedResponses,
 }
 
 impl OperationResponses {
@@ -218,7 +259,8 @@ impl<'a> SelectedResponse<'a> {
         seed: impl FnOnce() -> u64,
     ) -> anyhow::Result<Response<Body>> {
         let Some((content, source)) = self.content else {
-            let rendered = RenderedResponse { headers: self.render_headers(context, &Value::Null, None)?, body: Bytes::new() };
+            let headers = self.render_headers(context, &Value::Null, None)?.into();
+            let rendered = RenderedResponse { headers, body: Bytes::new() };
             return Ok(self.to_response(&rendered));
         };
         if let Some(index) = self.example_index.filter(|_| !is_dynamic)
@@ -236,9 +278,15 @@ impl<'a> SelectedResponse<'a> {
                 return Ok(self.to_response(rendered));
             }
         }
-        let examples = if is_dynamic { ExampleUse::Never } else { ExampleUse::Always };
-        let value = self.generate(context, content, source, seed(), examples)?;
-        Ok(self.to_response(&self.render_value(context, source, &value, None)?))
+        let seed = seed();
+        let source_address = std::ptr::from_ref(source).addr();
+        let key = GeneratedKey { seed, status: self.status.as_u16(), source: source_address, is_dynamic };
+        let rendered = context.generated.0.get_or_insert_with(&key, || {
+            let examples = if is_dynamic { ExampleUse::Never } else { ExampleUse::Always };
+            let value = self.generate(context, content, source, seed, examples)?;
+            self.render_value(context, source, &value, None)
+        })?;
+        Ok(self.to_response(&rendered))
     }
 
     /// Renders a body. `location` is the URI of a new resource for the `Location` header; a `self` in the body has precedence.
@@ -356,7 +404,7 @@ impl<'a> SelectedResponse<'a> {
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
         let schema = self.content.and_then(|(content, _)| content.schema.as_deref());
         let is_binary = schema.is_some_and(|schema| matches!(schema.resolved["format"].as_str(), Some("byte" | "binary")));
-        Ok(RenderedResponse { headers, body: encode(&source.media_type, value, is_binary) })
+        Ok(RenderedResponse { headers: headers.into(), body: encode(&source.media_type, value, is_binary) })
     }
 
     /// Renders the declared headers. `Location` is the body's `self`.

@@ -15,6 +15,7 @@
 //!
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
+pub mod callback;
 mod charset_policy;
 mod deprecation;
 mod dialect;
@@ -44,6 +45,7 @@ use anyhow::{Context, bail};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
+use callback::Callback;
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
@@ -131,6 +133,8 @@ pub struct Operation {
     pub parameters: Vec<Parameter>,
     /// The request body, if one is declared.
     pub body: Option<RequestBody>,
+    /// The requests that a server sends because of this one.
+    pub callbacks: Vec<Callback>,
     /// The parsed path, for matching requests.
     pub template: PathTemplate,
     /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values and for invalid
@@ -291,6 +295,7 @@ impl Operation {
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
             body,
             template: PathTemplate::new(path),
+            callbacks: callback::read(references, &pointer, operation, warnings),
             is_builtin,
             pointer,
         }

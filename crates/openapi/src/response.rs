@@ -186,6 +186,9 @@ impl ResponseSpec {
 
 /// Returns the index of the content that declares a media type: one with equal parameters, or else one whose range includes it.
 pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usize> {
+    if let Some(index) = contents.iter().position(|content| content.media_type == media_type) {
+        return Some(index);
+    }
     let normalized = normalize(media_type);
     let exact = contents.iter().position(|content| normalize(&content.media_type) == normalized);
     exact.or_else(|| contents.iter().position(|content| matches_range(&content.media_type, essence(media_type))))

@@ -397,7 +397,7 @@ async fn headers_of_message_and_connection_are_not_taken_from_examples() {
         }
     }
     let options = mock.server.send(&Request::new("OPTIONS", "/a")).await.unwrap();
-    assert_eq!((options.status, options.body.len()), (204, 0));
+    assert_eq!((options.status, options.body.len(), header_of(&options, "allow")), (204, 0, "GET, HEAD, OPTIONS"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

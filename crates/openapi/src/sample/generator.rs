@@ -94,7 +94,14 @@ impl<'a> Generator<'a> {
                 return Ok(example.clone());
             }
         }
-        let flat = self.flatten(schema, &pointer, level)?;
+        let merged;
+        let flat = match schema.as_object().filter(|schema| is_flat(schema)) {
+            Some(flat) => flat,
+            None => {
+                merged = self.flatten(schema, &pointer, level)?;
+                &merged
+            }
+        };
         if self.examples == ExampleUse::Always
             && let Some(example) = flat.get("example").filter(|_| self.is_example_complete(schema))
         {
@@ -103,15 +110,15 @@ impl<'a> Generator<'a> {
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
             return values.choose(self.rng).cloned().ok_or_else(|| anyhow!("`{pointer}` has no value that all its parts allow"));
         }
-        match type_of(&flat) {
-            "object" => self.object(&flat, &pointer, level),
-            "array" => self.array(&flat, &pointer, level),
+        match type_of(flat) {
+            "object" => self.object(flat, &pointer, level),
+            "array" => self.array(flat, &pointer, level),
             "boolean" => Ok(json!(self.rng.random_bool(0.5))),
             "integer" | "number" => {
-                let numbers = NumberRange::new(&flat).ok_or_else(|| anyhow!("`{pointer}` has no number within its bounds"))?;
-                self.retry_until_valid(&flat, &pointer, |generator, _| Some(numbers.pick(generator.rng)))
+                let numbers = NumberRange::new(flat).ok_or_else(|| anyhow!("`{pointer}` has no number within its bounds"))?;
+                self.retry_until_valid(flat, &pointer, |generator, _| Some(numbers.pick(generator.rng)))
             }
-            _ => self.text(&flat, &pointer),
+            _ => self.text(flat, &pointer),
         }
     }
 
@@ -383,9 +390,9 @@ impl<'a> Generator<'a> {
     ) -> anyhow::Result<Value> {
         // A text that matches the pattern may violate the format.
         let has_both = flat.contains_key("format") && flat.contains_key("pattern");
-        let mut rest = flat.clone();
-        let not = rest.remove("not");
-        let validator = if has_both && is_simple(&rest) || not.is_some() {
+        let validator = if has_both && is_simple(flat) || flat.contains_key("not") {
+            let mut rest = flat.clone();
+            let not = rest.remove("not");
             rest.remove("nullable");
             let schema = match not {
                 Some(not) => json!({ "allOf": [rest], "not": not, "$defs": self.bundle.root["$defs"] }),
@@ -426,6 +433,12 @@ fn any_discriminator_value(discriminator: &Value) -> Option<Map<String, Value>> 
 
 fn property_constraint(property: &str, values: Value) -> Option<Map<String, Value>> {
     json!({ "required": [property], "properties": { property: { "enum": values } } }).as_object().cloned()
+}
+
+/// Returns whether [`Generator::flatten`] would return a copy of a schema. Copying is most of the work of a small value.
+fn is_flat(schema: &Map<String, Value>) -> bool {
+    let combining = ["allOf", "oneOf", "anyOf", "if", "then", "else", "discriminator", "exclusiveMinimum", "exclusiveMaximum"];
+    !combining.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
 /// Returns whether a schema allows null. An enumeration without null excludes it.

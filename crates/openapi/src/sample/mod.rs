@@ -88,7 +88,7 @@ impl Sampler {
     pub fn sample_or_invalid(&self, seed: u64, examples: ExampleUse) -> anyhow::Result<(Value, Option<String>)> {
         // Unlike StdRng, this generator returns the same numbers in all versions and on all machines.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut failure = anyhow!("it was not tried");
+        let mut failure = None;
         let mut invalid = None;
         let mut budget = BUDGET;
         for attempt in 0..MAX_ATTEMPTS {
@@ -106,13 +106,16 @@ impl Sampler {
                         invalid.get_or_insert((value, Some(violation)));
                     }
                 },
-                Err(error) => failure = error,
+                Err(error) => failure = Some(error),
             }
             if budget == 0 {
                 break;
             }
         }
-        invalid.ok_or_else(|| anyhow!("no valid value was found: {failure}; give the schema an example, or correct it"))
+        invalid.ok_or_else(|| {
+            let failure = failure.map_or_else(|| "it was not tried".to_owned(), |error| error.to_string());
+            anyhow!("no valid value was found: {failure}; give the schema an example, or correct it")
+        })
     }
 }
 
