@@ -7,6 +7,7 @@ mod config_check;
 mod invocation;
 mod manual;
 mod mock;
+mod proxy;
 mod table;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use anyhow::{Context, anyhow};
 use backup::{BackupOptions, RestoreOptions};
 use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
 use boxoffice_conformance::progress::Progress;
+use boxoffice_conformance::proxy::ProxyOptions;
 use boxoffice_conformance::report;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::{self, LevelControl};
@@ -92,6 +94,9 @@ enum Command {
     Errors,
     /// Check a running server against the contract; exit code 0: no findings, 1: findings, 2: the command could not run
     Compare(Box<CompareOptions>),
+    /// Forward requests to a server, and check both against the contract; exit code 0: no findings, 1: findings, 2: the command could
+    /// not run
+    Proxy(Box<ProxyOptions>),
     /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
     #[command(after_help = mock::HELP)]
     Mock(Box<MockOptions>),
@@ -332,6 +337,7 @@ pub fn run() -> ExitCode {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
         Command::Diff(options) => return finish("diff", find_changes(&options)),
         Command::Compare(options) => return finish("compare", block_on(compare(&options))),
+        Command::Proxy(options) => return finish("proxy", block_on(proxy::run(&options))),
         Command::Manual(options) => manual::write_pages(&options),
         Command::Completions(options) => {
             manual::print_completions(&options);
@@ -371,7 +377,7 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log, level).await,
-        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Config { .. } => Ok(()),
+        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Proxy(_) | Command::Config { .. } => Ok(()),
         Command::Manual(_) | Command::Completions(_) => Ok(()),
         Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::Mock(options) => mock::serve(*options, log, level).await,

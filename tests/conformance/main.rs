@@ -19,3 +19,4 @@ mod names;
 mod proxy;
 mod requirement;
 mod response_validation;
+mod validating_proxy;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use futures::StreamExt;
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ use super::target::Target;
 
 /// Number of operations checked concurrently. The requests of one operation are sequential.
 const CONCURRENT_OPERATIONS: usize = 4;
+
+/// Number of headers that are remembered to find repeated ones. A proxy may run for days.
+const MAX_USED_HEADERS: usize = 1_000_000;
 
 /// Title of the built-in document.
 const BUILTIN_TITLE: &str = "boxoffice";
@@ -96,8 +99,16 @@ impl Comparison {
             coverage.push(operation);
             findings.extend(found);
         }
-        let info = &self.contract.document["info"];
         let request_count = |target: &Target| target.client.request_count();
+        let requests = request_count(&self.target) + self.reference.as_ref().map_or(0, request_count);
+        let mut report = self.report(started, requests, coverage, findings);
+        report.notes.extend(kind.note().map(str::to_owned));
+        report
+    }
+
+    /// Builds a report of what was checked since `started`.
+    pub fn report(&self, started: DateTime<Utc>, requests: usize, operations: Vec<Coverage>, findings: Vec<Finding>) -> Report {
+        let info = &self.contract.document["info"];
         Report {
             document: format!(
                 "{} {}",
@@ -109,11 +120,11 @@ impl Comparison {
             seed: self.seed,
             started,
             seconds: (Utc::now() - started).as_seconds_f64(),
-            requests: request_count(&self.target) + self.reference.as_ref().map_or(0, request_count),
-            operations: coverage,
+            requests,
+            operations,
             findings,
             known: Vec::new(),
-            notes: self.contract.warnings.iter().cloned().chain(kind.note().map(str::to_owned)).collect(),
+            notes: self.contract.warnings.clone(),
         }
     }
 
@@ -140,7 +151,11 @@ impl Comparison {
 
     /// Returns if no earlier response had this value in a header that must be unique.
     pub fn is_first_use(&self, name: &str, value: &str) -> bool {
-        self.used_headers.lock().unwrap_or_else(PoisonError::into_inner).insert((name.to_owned(), value.to_owned()))
+        let mut used = self.used_headers.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() >= MAX_USED_HEADERS {
+            used.clear();
+        }
+        used.insert((name.to_owned(), value.to_owned()))
     }
 
     /// Returns if the document is the built-in one or a version of it.

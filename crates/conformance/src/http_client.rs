@@ -202,7 +202,14 @@ impl HttpClient {
             builder = builder.body(body.clone());
         }
         let context = || format!("no response to {} {url}", request.method);
-        let response = builder.send().await.with_context(context)?;
+        // The server may have closed the idle connection just when the request was sent.
+        let is_safe = ["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
+        let second = if is_safe { builder.try_clone() } else { None };
+        let response = match (builder.send().await, second) {
+            (Err(error), Some(second)) if error.is_request() && !error.is_timeout() && !error.is_connect() => second.send().await,
+            (response, _) => response,
+        };
+        let response = response.with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());

@@ -12,6 +12,7 @@ mod operation_run;
 mod operation_under_test;
 pub mod options;
 pub mod progress;
+pub mod proxy;
 mod recorder;
 pub mod report;
 pub mod server_kind;

@@ -169,12 +169,17 @@ impl<'a> OperationRun<'a> {
         });
         self.record(Check::Complete, request, incomplete);
         let response = result.ok()?;
+        self.check_received(request, &response);
+        Some(response)
+    }
+
+    /// Checks a response to any request apart from what the document declares for it.
+    pub fn check_received(&mut self, request: &Request, response: &ReceivedResponse) {
         let failed = (response.status >= 500).then(|| {
             self.failure(format!("the server failed with {}", response.status), "a status below 500", response.describe())
         });
         self.record(Check::ServerError, request, failed);
-        self.check_message(request, &response);
-        Some(response)
+        self.check_message(request, response);
     }
 
     /// Builds a failure that refers to the operation as a whole.

@@ -173,7 +173,9 @@ impl<'a> OperationUnderTest<'a> {
                     // Basic credentials may be given as they are, or encoded already.
                     let is_plain = kind.eq_ignore_ascii_case("basic") && key.contains(':');
                     let credential = if is_plain { BASE64_STANDARD.encode(key) } else { key.to_owned() };
-                    request = request.with_header(AUTHORIZATION, &format!("{kind} {credential}"));
+                    // Case has no meaning, but many servers expect the usual one.
+                    let usual = ["Basic", "Bearer", "Digest"].into_iter().find(|usual| usual.eq_ignore_ascii_case(kind));
+                    request = request.with_header(AUTHORIZATION, &format!("{} {credential}", usual.unwrap_or(kind)));
                 }
             }
         }

@@ -13,9 +13,10 @@ use super::operation_under_test::first_tag;
 /// Longest excerpt of a response in a finding, in characters.
 const MAX_ACTUAL_LENGTH: usize = 2000;
 
-/// A key in a response. It is redacted, because a report has more readers than the key may have users.
+/// A key or another secret in a response. It is redacted, because a report has more readers than the key may have users.
 #[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
-static KEY_PROPERTY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""key"\s*:\s*"[^"]*""#).unwrap());
+static KEY_PROPERTY: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?i)"(key|[\w-]*(?:api_?key|password|secret|token))"\s*:\s*"[^"]*""#).unwrap());
 
 /// Details of a failed check.
 #[derive(Debug, Clone)]
@@ -36,6 +37,7 @@ pub struct OperationRecorder {
     /// Checks and statuses so far.
     pub coverage: Coverage,
     findings: Vec<Finding>,
+    has_failed: bool,
 }
 
 impl OperationRecorder {
@@ -52,7 +54,7 @@ impl OperationRecorder {
             left_out: None,
             seconds: 0.0,
         };
-        Self { coverage, findings: Vec::new() }
+        Self { coverage, findings: Vec::new(), has_failed: false }
     }
 
     /// Records a check and its failure, if any. `curl` is the request as a command.
@@ -61,6 +63,7 @@ impl OperationRecorder {
         counts.made += 1;
         let Some(CheckFailure { pointer, summary, expected, actual }) = failure else { return };
         counts.failed += 1;
+        self.has_failed = true;
         let is_equal = |finding: &&mut Finding| finding.check == check && finding.summary == summary;
         if let Some(finding) = self.findings.iter_mut().find(is_equal) {
             finding.occurrences += 1;
@@ -72,6 +75,16 @@ impl OperationRecorder {
         self.findings.push(Finding { check, operation, pointer, summary, expected, actual, curl, occurrences });
     }
 
+    /// Returns the findings so far.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Returns whether a check has failed since the last call.
+    pub fn take_failure(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
     /// Returns the coverage and the findings.
     pub fn finish(self) -> (Coverage, Vec<Finding>) {
         (self.coverage, self.findings)
@@ -79,7 +92,7 @@ impl OperationRecorder {
 }
 
 fn redact_keys(text: &str) -> Cow<'_, str> {
-    KEY_PROPERTY.replace_all(text, r#""key":"…""#)
+    KEY_PROPERTY.replace_all(text, r#""$1":"…""#)
 }
 
 fn truncate(text: &str) -> String {

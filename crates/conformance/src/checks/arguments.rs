@@ -55,7 +55,9 @@ impl OperationRun<'_> {
             };
             let Some(exchange) = self.send_mutated(pair, true, replace_body).await else { continue };
             let response = &exchange.response;
-            let is_expected = response.status == status || (status == 400 && self.rejects_argument(response));
+            // The platform distinguishes the two. Many frameworks reject both in the same way.
+            let is_other = status == 400 || !self.comparison.is_builtin();
+            let is_expected = response.status == status || (is_other && self.rejects_argument(response));
             self.record_rejection(Check::BodyFormat, &exchange, is_expected, &pointer, name, &status.to_string());
         }
     }
@@ -102,9 +104,16 @@ impl OperationRun<'_> {
         found.is_ok_and(|operation| operation.id == self.operation.spec.id)
     }
 
-    /// Returns if the status rejects an argument: 400 or, if the document declares it, 422 (RFC 9110).
+    /// Returns if the status rejects an argument: 400, 422 if the document declares it (RFC 9110), or what else another document than
+    /// the built-in one declares. Without any declared rejection of arguments, 422 is as good as 400.
     fn rejects_argument(&self, response: &ReceivedResponse) -> bool {
-        response.status == 400 || (response.status == 422 && self.operation.spec.statuses.contains(&422))
+        let spec = self.operation.spec;
+        match response.status {
+            400 => true,
+            422 => spec.statuses.contains(&422) || !self.comparison.is_builtin() && !spec.statuses.contains(&400),
+            401 | 403 | 404 | 405 | 429 => false,
+            status => !self.comparison.is_builtin() && (400..500).contains(&status) && spec.statuses.contains(&status),
+        }
     }
 
     fn record_argument_rejection(&mut self, check: Check, argument: &Argument, exchange: &Exchange, problem: &str) {

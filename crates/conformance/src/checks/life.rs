@@ -47,6 +47,11 @@ impl OperationRun<'_> {
             self.failure(summary, created.to_string(), after.to_string())
         });
         self.record(Check::Created, &read, differs);
+        if !self.comparison.is_builtin() {
+            let changed = self.find_changed_property(&request, &after);
+            let changed = changed.map(|(summary, expected)| self.failure(summary, expected, after.to_string()));
+            self.record(Check::Persistence, &read, changed);
+        }
         self.check_listed(&Request { path: request.path.clone(), ..read }, &after).await;
     }
 

@@ -51,7 +51,7 @@ impl OperationRun<'_> {
     /// Properties with a format are skipped, because the server may return another representation, such as the URL of an image.
     /// Objects and arrays are skipped, because the server may add members. A sent URI may be returned as the identifier at its
     /// end.
-    fn find_changed_property(&self, request: &Request, read: &Value) -> Option<(String, String)> {
+    pub fn find_changed_property(&self, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
         let is_comparable =
             |argument: &&Argument| argument.location == ArgumentLocation::Body && argument.schema.get("format").is_none();

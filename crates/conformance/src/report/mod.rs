@@ -84,7 +84,7 @@ fn truncate(text: &str, length: usize) -> String {
 /// Replaces control characters by Unicode control pictures, or else by U+FFFD. Tabs and line feeds are kept.
 ///
 /// The result is valid in XML 1.0 (production `Char`), and terminals find no escape sequence in it.
-fn escape_control_characters(text: &str) -> String {
+pub fn escape_control_characters(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' | '\n' => c,

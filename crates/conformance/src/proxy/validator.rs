@@ -1,0 +1,244 @@
+//! Validation of the requests and responses that passed through the proxy, with the checks of a comparison.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError};
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use form_urlencoded::parse;
+use http::request::Parts;
+use regex::Regex;
+
+use super::forwarder::{Exchange, MAX_VALIDATED_BYTES};
+use super::recording::{Recording, is_secret_name, mask_secrets};
+use crate::comparison::Comparison;
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::{Check, Finding, Report};
+use crate::operation_run::OperationRun;
+use crate::operation_under_test::OperationUnderTest;
+use crate::recorder::CheckFailure;
+
+/// Maximum number of different requests without an operation that are listed.
+const MAX_UNKNOWN_REQUESTS: usize = 100;
+
+/// A number in the name of an argument.
+#[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\d+").unwrap());
+
+/// Validates exchanges, and collects the findings.
+pub struct Validator<'a> {
+    comparison: &'a Comparison,
+    /// In the order of the document's operations.
+    runs: Vec<OperationRun<'a>>,
+    /// Findings about requests without an operation.
+    unknown: Vec<Finding>,
+    request_count: usize,
+    /// Number of bodies that were too large or had no known end.
+    unchecked_bodies: usize,
+    /// Number of requests without an operation that are not listed.
+    unlisted_requests: usize,
+}
+
+impl<'a> Validator<'a> {
+    /// Creates a validator that has seen no request.
+    pub fn new(comparison: &'a Comparison, operations: &'a [OperationUnderTest<'a>]) -> Self {
+        let runs = operations.iter().map(|operation| OperationRun::new(comparison, operations, operation)).collect();
+        Self { comparison, runs, unknown: Vec::new(), request_count: 0, unchecked_bodies: 0, unlisted_requests: 0 }
+    }
+
+    /// Returns the number of validated requests.
+    pub fn request_count(&self) -> usize {
+        self.request_count
+    }
+
+    /// Validates a request and its response, and records those without a finding. Calls `on_finding` for each finding that is not like
+    /// an earlier one.
+    pub fn validate(&mut self, exchange: Exchange, recording: Option<&mut Recording>, mut on_finding: impl FnMut(&Finding)) {
+        self.request_count += 1;
+        let contract = &self.comparison.contract;
+        let path = contract.without_prefix(exchange.head.uri.path());
+        let operation = match contract.find(exchange.head.method.as_str(), path) {
+            Ok(operation) => operation,
+            // The server handles these for every path.
+            Err(RouteError::MethodNotAllowed(_)) if ["HEAD", "OPTIONS"].contains(&exchange.head.method.as_str()) => return,
+            Err(error) => return self.record_unknown(&exchange.head, path, &error, on_finding),
+        };
+        let Some(run) = self.runs.iter_mut().find(|run| std::ptr::eq(run.operation.spec, operation)) else { return };
+        let findings = run.recorder.findings().len();
+        let request = report_request(run.operation, &exchange.head, exchange.body.as_ref());
+        let is_valid_request = match &exchange.body {
+            Some(body) => {
+                let head = &exchange.head;
+                let problems = problems(operation.check(path, head.uri.query(), &head.headers, body));
+                let failure = |(summary, detail): &(String, String)| {
+                    run.failure(summary.clone(), "a request that matches the document", detail.clone())
+                };
+                let failures: Vec<_> = problems.iter().map(failure).collect();
+                record_all(run, Check::Sent, &request, failures);
+                problems.is_empty()
+            }
+            None => {
+                self.unchecked_bodies += 1;
+                true
+            }
+        };
+        let complete = exchange.response.as_ref().err();
+        let complete = complete.map(|reason| {
+            run.failure("the response is missing or incomplete", "a complete response within 60 seconds", reason.clone())
+        });
+        run.record(Check::Complete, &request, complete);
+        if let Ok(response) = &exchange.response {
+            run.recorder.coverage.seen.insert(response.status);
+            if !is_valid_request {
+                let accepted = response.is_success().then(|| {
+                    run.failure(
+                        "the server accepts a request that does not match the document",
+                        "a status from 400 to 499",
+                        response.describe(),
+                    )
+                });
+                run.record(Check::Accepted, &request, accepted);
+            }
+            if exchange.has_response_body {
+                run.check_received(&request, response);
+                run.check_response(&request, response);
+            } else {
+                self.unchecked_bodies += 1;
+                check_status(run, &request, response);
+            }
+        }
+        let found = run.recorder.findings().get(findings..).unwrap_or_default();
+        found.iter().for_each(&mut on_finding);
+        // Repeated findings are not in `found`.
+        let has_failed = run.recorder.take_failure();
+        if let (Some(recording), Ok(response), false, true) =
+            (recording, &exchange.response, has_failed, exchange.has_response_body)
+        {
+            recording.add(operation, &exchange.head, exchange.body.as_deref().unwrap_or_default(), response);
+        }
+    }
+
+    /// Records a request that the document has no operation for.
+    fn record_unknown(&mut self, head: &Parts, path: &str, error: &RouteError, mut on_finding: impl FnMut(&Finding)) {
+        let summary = match error {
+            RouteError::NotFound => format!("the document has no path {path}"),
+            RouteError::MethodNotAllowed(_) => format!("the document has no operation {} {path}", head.method),
+        };
+        if let Some(known) = self.unknown.iter_mut().find(|finding| finding.summary == summary) {
+            known.occurrences += 1;
+            return;
+        }
+        if self.unknown.len() >= MAX_UNKNOWN_REQUESTS {
+            self.unlisted_requests += 1;
+            return;
+        }
+        let finding = Finding {
+            check: Check::Requested,
+            operation: String::new(),
+            pointer: "/paths".to_owned(),
+            summary,
+            expected: "an operation of the document".to_owned(),
+            actual: format!("{} {path}", head.method),
+            curl: format!("curl -i -X {} {}{path}", head.method, self.comparison.target.client.base_url),
+            occurrences: 1,
+        };
+        on_finding(&finding);
+        self.unknown.push(finding);
+    }
+
+    /// Returns the report of what was validated since `started`.
+    pub fn report(self, started: DateTime<Utc>) -> Report {
+        let (mut operations, mut findings) = (Vec::new(), self.unknown);
+        for run in self.runs {
+            let (mut coverage, found) = run.recorder.finish();
+            if coverage.checks.is_empty() {
+                coverage.left_out = Some("no client has requested it".to_owned());
+            }
+            operations.push(coverage);
+            findings.extend(found);
+        }
+        let mut report = self.comparison.report(started, self.request_count, operations, findings);
+        let notes = [
+            (
+                self.unchecked_bodies,
+                format!("bodies were not validated: they are larger than {MAX_VALIDATED_BYTES} bytes, or have no known end"),
+            ),
+            (self.unlisted_requests, "more requests have no operation in the document".to_owned()),
+        ];
+        report.notes.extend(notes.into_iter().filter(|(count, _)| *count > 0).map(|(count, note)| format!("{count} {note}.")));
+        report
+    }
+}
+
+/// Records each failure of a check, or that it was passed.
+fn record_all(run: &mut OperationRun<'_>, check: Check, request: &Request, failures: Vec<CheckFailure>) {
+    if failures.is_empty() {
+        run.record(check, request, None);
+    }
+    for failure in failures {
+        run.record(check, request, Some(failure));
+    }
+}
+
+/// Checks the status of a response whose body was not kept.
+fn check_status(run: &mut OperationRun<'_>, request: &Request, response: &ReceivedResponse) {
+    let is_declared = run.operation.spec.response_for(response.status).is_some();
+    let failure = (!is_declared).then(|| {
+        run.failure(format!("the response {} is not declared", response.status), "a declared status", response.status.to_string())
+    });
+    run.record(Check::Status, request, failure);
+}
+
+/// Returns a summary, without the client's values, and a description of each problem of a request.
+fn problems(checked: Result<boxoffice_openapi::ParsedRequest, RequestError>) -> Vec<(String, String)> {
+    let Err(error) = checked else { return Vec::new() };
+    match error {
+        RequestError::InvalidFields(fields) => {
+            let problem = |field: boxoffice_openapi::FieldError| {
+                let kind = if field.problem == FieldErrorKind::Missing { "missing" } else { "invalid" };
+                let name = NUMBER.replace_all(&field.name, "*").into_owned();
+                (format!("a request has the {kind} argument {name}"), format!("{} {}", field.name, field.detail))
+            };
+            fields.into_iter().map(problem).collect()
+        }
+        RequestError::UnknownResource => {
+            let text = "a request has an identifier that its schema does not allow".to_owned();
+            vec![(text.clone(), text)]
+        }
+        RequestError::MalformedBody(text) => vec![("a request has a malformed body".to_owned(), text)],
+        RequestError::UnsupportedMediaType(text) => vec![("a request has a body of another media type".to_owned(), text)],
+        // A mistake in the document.
+        RequestError::Internal(_) => Vec::new(),
+    }
+}
+
+/// Returns a request for the report: without its secrets, and without the headers that every client sends.
+fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option<&Bytes>) -> Request {
+    let mut request = Request::new(head.method.as_str(), head.uri.path());
+    let pairs = parse(head.uri.query().unwrap_or_default().as_bytes());
+    request.query = pairs
+        .map(|(name, value)| {
+            let value = if is_secret_name(&name) { Cow::Borrowed("$KEY") } else { value };
+            (name.into_owned(), value.into_owned())
+        })
+        .collect();
+    let is_declared = |name: &str| operation.spec.parameters.iter().any(|parameter| parameter.name.eq_ignore_ascii_case(name));
+    let usual = ["accept", "content-type", "idempotency-key", "if-match", "if-none-match", "x-client-version"];
+    for (name, value) in &head.headers {
+        let is_secret = is_secret_name(name.as_str()) || ["authorization", "cookie"].contains(&name.as_str());
+        if is_secret {
+            request.headers.push((name.to_string(), "$KEY".to_owned()));
+        } else if usual.contains(&name.as_str()) || is_declared(name.as_str()) {
+            request.headers.push((name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+        }
+    }
+    request.body = body.filter(|body| !body.is_empty()).map(|body| match serde_json::from_slice(body) {
+        Ok(mut value) => {
+            mask_secrets(&mut value);
+            value.to_string().into_bytes()
+        }
+        Err(_) => body.to_vec(),
+    });
+    request
+}

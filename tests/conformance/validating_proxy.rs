@@ -1,0 +1,256 @@
+//! `boxoffice proxy`: it forwards everything unchanged, finds the faults of clients and servers, and records valid examples.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use boxoffice_mock::Settings;
+use boxoffice_openapi::Contract;
+use futures::StreamExt;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::support::MockServer;
+
+/// Size of a body that is too large to be validated, in bytes.
+const LARGE: usize = 5 * 1024 * 1024;
+
+fn document() -> Value {
+    let book = json!({ "type": "object", "required": ["id", "title"], "additionalProperties": false, "properties": {
+        "id": { "type": "integer" }, "title": { "type": "string" }, "apiKey": { "type": "string", "pattern": "^[a-z]{3}-[0-9]{3}$" },
+    } });
+    let error = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    let answer =
+        |headers: Value| json!({ "description": "", "headers": headers, "content": { "application/json": { "schema": book } } });
+    let id = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    json!({
+        "openapi": "3.0.3", "info": { "title": "books", "version": "1" }, "security": [{ "key": [] }],
+        "paths": {
+            "/books/{id}": { "get": { "operationId": "read", "parameters": [id], "responses": {
+                "200": answer(json!({ "X-Shelf": { "required": true, "schema": { "type": "integer" } } })), "404": error,
+            } } },
+            "/books": { "post": { "operationId": "create", "requestBody": { "required": true, "content": { "application/json": {
+                "schema": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } },
+            } } }, "responses": { "201": { "$ref": "#/components/responses/Created" }, "400": error, "415": error } } },
+            "/large": { "put": { "operationId": "large", "requestBody": { "content": { "application/octet-stream": {} } },
+                "responses": { "200": { "description": "", "content": { "application/json": {} } } } } },
+            "/events": { "get": { "operationId": "events", "responses": { "200": { "description": "", "content": { "text/event-stream": {} } } } } },
+        },
+        "components": {
+            "responses": { "Created": answer(json!({})) },
+            "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-API-Key" } },
+        },
+    })
+}
+
+type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+fn full(body: impl Into<Bytes>) -> Body {
+    Full::new(body.into()).boxed_unsync()
+}
+
+/// Returns the response of the server to a request. The last segment of the path, or the title, selects a fault.
+async fn respond(request: Request<Incoming>, continued: Arc<Notify>) -> Result<Response<Body>, &'static str> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let json = |status: u16, body: Value| (status, "application/json", full(body.to_string()));
+    let book = |title: &str| json!({ "id": 1, "title": title, "apiKey": "abc-123" });
+    let mut has_shelf = true;
+    let (status, media_type, body) = match (head.method.as_str(), head.uri.path().rsplit('/').next().unwrap()) {
+        ("POST", _) if !sent["title"].is_string() && sent["accept"] != true => json(400, json!({ "message": "no" })),
+        ("POST", _) => json(201, book("new")),
+        ("PUT", _) => {
+            assert_eq!(body.len(), LARGE);
+            (200, "application/json", full(format!("{:?}", "x".repeat(LARGE))))
+        }
+        ("GET", "events") => {
+            let parts = futures::stream::once(async { Ok(Frame::data(Bytes::from("data: 1\n\n"))) });
+            let last = futures::stream::once(async move {
+                continued.notified().await;
+                Ok(Frame::data(Bytes::from("data: 2\n\n")))
+            });
+            (200, "text/event-stream", StreamBody::new(parts.chain(last)).boxed_unsync())
+        }
+        ("GET", "status") => json(418, json!({})),
+        ("GET", "type") => json(200, json!({ "id": "one", "title": "a" })),
+        ("GET", "property") => json(200, json!({ "id": 1, "title": "a", "more": 1 })),
+        ("GET", "media-type") => (200, "text/plain", full("hello")),
+        ("GET", "header") => {
+            has_shelf = false;
+            json(200, book("a"))
+        }
+        ("GET", "repeated") => (200, "application/json", full("{\"id\": 1, \"id\": 1, \"title\": \"a\"}")),
+        ("GET", "leak") => json(404, json!({ "message": "Traceback (most recent call last)" })),
+        ("GET", "failure") => json(503, json!({})),
+        ("GET", "closed") => return Err("closed"),
+        _ => json(200, book("a")),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap();
+    response.headers_mut().insert("content-type", media_type.parse().unwrap());
+    if has_shelf {
+        response.headers_mut().insert("x-shelf", 7.into());
+    }
+    Ok(response)
+}
+
+/// Starts the server. `continued` releases the second event.
+async fn start_server(continued: Arc<Notify>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let continued = Arc::clone(&continued);
+            let service = service_fn(move |request| respond(request, Arc::clone(&continued)));
+            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), service));
+        }
+    });
+    address
+}
+
+/// A proxy in a process of its own.
+struct Proxy {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    address: String,
+    http: reqwest::Client,
+}
+
+impl Proxy {
+    fn start(target: &str, folder: &Path) -> Self {
+        let spec = folder.join("openapi.json");
+        fs::write(&spec, document().to_string()).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+        command.args(["proxy", "--target", target, "--listen", "127.0.0.1:0"]).arg("--spec").arg(spec);
+        command.arg("--report").arg(folder.join("report")).arg("--record").arg(folder.join("recorded.yaml"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.split_whitespace().find(|word| word.starts_with("http://")).expect("the proxy doesn't start");
+        let address = address.trim_end_matches('.').to_owned();
+        Self { child, output, address, http: reqwest::Client::new() }
+    }
+
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.address)).header("X-API-Key", "kept-secret-1")
+    }
+
+    async fn get(&self, path: &str) -> reqwest::Response {
+        self.request(Method::GET, path).send().await.unwrap()
+    }
+
+    async fn post(&self, body: &Value) -> u16 {
+        self.request(Method::POST, "/books").json(body).send().await.unwrap().status().as_u16()
+    }
+
+    /// Stops the proxy by SIGTERM. Returns its exit code and the report.
+    fn stop(mut self, folder: &Path) -> (i32, Value) {
+        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
+        let code = self.child.wait().unwrap().code().unwrap();
+        std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
+        (code, serde_json::from_str(&fs::read_to_string(folder.join("report/report.json")).unwrap()).unwrap())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_clients_and_servers_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&start_server(Arc::default()).await, folder.path());
+
+    let mut statuses = Vec::new();
+    for fault in ["status", "type", "property", "media-type", "header", "repeated", "leak", "failure", "closed"] {
+        statuses.push(proxy.get(&format!("/books/{fault}?token=kept-secret-2")).await.status().as_u16());
+    }
+    assert_eq!(statuses, [418, 200, 200, 200, 200, 200, 404, 503, 502], "they are forwarded as they are");
+    assert_eq!(proxy.post(&json!({ "name": 1 })).await, 400);
+    assert_eq!(proxy.post(&json!({ "title": 1, "accept": true, "password": "kept-secret-3" })).await, 201);
+    for (media_type, body) in [("application/json", "{\"title\": "), ("text/plain", "a title")] {
+        let sent = proxy.request(Method::POST, "/books").header("Content-Type", media_type).body(body).send().await.unwrap();
+        assert_eq!(sent.status(), 400);
+    }
+    assert_eq!(proxy.get("/nowhere").await.status(), 200);
+    assert_eq!(proxy.request(Method::DELETE, "/books").send().await.unwrap().status(), 200);
+    assert_eq!(proxy.get("/nowhere").await.status(), 200);
+    let (code, report) = proxy.stop(folder.path());
+
+    let findings = report["findings"].as_array().unwrap();
+    let found: BTreeSet<_> = findings
+        .iter()
+        .map(|finding| ["operation", "check", "summary"].map(|name| finding[name].as_str().unwrap()))
+        .map(|[operation, check, summary]| format!("{operation} {check}: {summary}"))
+        .collect();
+    let expected = [
+        " client.operation: the document has no operation DELETE /books",
+        " client.operation: the document has no path /nowhere",
+        "create client.rejected: the server accepts a request that does not match the document",
+        "create client.request: a request has a body of another media type",
+        "create client.request: a request has a malformed body",
+        "create client.request: a request has the invalid argument title",
+        "create client.request: a request has the missing argument title",
+        "read answer.body: the response 200 has a body that at /id must be an integer",
+        "read answer.header: the response 200 lacks the header X-Shelf",
+        "read answer.json: the JSON body repeats the key id",
+        "read answer.leak: the error 404 contains a stack trace",
+        "read answer.media-type: the response 200 is `text/plain`",
+        "read answer.undeclared: the response 200 has a body that has the undeclared more",
+        "read answer.whole: the response is missing or incomplete",
+        "read status.declared: the response 418 is not declared",
+        "read status.declared: the response 503 is not declared",
+        "read status.failure: the server failed with 503",
+    ];
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{findings:#?}");
+    assert_eq!((code, &report["requests"], findings[1]["occurrences"].as_u64()), (1, &json!(16), Some(2)));
+    for name in ["report.json", "report.html", "junit.xml"] {
+        assert!(!fs::read_to_string(folder.path().join("report").join(name)).unwrap().contains("kept-secret"), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn valid_exchanges_pass_and_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let continued = Arc::new(Notify::new());
+    let proxy = Proxy::start(&start_server(Arc::clone(&continued)).await, folder.path());
+
+    let read = proxy.get("/books/1").await;
+    assert_eq!((read.status().as_u16(), &read.headers()["x-shelf"]), (200, &"7".parse().unwrap()));
+    assert_eq!(read.json::<Value>().await.unwrap()["apiKey"], "abc-123", "the client receives what the server sent");
+    assert_eq!(proxy.post(&json!({ "title": "Anansi", "password": "kept-secret" })).await, 201);
+    let head = proxy.request(Method::HEAD, "/books/1").send().await.unwrap();
+    assert_eq!((head.status().as_u16(), &head.headers()["content-length"]), (200, &"39".parse().unwrap()));
+    let large = proxy.request(Method::PUT, "/large").header("Content-Type", "application/octet-stream").body(vec![7; LARGE]);
+    assert_eq!(large.send().await.unwrap().bytes().await.unwrap().len(), LARGE + 2);
+    let mut events = proxy.get("/events").await;
+    assert_eq!(events.chunk().await.unwrap().unwrap(), "data: 1\n\n", "the first event arrives before the second is sent");
+    continued.notify_one();
+    assert_eq!(events.chunk().await.unwrap().unwrap(), "data: 2\n\n");
+    drop(events);
+    let (code, report) = proxy.stop(folder.path());
+
+    assert_eq!((code, &report["findings"], &report["requests"]), (0, &json!([]), &json!(5)), "{:#}", report["findings"]);
+    assert!(report["notes"].to_string().contains("3 bodies were not validated"), "{}", report["notes"]);
+    let text = fs::read_to_string(folder.path().join("recorded.yaml")).unwrap();
+    assert!(!text.contains("kept-secret") && !text.contains("abc-123"), "{text}");
+    let recorded = Contract::read(&folder.path().join("recorded.yaml")).unwrap();
+    assert!(recorded.warnings.is_empty(), "{:?}", recorded.warnings);
+    let mock = MockServer::of(recorded.document.clone(), Settings::default());
+    let request =
+        |method: &str, path: &str| boxoffice_conformance::http_client::Request::new(method, path).with_header("X-API-Key", "k");
+    assert_eq!(mock.send(&request("GET", "/books/2")).await.json(), json!({ "id": 1, "title": "a", "apiKey": "xxx-000" }));
+    let created = mock.send(&request("POST", "/books").with_json(&json!({ "title": "b" }))).await;
+    assert_eq!(created.json()["title"], "new");
+    let examples = recorded.operations().find(|operation| operation.id == "create").unwrap().request_examples("application/json");
+    assert_eq!(examples["recorded-1"], json!({ "title": "Anansi", "password": "xxxx-xxxxxx" }));
+}
