@@ -265,7 +265,7 @@ async function start(file, port) {
 
 /** Checks one document. Returns its row of the table. */
 async function check(file, failures) {
-  const text = readFileSync(file, 'utf8');
+  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   const document = file.endsWith('json') ? JSON.parse(text) : YAML.parse(text, { maxAliasCount: -1, merge: true });
   const is30 = String(document.openapi).startsWith('3.0');
   const port = await freePort();
