@@ -45,7 +45,8 @@ impl OperationRun<'_> {
         let is_success = exchange.response.is_success();
         let spec = self.operation.spec;
         // Some documents declare only errors.
-        let has_success = spec.responses.iter().any(|response| response.statuses.clone().any(|status| (200..300).contains(&status)));
+        let has_success =
+            spec.responses.iter().any(|response| response.statuses.clone().any(|status| (200..300).contains(&status)));
         let is_declared = spec.response_for(exchange.response.status).is_some();
         let is_expected = is_success || pair.target.outcome == ExpectedOutcome::Declared || !has_success && is_declared;
         self.record_outcome(exchange, is_expected, "a valid request");
