@@ -1,19 +1,27 @@
 //! Body of a request: size limit, timeouts and memory.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use boxoffice_openapi::Operation;
+use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Frame};
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, timeout_at};
 
 use super::ApiError;
 use crate::body_memory::{BodyMemory, BodyMemoryLimits, BodyOwner, BodyReservation};
 use crate::error::Code;
 use crate::rate_limit;
+
+/// The error of a body.
+type BodyError = <Body as hyper::body::Body>::Error;
 
 /// Maximum number of bytes read and discarded of a body that is too large, so that the client can read the error response.
 const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
@@ -103,7 +111,7 @@ impl BodyReader {
         let start = Instant::now();
         loop {
             let deadline = (start + self.timeouts.total_for(received)).min(Instant::now() + self.timeouts.idle);
-            let frame = match timeout_at(deadline, body.frame()).await {
+            let frame = match next_frame(body, deadline).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(_) if received > limit => break,
@@ -149,6 +157,27 @@ impl BodyReader {
                 discarded += frame.data_ref().map_or(0, |data| data.len());
             }
         });
+    }
+}
+
+/// Waits for the next part of a body, until a deadline at most.
+///
+/// Most bodies arrive with their head: the connection has them when it is polled again. So the timer is set only after that, because
+/// setting one often wakes the thread that waits for the sockets, which costs more than the rest of a small request.
+async fn next_frame(body: &mut Body, deadline: Instant) -> Result<Option<Result<Frame<Bytes>, BodyError>>, Elapsed> {
+    let mut is_first_poll = true;
+    let early = poll_fn(|context| match Pin::new(&mut *body).poll_frame(context) {
+        Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        Poll::Pending if is_first_poll => {
+            is_first_poll = false;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+        Poll::Pending => Poll::Ready(None),
+    });
+    match early.await {
+        Some(frame) => Ok(frame),
+        None => timeout_at(deadline, body.frame()).await,
     }
 }
 
