@@ -1,6 +1,7 @@
 //! Generates the client from the contract, after simplifying the document for progenitor.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
@@ -23,6 +24,10 @@ fn main() {
     remove_constraints(&mut document);
     enumerate_known_values(&mut document);
     share_lists(&mut document);
+    let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
+    let simplified = PathBuf::from(&folder).join("document.json");
+    fs::write(&simplified, document.to_string()).expect("the build folder can be written");
+    println!("cargo::metadata=document={}", simplified.display());
     let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
@@ -33,8 +38,7 @@ fn main() {
     accept_unknown_values(&mut file);
     implement_lists(&mut file);
     let code = prettyplease::unparse(&file);
-    let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
-    fs::write(std::path::Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
+    fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
 
 /// Turns lists of known values into enumerations. [`accept_unknown_values`] makes them accept other values.

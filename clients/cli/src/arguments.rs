@@ -1,0 +1,104 @@
+//! Parsers of arguments.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Take};
+use std::path::Path;
+
+/// Largest body, password or key that is read. The server accepts bodies up to 8 MiB, with images.
+const MAXIMUM_BYTES: u64 = 16 << 20;
+
+/// Reads a JSON body: `-` is standard input, `@FILE` a file, and anything else the body itself.
+///
+/// # Errors
+/// Returns an error if the body can't be read.
+pub fn read_body(source: &Path) -> io::Result<String> {
+    match source.to_str() {
+        Some("-") => read(io::stdin().take(MAXIMUM_BYTES)),
+        Some(text) => match text.strip_prefix('@') {
+            Some(file) => read_file(file),
+            None => Ok(text.to_owned()),
+        },
+        None => Err(io::Error::new(io::ErrorKind::InvalidInput, "the body is not UTF-8")),
+    }
+}
+
+/// Parses `KEY=NUMBER`.
+///
+/// # Errors
+/// Returns an error if the text has another form.
+pub fn parse_pair(text: &str) -> Result<(String, i64), String> {
+    let (key, number) = text.rsplit_once('=').ok_or("it must have the form KEY=NUMBER")?;
+    Ok((key.to_owned(), number.parse().map_err(|_| format!("{number} is not a whole number"))?))
+}
+
+/// Returns the identifier of a resource, which may be given by its URI.
+///
+/// # Errors
+/// Returns an error if the identifier is empty.
+pub fn parse_identifier(text: &str) -> Result<String, String> {
+    let identifier = if text.starts_with('/') { text.rsplit('/').next().unwrap_or_default() } else { text };
+    if identifier.is_empty() { Err("the identifier is empty".to_owned()) } else { Ok(identifier.to_owned()) }
+}
+
+/// Reads a password from the terminal or from standard input (`-`), or from a file (`@FILE`).
+///
+/// # Errors
+/// Returns an error if it can't be read, or is on the command line itself.
+pub fn parse_password(source: &str) -> Result<String, String> {
+    match source.strip_prefix('@') {
+        Some(file) => read_secret_file(file).map_err(|error| error.to_string()),
+        None if source == "-" => read_secret("Password").map_err(|error| error.to_string()),
+        None => Err("other users of this machine can see the command line; use - or @FILE".to_owned()),
+    }
+}
+
+/// Asks for a secret without showing it, or reads a line from standard input if that is not a terminal.
+///
+/// # Errors
+/// Returns an error if nothing can be read.
+pub fn read_secret(name: &str) -> io::Result<String> {
+    if io::stdin().is_terminal() {
+        return rpassword::prompt_password(format!("{name}: "));
+    }
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// Reads the first line of a file.
+///
+/// # Errors
+/// Returns an error if the file can't be read.
+pub fn read_secret_file(file: &str) -> io::Result<String> {
+    Ok(read_file(file)?.lines().next().unwrap_or_default().to_owned())
+}
+
+fn read_file(file: &str) -> io::Result<String> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
+    read(File::open(file).map_err(named)?.take(MAXIMUM_BYTES)).map_err(named)
+}
+
+fn read(mut source: Take<impl Read>) -> io::Result<String> {
+    let mut text = String::new();
+    source.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_and_identifiers_are_parsed() {
+        assert_eq!(parse_pair("/sections/17637000000062=2"), Ok(("/sections/17637000000062".to_owned(), 2)));
+        assert!(parse_pair("/sections/17637000000062").is_err() && parse_pair("a=two").is_err());
+        assert_eq!(parse_identifier("/orders/17637000000081").as_deref(), Ok("17637000000081"));
+        assert_eq!(parse_identifier("17637000000081").as_deref(), Ok("17637000000081"));
+        assert!(parse_identifier("/orders/").is_err());
+    }
+
+    #[test]
+    fn passwords_are_not_arguments() {
+        assert!(parse_password("correct horse battery").is_err_and(|error| !error.contains("horse")));
+    }
+}

@@ -1,0 +1,128 @@
+//! Runs the session of the README and the guides against a real server.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Separates the output of the commands.
+const SEPARATOR: &str = "----8<----";
+
+/// A server process, which is killed on drop.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts it with its data in this folder.
+    fn start(folder: &Path) -> Self {
+        // Cargo names the programs of this package alone. It builds the server beside them, for the server's own tests.
+        let program = Path::new(env!("CARGO_BIN_EXE_boxoffice-api")).with_file_name("boxoffice");
+        assert!(program.exists(), "run `cargo build` first: {} is missing", program.display());
+        let mut command = Command::new(program);
+        command.arg("serve").env_clear().env("BOXOFFICE_DATA_DIR", folder).env("BOXOFFICE_LISTEN", "127.0.0.1:0");
+        let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| {
+            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            Some(format!("http://{}", entry["address"].as_str()?))
+        });
+        // The pipe must be read until the process ends, or its log would block it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, address: address.expect("the server logs its address") }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have exited already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Returns the commands of a document, each with the output that the document shows.
+fn session(document: &str) -> Vec<(String, String)> {
+    let mut commands: Vec<(String, String)> = Vec::new();
+    let blocks = document.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
+    for line in blocks.flat_map(str::lines) {
+        match (line.strip_prefix("$ "), commands.last_mut()) {
+            (Some(command), _) => commands.push((command.to_owned(), String::new())),
+            (None, Some((command, _))) if command.ends_with('\\') => *command += &format!("\n{line}"),
+            (None, Some((_, output))) => *output += &format!("{line}\n"),
+            (None, None) => panic!("output without a command: {line}"),
+        }
+    }
+    commands
+}
+
+/// Returns whether a text has this form, in which `…` is any text of a line.
+fn has_form(text: &str, form: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let (lines, forms): (Vec<_>, Vec<_>) = (text.trim().lines().map(words).collect(), form.trim().lines().map(words).collect());
+    lines.len() == forms.len() && lines.iter().zip(&forms).all(|(line, form)| has_line_form(line, form))
+}
+
+fn has_line_form(line: &str, form: &str) -> bool {
+    match form.split_once('…') {
+        None => line == form,
+        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| has_line_form(&rest[at..], after))
+        }),
+    }
+}
+
+#[test]
+fn readme_session_works() {
+    run(&[include_str!("../README.md")]);
+}
+
+#[test]
+fn guides_work() {
+    run(&[
+        include_str!("../../../docs/guides/README.md"),
+        include_str!("../../../docs/guides/host.md"),
+        include_str!("../../../docs/guides/sell.md"),
+        include_str!("../../../docs/guides/gate.md"),
+        include_str!("../../../docs/guides/settle.md"),
+    ]);
+}
+
+/// Runs the commands of these documents in one shell, and compares their output.
+fn run(documents: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let server = Server::start(&data);
+    let credentials = fs::read_to_string(data.join("first-start.txt")).unwrap();
+    let key = credentials.lines().find(|line| line.contains("administrator's key")).unwrap_or_else(|| panic!("{credentials}"));
+    fs::write(folder.path().join("staff.key"), key.split_whitespace().last().unwrap()).unwrap();
+
+    let commands: Vec<_> = documents.iter().flat_map(|document| session(document)).collect();
+    let mut script = String::from("exec 2>&1\n");
+    for (command, _) in &commands {
+        script += &format!("{command}\necho '{SEPARATOR}'\n");
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_boxoffice-api")).parent().unwrap();
+    let mut bash = Command::new("bash");
+    bash.arg("-c").arg(script.replace("http://127.0.0.1:8080", &server.address)).current_dir(folder.path()).env_clear();
+    bash.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("HOME", folder.path());
+    let output = bash.output().unwrap();
+
+    let output = String::from_utf8(output.stdout).unwrap();
+    for ((command, form), text) in commands.iter().zip(output.split(&format!("{SEPARATOR}\n"))) {
+        assert!(has_form(text, form), "$ {command}\n{text}\nThe document has:\n{form}\nThe whole session:\n{output}");
+    }
+    assert_eq!(output.matches(SEPARATOR).count(), commands.len());
+    let profiles = folder.path().join(".config/boxoffice/profiles.json");
+    assert_eq!(fs::metadata(&profiles).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn forms_are_compared() {
+    assert!(has_form("Order 17  Placed\n", "Order … Placed") && has_form("a\n b c", "a\nb …"));
+    assert!(!has_form("Order 17 Cancelled", "Order … Placed") && !has_form("a\nb", "a"));
+}
