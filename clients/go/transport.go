@@ -1,0 +1,144 @@
+package boxoffice
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	mathrand "math/rand"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// firstDelay is the approximate delay before the first retry; it doubles before each further one.
+	firstDelay = 100 * time.Millisecond
+	// maxDelay is the maximum delay, unless the server requests a longer one.
+	maxDelay = 5 * time.Second
+)
+
+// Transport repeats a request if the connection fails, the attempt times out, there were too many requests (429), the server is
+// unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
+// Idempotency-Key, so the server executes it once. A repeated DELETE succeeds if the resource is gone.
+type Transport struct {
+	// Base sends the requests; http.DefaultTransport if nil.
+	Base http.RoundTripper
+	// MaxAttempts is the number of attempts, the first one included; 8 if 0.
+	MaxAttempts int
+	// AttemptTimeout bounds each attempt; 30 seconds if 0.
+	AttemptTimeout time.Duration
+	// RetryWindow is the time after which no retry starts; 100 seconds if 0.
+	RetryWindow time.Duration
+}
+
+// RoundTrip sends the request until the response is final, and reads the response completely.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	if (request.Method == http.MethodPost || request.Method == http.MethodPatch) && request.Header.Get("Idempotency-Key") == "" {
+		key := make([]byte, 16)
+		if _, err := rand.Read(key); err != nil {
+			return nil, err
+		}
+		request.Header.Set("Idempotency-Key", hex.EncodeToString(key))
+	}
+	var body []byte
+	if request.Body != nil {
+		var err error
+		body, err = io.ReadAll(request.Body)
+		request.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	attempts, window := orDefault(t.MaxAttempts, 8), orDefault(t.RetryWindow, 100*time.Second)
+	started := time.Now()
+	mayBeExecuted := false
+	for attempt := 1; ; attempt++ {
+		response, content, err := t.send(request, body)
+		delay := retryDelay(attempt, response)
+		isLast := attempt >= attempts || time.Since(started)+delay > window || request.Context().Err() != nil
+		if err != nil && isLast {
+			return nil, err
+		}
+		if err == nil && (isLast || !isTemporary(response, content)) {
+			if mayBeExecuted && request.Method == http.MethodDelete && codeOf(content) == "resource.not-found" {
+				response.StatusCode, response.Status, content = http.StatusNoContent, "204 No Content", nil
+			}
+			response.Body = io.NopCloser(bytes.NewReader(content))
+			return response, nil
+		}
+		mayBeExecuted = mayBeExecuted || err != nil || response.StatusCode == http.StatusServiceUnavailable
+		select {
+		case <-time.After(delay):
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		}
+	}
+}
+
+// send sends one attempt and reads the whole response, because the connection may fail within the body.
+func (t *Transport) send(request *http.Request, body []byte) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(request.Context(), orDefault(t.AttemptTimeout, 30*time.Second))
+	defer cancel()
+	attempt := request.Clone(ctx)
+	if body != nil {
+		attempt.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	response, err := base.RoundTrip(attempt)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nil, err
+	}
+	return response, content, nil
+}
+
+func retryDelay(attempt int, response *http.Response) time.Duration {
+	if response != nil {
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
+			return time.Duration(seconds)*time.Second + time.Duration(mathrand.Int63n(int64(firstDelay)))
+		}
+	}
+	backoff := firstDelay << attempt
+	if backoff > maxDelay {
+		backoff = maxDelay
+	}
+	return backoff/2 + time.Duration(mathrand.Int63n(int64(backoff/2)))
+}
+
+func isTemporary(response *http.Response, content []byte) bool {
+	switch response.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return true
+	case http.StatusConflict:
+		return codeOf(content) == "idempotency.under-way"
+	default:
+		return false
+	}
+}
+
+func codeOf(content []byte) string {
+	var body struct{ Code string }
+	if !strings.HasPrefix(string(content), "{") || json.Unmarshal(content, &body) != nil {
+		return ""
+	}
+	return body.Code
+}
+
+func orDefault[T int | time.Duration](value, fallback T) T {
+	if value == 0 {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,58 @@
+package boxoffice;
+
+import boxoffice.client.ApiClient;
+import boxoffice.client.ApiException;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.net.http.HttpClient;
+import java.time.Duration;
+
+/** Clients of the boxoffice ticketing API. */
+public final class Boxoffice {
+  /** Version of the API for which this client was generated. */
+  public static final String VERSION = "3.0.0";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private Boxoffice() {}
+
+  /**
+   * Creates a client of the server at an address, with the key of an application, a session or an admission token. Each class of
+   * {@code boxoffice.api} takes it. It retries requests, see {@link RetryingHttpClient}.
+   */
+  public static ApiClient connect(String address, String key) {
+    // A redirect to another server would reveal the key to it.
+    HttpClient http =
+        HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(Duration.ofSeconds(30)).build();
+    RetryingHttpClient retrying = new RetryingHttpClient(http);
+    ApiClient client =
+        new ApiClient() {
+          @Override
+          public HttpClient getHttpClient() {
+            return retrying;
+          }
+        };
+    client.updateBaseUri(address.replaceAll("/+$", ""));
+    client.setReadTimeout(Duration.ofSeconds(30));
+    client.setRequestInterceptor(request -> request.setHeader("X-API-Key", key).setHeader("X-Client-Version", VERSION));
+    return client;
+  }
+
+  /** Returns the stable code of an error, or an empty text if the server didn't send it. Later versions may send others. */
+  public static String codeOf(ApiException error) {
+    return codeOf(error.getResponseBody());
+  }
+
+  static String codeOf(String body) {
+    if (body == null || !body.startsWith("{")) {
+      return "";
+    }
+    try {
+      JsonNode code = JSON.readTree(body).get("code");
+      return code == null ? "" : code.asText();
+    } catch (JsonProcessingException invalid) {
+      return "";
+    }
+  }
+}

@@ -1,0 +1,226 @@
+package boxoffice;
+
+import java.io.IOException;
+import java.net.Authenticator;
+import java.net.CookieHandler;
+import java.net.ProxySelector;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Flow;
+import java.util.concurrent.ThreadLocalRandom;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLSession;
+
+/**
+ * Repeats a request if the connection fails, the attempt times out, there were too many requests (429), the server is unavailable
+ * (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an {@code
+ * Idempotency-Key}, so the server executes it once. A repeated DELETE succeeds if the resource is gone.
+ *
+ * <p>The asynchronous methods send each request once.
+ */
+public final class RetryingHttpClient extends HttpClient {
+  private static final int MAX_ATTEMPTS = 8;
+  private static final long FIRST_DELAY_MILLIS = 100;
+  private static final long MAX_DELAY_MILLIS = 5_000;
+  private static final long RETRY_WINDOW_NANOS = Duration.ofSeconds(100).toNanos();
+
+  private final HttpClient http;
+
+  /** Creates a client that sends with another one. */
+  public RetryingHttpClient(HttpClient http) {
+    this.http = http;
+  }
+
+  @Override
+  public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler)
+      throws IOException, InterruptedException {
+    HttpRequest keyed = withIdempotencyKey(request);
+    long started = System.nanoTime();
+    boolean mayBeExecuted = false;
+    for (int attempt = 1; ; attempt++) {
+      HttpResponse<byte[]> response = null;
+      IOException failure = null;
+      try {
+        // The connection may fail within the body.
+        response = http.send(keyed, HttpResponse.BodyHandlers.ofByteArray());
+      } catch (IOException error) {
+        failure = error;
+      }
+      long delay = retryDelay(attempt, response);
+      boolean isLast =
+          attempt >= MAX_ATTEMPTS || System.nanoTime() - started + delay * 1_000_000 > RETRY_WINDOW_NANOS;
+      if (response != null && (isLast || !isTemporary(response))) {
+        boolean isGone = mayBeExecuted && request.method().equals("DELETE") && codeOf(response).equals("resource.not-found");
+        return received(response, handler, isGone ? 204 : response.statusCode());
+      }
+      if (failure != null && isLast) {
+        throw failure;
+      }
+      mayBeExecuted |= response == null || response.statusCode() == 503;
+      Thread.sleep(delay);
+    }
+  }
+
+  private static HttpRequest withIdempotencyKey(HttpRequest request) {
+    boolean needsKey = request.method().equals("POST") || request.method().equals("PATCH");
+    if (!needsKey || request.headers().firstValue("Idempotency-Key").isPresent()) {
+      return request;
+    }
+    return HttpRequest.newBuilder(request, (name, value) -> true).header("Idempotency-Key", UUID.randomUUID().toString()).build();
+  }
+
+  private static long retryDelay(int attempt, HttpResponse<?> response) {
+    double jitter = ThreadLocalRandom.current().nextDouble();
+    String retryAfter = response == null ? "" : response.headers().firstValue("Retry-After").orElse("");
+    if (retryAfter.matches("[0-9]{1,6}")) {
+      return Long.parseLong(retryAfter) * 1000 + (long) (FIRST_DELAY_MILLIS * jitter);
+    }
+    return (long) (Math.min(MAX_DELAY_MILLIS, FIRST_DELAY_MILLIS << attempt) * (0.5 + jitter / 2));
+  }
+
+  private static boolean isTemporary(HttpResponse<byte[]> response) {
+    return switch (response.statusCode()) {
+      case 429, 503 -> true;
+      case 409 -> codeOf(response).equals("idempotency.under-way");
+      default -> false;
+    };
+  }
+
+  private static String codeOf(HttpResponse<byte[]> response) {
+    return Boxoffice.codeOf(new String(response.body(), StandardCharsets.UTF_8));
+  }
+
+  /** Passes a response that was read completely to the caller's handler. The generated code reads streams. */
+  private static <T> HttpResponse<T> received(HttpResponse<byte[]> response, HttpResponse.BodyHandler<T> handler, int status) {
+    HttpResponse.BodySubscriber<T> subscriber =
+        handler.apply(
+            new HttpResponse.ResponseInfo() {
+              @Override
+              public int statusCode() {
+                return status;
+              }
+
+              @Override
+              public HttpHeaders headers() {
+                return response.headers();
+              }
+
+              @Override
+              public Version version() {
+                return response.version();
+              }
+            });
+    subscriber.onSubscribe(
+        new Flow.Subscription() {
+          @Override
+          public void request(long number) {}
+
+          @Override
+          public void cancel() {}
+        });
+    subscriber.onNext(List.of(ByteBuffer.wrap(status == 204 ? new byte[0] : response.body())));
+    subscriber.onComplete();
+    return new Received<>(response, status, subscriber.getBody().toCompletableFuture().join());
+  }
+
+  /** A response with the body that the caller's handler has made of it. */
+  private record Received<T>(HttpResponse<byte[]> response, int statusCode, T body) implements HttpResponse<T> {
+    @Override
+    public HttpRequest request() {
+      return response.request();
+    }
+
+    @Override
+    public Optional<HttpResponse<T>> previousResponse() {
+      return Optional.empty();
+    }
+
+    @Override
+    public HttpHeaders headers() {
+      return response.headers();
+    }
+
+    @Override
+    public Optional<SSLSession> sslSession() {
+      return response.sslSession();
+    }
+
+    @Override
+    public URI uri() {
+      return response.uri();
+    }
+
+    @Override
+    public Version version() {
+      return response.version();
+    }
+  }
+
+  @Override
+  public <T> CompletableFuture<HttpResponse<T>> sendAsync(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+    return http.sendAsync(withIdempotencyKey(request), handler);
+  }
+
+  @Override
+  public <T> CompletableFuture<HttpResponse<T>> sendAsync(
+      HttpRequest request, HttpResponse.BodyHandler<T> handler, HttpResponse.PushPromiseHandler<T> pushes) {
+    return http.sendAsync(withIdempotencyKey(request), handler, pushes);
+  }
+
+  @Override
+  public Optional<CookieHandler> cookieHandler() {
+    return http.cookieHandler();
+  }
+
+  @Override
+  public Optional<Duration> connectTimeout() {
+    return http.connectTimeout();
+  }
+
+  @Override
+  public Redirect followRedirects() {
+    return http.followRedirects();
+  }
+
+  @Override
+  public Optional<ProxySelector> proxy() {
+    return http.proxy();
+  }
+
+  @Override
+  public SSLContext sslContext() {
+    return http.sslContext();
+  }
+
+  @Override
+  public SSLParameters sslParameters() {
+    return http.sslParameters();
+  }
+
+  @Override
+  public Optional<Authenticator> authenticator() {
+    return http.authenticator();
+  }
+
+  @Override
+  public Version version() {
+    return http.version();
+  }
+
+  @Override
+  public Optional<Executor> executor() {
+    return http.executor();
+  }
+}
