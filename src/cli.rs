@@ -4,6 +4,7 @@ mod admin;
 mod backup;
 mod config;
 mod config_check;
+mod copy;
 mod invocation;
 mod manual;
 mod mock;
@@ -36,6 +37,7 @@ use boxoffice_openapi::diff::{self, Impact};
 use boxoffice_openapi::{Contract, drift};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use config::ConfigCommand;
+use copy::CopyOptions;
 use invocation::Invocation;
 use listenfd::ListenFd;
 use manual::{CompletionsOptions, ManualOptions};
@@ -111,6 +113,8 @@ enum Command {
     Backup(Box<BackupOptions>),
     /// Check a backup and restore it into an empty data folder
     Restore(Box<RestoreOptions>),
+    /// Copy a database to an empty one, from SQLite to PostgreSQL or back, while no server uses them
+    Copy(CopyOptions),
     /// Check the database and the books in it
     Check(StorageOptions),
     /// Manage accounts
@@ -390,6 +394,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
         }
         Command::Backup(options) => backup::create(&options, log).await,
         Command::Restore(options) => backup::restore(&options, log).await,
+        Command::Copy(options) => copy::copy(&options, log).await,
         Command::Check(storage) => backup::check(&storage).await,
         Command::Account { command: AccountCommand::Create(options) } => {
             let file = options.password_file.as_ref().map(Setting::get).transpose()?;

@@ -31,7 +31,7 @@ use secret::given_twice;
 pub use secret::{Secret, SecretFile};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
 use slog::Logger;
-pub use storage::StorageOptions;
+pub use storage::{StorageOptions, database_url};
 pub use suggestion::suggest;
 
 use crate::kernel::auth::PasswordSettings;

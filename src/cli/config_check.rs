@@ -105,10 +105,14 @@ fn check_folder(folder: &Path) -> Finding {
 }
 
 fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -> Vec<Finding> {
-    let DatabaseState { name, pending, currency: fixed } = match inspected {
+    let DatabaseState { name, pending, currency: fixed, has_unfinished_copy } = match inspected {
         Ok(state) => state,
         Err(error) => return vec![Finding::of("database", Err(error))],
     };
+    if has_unfinished_copy {
+        let text = format!("{name} is the target of an unfinished copy; run the same `boxoffice copy` again");
+        return vec![Finding::new("database", State::Failed, text)];
+    }
     let tables = match pending {
         None => "has no tables yet; the first start creates them".to_owned(),
         Some(0) => "has all tables of this version".to_owned(),

@@ -92,7 +92,10 @@ fn database_url_file(path: &str) -> anyhow::Result<SecretFile> {
 }
 
 /// Checks a database URL.
-fn database_url(url: &str) -> anyhow::Result<String> {
+///
+/// # Errors
+/// Returns an error that says what is wrong, without the password.
+pub fn database_url(url: &str) -> anyhow::Result<String> {
     url.parse::<DatabaseLocation>()?;
     Ok(url.to_owned())
 }

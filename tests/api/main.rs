@@ -20,6 +20,7 @@ mod client_version;
 mod clock;
 mod command;
 mod configuration;
+mod copies;
 mod dashboards;
 mod deadlocks;
 mod defaults;

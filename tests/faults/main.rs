@@ -23,6 +23,7 @@ mod load;
 mod mail_delivery;
 mod money;
 mod outage;
+mod pooler;
 mod retrying_client;
 mod server;
 mod stop;

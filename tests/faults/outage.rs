@@ -1,10 +1,14 @@
 //! Outages of the database under load.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use boxoffice::kernel::db::Db;
 use futures::future::{join, join_all};
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
@@ -57,6 +61,8 @@ async fn survives_pause_of_postgres() {
 struct Line {
     port: u16,
     is_cut: watch::Sender<bool>,
+    /// True if connections are closed instead of staying open without traffic.
+    closes: Arc<AtomicBool>,
 }
 
 impl Line {
@@ -64,9 +70,11 @@ impl Line {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (is_cut, cut) = watch::channel(false);
+        let closes = Arc::new(AtomicBool::new(false));
+        let closing = Arc::clone(&closes);
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
-                let (socket, mut cut) = (socket.clone(), cut.clone());
+                let (socket, mut cut, closing) = (socket.clone(), cut.clone(), Arc::clone(&closing));
                 tokio::spawn(async move {
                     if !*cut.borrow_and_update() {
                         let mut server = UnixStream::connect(socket).await.unwrap();
@@ -75,12 +83,15 @@ impl Line {
                             _ = cut.changed() => {}
                         }
                     }
+                    if closing.load(Ordering::Relaxed) {
+                        return;
+                    }
                     // Stays open without traffic.
                     std::future::pending::<()>().await;
                 });
             }
         });
-        Self { port, is_cut }
+        Self { port, is_cut, closes }
     }
 }
 
@@ -137,4 +148,50 @@ async fn survives_write_lock_of_other_process() {
     print_recovery("SQLite locked", &load, back);
     check(&app, &load).await;
     assert!(!load.records().unavailable.is_empty());
+}
+
+/// HAProxy accepts connections and closes them while no server is the primary.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proxy_without_a_server_is_an_outage() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let line = Line::to(cluster.socket()).await;
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", line.port);
+    let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
+    let held = join_all((0..16).map(|_| app.state.db.begin())).await;
+    line.closes.store(true, Ordering::Relaxed);
+    // Dropping them after the cut closes all connections of the pool.
+    line.is_cut.send_replace(true);
+    drop(held);
+
+    let closed = app.request("GET", "/regions").send().await;
+    line.closes.store(false, Ordering::Relaxed);
+    line.is_cut.send_replace(false);
+    let back = app.request("GET", "/regions").send().await;
+
+    assert_eq!((closed.status, closed.headers.contains_key("retry-after"), back.status), (503, true, 200));
+}
+
+/// After a failover, connections that lead to the former primary still read, and reject changes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaves_connections_that_have_become_read_only() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let mut other = PgConnection::connect(&cluster.url).await.unwrap();
+    let mut execute = async |sql: &'static str| sqlx::raw_sql(sql).execute(&mut other).await.map(|_| ()).unwrap();
+    let region = async |name: &str| {
+        let request = app.request("POST", "/regions").key(&app.staff.key);
+        request.json(&json!({ "name": name, "country": "Ghana" })).send().await
+    };
+
+    execute("alter database postgres set default_transaction_read_only = on").await;
+    execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+        .await;
+    // Several connections of the pool become read-only.
+    join_all((0..10).map(|_| async { app.request("GET", "/regions").send().await.status })).await;
+    let rejected = region("Volta").await;
+    execute("alter database postgres set default_transaction_read_only = off").await;
+    let accepted = region("Oti").await;
+
+    assert_eq!((rejected.status, rejected.headers.contains_key("retry-after")), (503, true));
+    assert_eq!(accepted.status, 201, "new connections are opened");
 }

@@ -47,6 +47,7 @@ pub use mail_server::{MailServer, SmtpBehavior, TlsMode};
 pub use mailbox::{Mailbox, code_in, wait_until};
 pub use mock_server::{MockServer, mock_request};
 pub use operations::{CONTRACT, Operation, operations};
+pub use pg_binaries::PgBinaries;
 pub use pg_cluster::PgCluster;
 pub use proxy::start_proxy;
 pub use remote_fake_gateway::RemoteFakeGateway;

@@ -52,6 +52,11 @@ impl PgCluster {
         self.url.replace("/postgres?", &format!("/{name}?"))
     }
 
+    /// Returns the folder of its socket.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the path of its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.join(".s.PGSQL.5432")

@@ -26,7 +26,7 @@ impl Db {
                 ensure!(path.exists(), "there is no SQLite database {}", path.display());
                 Self::sqlite_pools(read_only(&path))
             }
-            DatabaseLocation::Postgres(options) => open::connect_postgres(*options).await,
+            DatabaseLocation::Postgres(location) => open::connect_postgres(*location).await,
         }
     }
 

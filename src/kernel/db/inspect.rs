@@ -9,7 +9,10 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-use super::open::{DatabaseLocation, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, server_name};
+use super::open::{
+    DatabaseLocation, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres, has_unfinished_copy_sqlite,
+    server_name,
+};
 use crate::kernel::private_files;
 
 /// The state of a database.
@@ -21,6 +24,8 @@ pub struct DatabaseState {
     pub pending: Option<usize>,
     /// The currency that the first start has fixed.
     pub currency: Option<String>,
+    /// True if the database is the target of a copy that is not complete.
+    pub has_unfinished_copy: bool,
 }
 
 /// A migration that was applied: its version, its checksum and its success.
@@ -38,18 +43,24 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
         DatabaseLocation::Sqlite(path) => {
             inspect_sqlite(&path).await.with_context(|| format!("cannot use the SQLite database {}", path.display()))
         }
-        DatabaseLocation::Postgres(options) => {
-            let name = format!("PostgreSQL {}", server_name(&options));
+        DatabaseLocation::Postgres(location) => {
+            let name = format!("PostgreSQL {}", server_name(&location.options));
             let inspected = async {
-                let mut connection = connect(&options).await?;
-                let (is_standby,): (bool,) = sqlx::query_as("select pg_is_in_recovery()").fetch_one(&mut connection).await?;
+                let mut connection = connect(&location.options).await?;
+                // One transaction of unnamed statements, for a pooler in transaction mode.
+                let mut tx = connection.begin().await?;
+                let has_unfinished_copy = has_unfinished_copy_postgres(&mut tx).await?;
+                let is_standby = sqlx::query_as("select pg_is_in_recovery()").persistent(false).fetch_one(&mut *tx);
+                let (is_standby,): (bool,) = is_standby.await?;
                 ensure!(!is_standby, "the server is a standby, which can't be written; give the primary");
-                let applied = sqlx::query_as(APPLIED).fetch_all(&mut connection).await;
+                let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(&mut *tx).await;
                 let applied = if is_table_missing(&applied) { None } else { Some(applied?) };
-                let currency =
-                    if applied.is_some() { sqlx::query_as(CURRENCY).fetch_optional(&mut connection).await.ok() } else { None };
+                let currency = sqlx::query_as(CURRENCY).persistent(false);
+                let currency = if applied.is_some() { currency.fetch_optional(&mut *tx).await.ok() } else { None };
+                tx.rollback().await?;
                 connection.close().await?;
-                state(name.clone(), applied, currency.flatten(), &POSTGRES_MIGRATIONS)
+                let state = state(name.clone(), applied, currency.flatten(), &POSTGRES_MIGRATIONS)?;
+                Ok(DatabaseState { has_unfinished_copy, ..state })
             };
             inspected.await.with_context(|| format!("cannot use the {name}"))
         }
@@ -72,8 +83,9 @@ async fn inspect_sqlite(path: &Path) -> anyhow::Result<DatabaseState> {
     let applied = sqlx::query_as(APPLIED).fetch_all(&mut connection).await;
     let applied = if is_table_missing(&applied) { None } else { Some(applied?) };
     let currency = if applied.is_some() { sqlx::query_as(CURRENCY).fetch_optional(&mut connection).await.ok() } else { None };
+    let has_unfinished_copy = has_unfinished_copy_sqlite(&mut connection).await?;
     connection.close().await?;
-    state(name, applied, currency.flatten(), &SQLITE_MIGRATIONS)
+    Ok(DatabaseState { has_unfinished_copy, ..state(name, applied, currency.flatten(), &SQLITE_MIGRATIONS)? })
 }
 
 fn is_table_missing<T>(result: &Result<T, sqlx::Error>) -> bool {
@@ -89,7 +101,7 @@ fn state(
     migrations: &Migrator,
 ) -> anyhow::Result<DatabaseState> {
     let currency = currency.map(|(currency,)| currency);
-    let Some(applied) = applied else { return Ok(DatabaseState { name, pending: None, currency }) };
+    let Some(applied) = applied else { return Ok(DatabaseState { name, pending: None, currency, has_unfinished_copy: false }) };
     for (version, checksum, is_complete) in &applied {
         ensure!(is_complete, "migration {version} was not completed: restore a backup");
         match migrations.iter().find(|migration| migration.version == *version) {
@@ -104,7 +116,7 @@ fn state(
     }
     let is_pending = |version: i64| !applied.iter().any(|(applied, ..)| *applied == version);
     let pending = migrations.iter().filter(|migration| is_pending(migration.version)).count();
-    Ok(DatabaseState { name, pending: Some(pending), currency })
+    Ok(DatabaseState { name, pending: Some(pending), currency, has_unfinished_copy: false })
 }
 
 /// Checks that this user may write a file, or create it and its folder if they don't exist.

@@ -7,6 +7,7 @@
 //! ```
 
 mod batcher;
+mod copy;
 mod existing;
 mod group_commit;
 mod insert;
@@ -28,6 +29,7 @@ mod versioned_cache;
 mod violation;
 
 pub use batcher::Batcher;
+pub use copy::{CopySummary, copy};
 pub use existing::copy_sqlite;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
 pub use inspect::{DatabaseState, inspect, require_writable};

@@ -16,6 +16,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
+use super::copy;
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::transaction::Db;
 use super::transient::is_starting;
@@ -40,8 +41,13 @@ const PARAMETERS: [&str; 11] = [
     "options",
     "statement-cache-capacity",
 ];
+/// The parameter for a connection pooler in transaction mode.
+const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
 /// The oldest version of PostgreSQL that the server supports.
 const OLDEST_POSTGRES: u32 = 13;
+const UNFINISHED_COPY: &str = "it is the target of an unfinished copy: run the same `boxoffice copy` again to complete it";
+/// The advisory lock of migrations through a pooler.
+const MIGRATION_LOCK: i64 = 0x626f_786f_6666_6963;
 /// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The level at which sqlx reports the server's statements to a subscriber of `tracing`, if the program has one. The tests recognize
@@ -56,7 +62,17 @@ pub enum DatabaseLocation {
     /// The file of an embedded database.
     Sqlite(PathBuf),
     /// A PostgreSQL server, with the database and the credentials.
-    Postgres(Box<PgConnectOptions>),
+    Postgres(Box<PostgresLocation>),
+}
+
+/// A PostgreSQL server.
+#[derive(Debug, Clone)]
+pub struct PostgresLocation {
+    /// Its address, the database and the credentials.
+    pub(super) options: PgConnectOptions,
+    /// True with the parameter `statement-cache-capacity=0`: a pooler such as PgBouncer in transaction mode passes each transaction
+    /// to any connection. Then each statement is unnamed and in a transaction, because sqlx prepares and executes it in two steps.
+    pub(super) is_behind_pooler: bool,
 }
 
 impl FromStr for DatabaseLocation {
@@ -80,6 +96,7 @@ impl FromStr for DatabaseLocation {
             }
             Some(("postgres" | "postgresql", rest)) => {
                 let parameters = parse_parameters(url)?;
+                let is_behind_pooler = url.contains(NO_STATEMENT_CACHE);
                 ensure!(rest.starts_with("//"), "the host is missing, as in postgres://USER@HOST/NAME");
                 let mut options = PgConnectOptions::from_str(url).map_err(|error| match error {
                     sqlx::Error::Configuration(cause) => {
@@ -94,7 +111,8 @@ impl FromStr for DatabaseLocation {
                     options = options.ssl_mode(PgSslMode::VerifyCa);
                 }
                 // PgBouncer rejects this parameter. The server reads numbers in binary form, which it does not affect.
-                Ok(Self::Postgres(Box::new(options.extra_float_digits(None))))
+                let options = options.extra_float_digits(None);
+                Ok(Self::Postgres(Box::new(PostgresLocation { options, is_behind_pooler })))
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         }
@@ -138,9 +156,9 @@ impl Db {
             DatabaseLocation::Sqlite(path) => {
                 open_sqlite(&path).await.with_context(|| format!("cannot open the SQLite database {}", path.display()))
             }
-            DatabaseLocation::Postgres(options) => {
-                let name = server_name(&options);
-                open_postgres(*options).await.with_context(|| format!("cannot open the PostgreSQL {name}"))
+            DatabaseLocation::Postgres(location) => {
+                let name = server_name(&location.options);
+                open_postgres(*location).await.with_context(|| format!("cannot open the PostgreSQL {name}"))
             }
         }
     }
@@ -175,11 +193,11 @@ impl Db {
         Ok(Self::Sqlite { writer, readers, snapshot_pool })
     }
 
-    fn postgres_pools(options: PgConnectOptions) -> anyhow::Result<Self> {
-        let options = options.log_statements(STATEMENT_LEVEL);
+    fn postgres_pools(location: PostgresLocation) -> anyhow::Result<Self> {
+        let options = location.options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
-        let (pool, precondition_pool) = (Pool::new(options.clone(), 16, &metrics)?, Pool::new(options, 2, &metrics)?);
-        Ok(Self::Postgres { pool, precondition_pool })
+        let new_pool = |max_size| Pool::behind_pooler(options.clone(), max_size, &metrics, location.is_behind_pooler);
+        Ok(Self::Postgres { pool: new_pool(16)?, precondition_pool: new_pool(2)? })
     }
 }
 
@@ -199,6 +217,7 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     {
         let _lock = lock(folder).await?;
         let mut connection = SqliteConnection::connect_with(&options).await?;
+        ensure!(!has_unfinished_copy_sqlite(&mut connection).await?, UNFINISHED_COPY);
         SQLITE_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
         connection.close().await?;
     }
@@ -221,12 +240,40 @@ async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
     }
 }
 
-async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
-    let mut connection = connect(&options).await?;
+/// Returns whether a SQLite database is the target of a copy that is not complete.
+pub(super) async fn has_unfinished_copy_sqlite(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    let exists = "select exists (select 1 from sqlite_master where name = $1)";
+    sqlx::query_scalar(exists).bind(copy::PROGRESS).fetch_one(connection).await
+}
+
+/// Returns whether a database of PostgreSQL is the target of a copy that is not complete.
+pub(super) async fn has_unfinished_copy_postgres(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    let exists = sqlx::query_scalar("select to_regclass($1) is not null").persistent(false);
+    exists.bind(copy::PROGRESS).fetch_one(connection).await
+}
+
+async fn open_postgres(location: PostgresLocation) -> anyhow::Result<Db> {
+    let mut connection = connect(&location.options).await?;
     check_version(connection.server_version_num())?;
-    POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
+    if location.is_behind_pooler {
+        migrate_behind_pooler(&mut connection).await?;
+    } else {
+        ensure!(!has_unfinished_copy_postgres(&mut connection).await?, UNFINISHED_COPY);
+        POSTGRES_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
+    }
     connection.close().await?;
-    Db::postgres_pools(options)
+    Db::postgres_pools(location)
+}
+
+/// Runs all migrations in one transaction, because a pooler would pass their lock and their prepared statements to other programs.
+async fn migrate_behind_pooler(connection: &mut PgConnection) -> anyhow::Result<()> {
+    let mut tx = connection.begin().await?;
+    ensure!(!has_unfinished_copy_postgres(&mut tx).await?, UNFINISHED_COPY);
+    sqlx::query("select pg_advisory_xact_lock($1)").persistent(false).bind(MIGRATION_LOCK).execute(&mut *tx).await?;
+    let mut migrations = Migrator::with_migrations(POSTGRES_MIGRATIONS.iter().cloned().collect());
+    migrations.set_locking(false).run(&mut *tx).await.map_err(migration_error)?;
+    sqlx::raw_sql("deallocate all").execute(&mut *tx).await?;
+    Ok(tx.commit().await?)
 }
 
 /// Rejects versions of PostgreSQL without the functions that the server uses.
@@ -243,11 +290,11 @@ fn check_version(number: Option<u32>) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Returns an error that names the database and the reason, without the password.
-pub(super) async fn connect_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
-    let connected = connect(&options).await;
-    let connection = connected.with_context(|| format!("cannot open the PostgreSQL {}", server_name(&options)))?;
+pub(super) async fn connect_postgres(location: PostgresLocation) -> anyhow::Result<Db> {
+    let connected = connect(&location.options).await;
+    let connection = connected.with_context(|| format!("cannot open the PostgreSQL {}", server_name(&location.options)))?;
     connection.close().await?;
-    Db::postgres_pools(options)
+    Db::postgres_pools(location)
 }
 
 /// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.
@@ -340,8 +387,8 @@ fn migration_error(error: MigrateError) -> anyhow::Error {
             if ["26000", "42P05"].contains(&cause.code().unwrap_or_default().as_ref()) =>
         {
             anyhow!(
-                "a connection pooler does not keep prepared statements: connect to PostgreSQL itself, or through a pooler in \
-                 session mode ({})",
+                "a connection pooler does not keep prepared statements: add {NO_STATEMENT_CACHE} to the parameters of the URL, or set \
+                 the pooler to session mode ({})",
                 cause.message()
             )
         }

@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
 use super::statement_span::statement_span;
-use super::transient::{database_error, is_outdated_statement, is_starting, with_timeout};
+use super::transient::{database_error, is_outdated_connection, is_starting, with_timeout};
 
 /// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -83,7 +83,7 @@ impl<C: DbConnection> Clone for Pool<C> {
     }
 }
 
-/// The time at which a prepared statement turned out to be outdated, shared by a pool and its connections.
+/// The time at which a connection turned out to be outdated, shared by a pool and its connections.
 #[derive(Debug, Clone, Default)]
 struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
 
@@ -102,6 +102,8 @@ struct ConnectionManager<C: DbConnection> {
     problem: Mutex<Option<String>>,
     /// Connections that were opened before are closed instead of being used again.
     outdated: OutdatedSince,
+    /// True if the connections lead to a pooler that passes each transaction to any connection of its own.
+    is_behind_pooler: bool,
 }
 
 impl<C: DbConnection> ConnectionManager<C> {
@@ -141,10 +143,10 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
         }
     }
 
-    /// Pings a connection that has not been used for [`PING_TIMEOUT`]. Rejects one whose prepared statements are outdated.
+    /// Pings a connection that has not been used for [`PING_TIMEOUT`]. Rejects one that is outdated.
     async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
         if self.outdated.lock().is_some_and(|outdated| metrics.created <= outdated) {
-            return Err(RecycleError::message("its prepared statements are outdated"));
+            return Err(RecycleError::message("it is outdated"));
         }
         if metrics.last_used() >= PING_TIMEOUT {
             timeout(PING_TIMEOUT, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
@@ -156,12 +158,23 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
     pub(super) fn new(options: C::Options, max_size: usize, metrics: &Arc<DatabaseMetrics>) -> anyhow::Result<Self> {
+        Self::behind_pooler(options, max_size, metrics, false)
+    }
+
+    /// Creates a pool like [`new`](Self::new), whose connections may lead to a pooler in transaction mode.
+    pub(super) fn behind_pooler(
+        options: C::Options,
+        max_size: usize,
+        metrics: &Arc<DatabaseMetrics>,
+        is_behind_pooler: bool,
+    ) -> anyhow::Result<Self> {
         // The connection that was released last is the most likely to be alive, and to have the statement prepared.
         let manager = ConnectionManager {
             options,
             metrics: Arc::clone(metrics),
             problem: Mutex::default(),
             outdated: OutdatedSince::default(),
+            is_behind_pooler,
         };
         let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
@@ -173,6 +186,15 @@ impl<C: DbConnection> Pool<C> {
     /// Returns an error if no connection is available within [`ACQUIRE_TIMEOUT`].
     pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
         self.connect().await.map_err(database_error)
+    }
+
+    /// Acquires a connection for reading. Behind a pooler it begins a transaction, so that the steps of a statement use the same
+    /// connection of the pooler. Each statement still sees everything that is committed when it begins.
+    ///
+    /// # Errors
+    /// Returns an error if no connection is available within [`ACQUIRE_TIMEOUT`].
+    pub(super) async fn acquire_for_reading(&self) -> Result<PooledConnection<C>> {
+        if self.0.manager().is_behind_pooler { self.begin("begin").await } else { self.acquire().await }
     }
 
     /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
@@ -188,10 +210,12 @@ impl<C: DbConnection> Pool<C> {
         })?;
         let (metrics, outdated) = (Arc::clone(metrics), self.0.manager().outdated.clone());
         let statement = "".into_sql_str();
+        let is_behind_pooler = self.0.manager().is_behind_pooler;
         Ok(PooledConnection {
             connection: Some(connection),
             metrics,
             outdated,
+            is_behind_pooler,
             statement,
             is_ready: true,
             is_in_transaction: false,
@@ -241,6 +265,7 @@ pub struct PooledConnection<C: DbConnection> {
     outdated: OutdatedSince,
     /// The text of the statement that runs or will run.
     pub(super) statement: SqlStr,
+    is_behind_pooler: bool,
     /// True if no operation is running and the last one has succeeded.
     is_ready: bool,
     is_in_transaction: bool,
@@ -260,7 +285,7 @@ impl<C: DbConnection> PooledConnection<C> {
         let start = Instant::now();
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
         let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
-        if output.as_ref().is_err_and(is_outdated_statement) {
+        if output.as_ref().is_err_and(is_outdated_connection) {
             *outdated.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();
@@ -274,6 +299,11 @@ impl<C: DbConnection> PooledConnection<C> {
     /// Sets the span below which statements have their spans.
     pub(super) fn set_span(&mut self, span: &Span) {
         self.span.clone_from(span);
+    }
+
+    /// Returns whether the connection leads to a pooler in transaction mode, which keeps no prepared statements.
+    pub(super) fn is_behind_pooler(&self) -> bool {
+        self.is_behind_pooler
     }
 
     /// Returns the time at which the connection was opened.

@@ -37,6 +37,15 @@ pub enum Query<'a> {
 }
 
 impl<'a> Query<'a> {
+    /// A statement on PostgreSQL. Behind a pooler in transaction mode it is unnamed.
+    pub(super) fn postgres(
+        pooled: &'a mut PooledConnection<PgConnection>,
+        query: sqlx::query::Query<'a, Postgres, PgArguments>,
+    ) -> Self {
+        let query = query.persistent(!pooled.is_behind_pooler());
+        Self::Postgres(pooled, query)
+    }
+
     /// Binds the next value.
     pub fn bind<T: Param<'a>>(self, value: T) -> Self {
         match self {

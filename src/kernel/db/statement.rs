@@ -214,7 +214,7 @@ impl<'a> Statement<'a> {
             }
             Driver::Postgres(pooled, arguments) => {
                 pooled.statement = text.clone();
-                Query::Postgres(pooled, sqlx::query_with(text, arguments))
+                Query::postgres(pooled, sqlx::query_with(text, arguments))
             }
         }
     }

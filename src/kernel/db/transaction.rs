@@ -78,7 +78,7 @@ impl Db {
     pub async fn read(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
         })
     }
 
@@ -87,7 +87,7 @@ impl Db {
     pub(super) async fn read_for_precondition(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Self::Postgres { precondition_pool, .. } => Tx::Postgres(precondition_pool.acquire().await?),
+            Self::Postgres { precondition_pool, .. } => Tx::Postgres(precondition_pool.acquire_for_reading().await?),
         })
     }
 
@@ -98,7 +98,7 @@ impl Db {
     pub async fn snapshot_reader(&self) -> Result<SnapshotReader> {
         Ok(SnapshotReader(match self {
             Self::Sqlite { snapshot_pool, .. } => Tx::Sqlite(snapshot_pool.acquire().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
         }))
     }
 
@@ -222,7 +222,7 @@ impl Tx {
             }
             Self::Postgres(pooled) => {
                 pooled.statement = sql.into_sql_str();
-                Query::Postgres(pooled, sqlx::query(sql))
+                Query::postgres(pooled, sqlx::query(sql))
             }
         }
     }

@@ -27,10 +27,16 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
     }
 }
 
-/// Returns whether PostgreSQL has rejected a prepared statement because the types of its result have changed, for example by the
-/// migration of a newer version. All connections that have prepared it must be opened again.
-pub(super) fn is_outdated_statement(error: &Error) -> bool {
-    matches!(cause(error), Some(sqlx::Error::Database(error)) if has_outdated_plan(error.as_ref()))
+/// Returns whether all connections to PostgreSQL must be opened again: it has rejected a prepared statement because the types of its
+/// result have changed, for example by the migration of a newer version; or it has rejected a change because it is no longer the
+/// primary, and a new connection leads to its successor.
+pub(super) fn is_outdated_connection(error: &Error) -> bool {
+    let Some(sqlx::Error::Database(error)) = cause(error) else { return false };
+    has_outdated_plan(error.as_ref()) || is_read_only(error.as_ref())
+}
+
+fn is_read_only(error: &dyn DatabaseError) -> bool {
+    error.try_downcast_ref::<PgDatabaseError>().is_some() && error.code().as_deref() == Some("25006")
 }
 
 fn has_outdated_plan(error: &dyn DatabaseError) -> bool {
@@ -54,17 +60,28 @@ pub(super) fn commit_error(error: Error) -> Error {
 }
 
 /// Returns whether a server that rejects a connection may accept one soon: it is starting, or it has no free connection. Before
-/// the start of a server its Unix socket doesn't exist. Other errors, such as an unknown host, are permanent.
+/// the start of a server its Unix socket doesn't exist. A proxy closes a connection while it has no server, as in a failover. Other
+/// errors, such as an unknown host, are permanent.
 pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(error) => matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound),
+        sqlx::Error::Io(error) => matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof
+        ),
+        error if is_closed_by_proxy(error) => true,
         sqlx::Error::Database(error) => is_transient(error.as_ref()),
         _ => false,
     }
 }
 
+/// Returns whether the connection was closed instead of a response to the request for TLS, which is sqlx's first message.
+fn is_closed_by_proxy(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Protocol(message) if message.contains("response from SSLRequest: 0x00"))
+}
+
 fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
+        error if is_closed_by_proxy(error) => true,
         // The server is unreachable: connection refused, reset or closed, or no such socket. Or the pool has no free connection,
         // or is closed because this process is stopping.
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,

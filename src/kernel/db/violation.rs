@@ -101,7 +101,7 @@ pub(super) fn is_transient(error: &Error) -> bool {
     if matches!(error, Error::Unavailable(cause) if cause.is::<StaleRead>()) {
         return true;
     }
-    if transient::is_outdated_statement(error) {
+    if transient::is_outdated_connection(error) {
         return true;
     }
     let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };

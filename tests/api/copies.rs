@@ -1,0 +1,232 @@
+//! The command `copy`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use boxoffice_client::{Client, types};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::support::postgres;
+use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+
+/// A folder with sample data, which users have created through the API.
+struct Sample {
+    folder: TempDir,
+    /// What `demo` has printed.
+    printed: String,
+}
+
+impl Sample {
+    fn create() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let filled = boxoffice(folder.path(), &["demo"]).output().unwrap();
+        assert!(filled.status.success(), "{}", errors(&filled));
+        Self { printed: text(&filled.stdout), folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn url(&self, name: &str) -> String {
+        format!("sqlite:{}", self.path().join(name).display())
+    }
+
+    fn copy(&self, from: &str, to: &str) -> Output {
+        boxoffice(self.path(), &["copy", "--from", from, "--to", to]).output().unwrap()
+    }
+
+    fn serve(&self, url: &str) -> ServerProcess {
+        ServerProcess::start(boxoffice(self.path(), &["serve", "--database", url]))
+    }
+
+    /// Logs in as a customer, orders a ticket and pays it. Returns the status of the order.
+    async fn buy(&self, server: &ServerProcess) -> String {
+        let anyone = Client::connect(&server.address, &last_word(&self.printed, "public key")).unwrap();
+        let session =
+            anyone.session_create().body_map(|body| body.identification("ama").password("a demo password")).send().await.unwrap();
+        let ama = Client::connect(&server.address, &session.key).unwrap();
+        let events = ama.published_event_list().send().await.unwrap();
+        let on_sale = events.entries.iter().flat_map(|event| event.sections.iter().map(move |section| (event, section)));
+        let (event, section) = on_sale.into_iter().find(|(_, section)| section.name == "Lawn").unwrap();
+        let section = format!("{}{}", event.self_, section.self_);
+        let items = HashMap::from([(section, 1)]);
+        let order = ama.order_create().body_map(|body| body.items(items)).send().await.unwrap();
+        let payment = ama.order_payment_create().order(order.number.as_str());
+        payment.body_map(|body| body.method(types::PaymentMethod::Card).token("tok_approve".to_owned())).send().await.unwrap();
+        ama.order_get().order(order.number.as_str()).send().await.unwrap().status.to_string()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn errors(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+fn assert_succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", errors(output));
+    text(&output.stdout)
+}
+
+async fn execute_sqlite(url: &str, sql: &'static str) {
+    let mut connection = SqliteConnection::connect(url).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// Returns all rows and all definitions of a SQLite database.
+async fn dump(url: &str) -> Vec<String> {
+    let mut connection = SqliteConnection::connect(url).await.unwrap();
+    let definitions = "select coalesce(sql, name) from sqlite_master where name not like 'sqlite%' order by type, name";
+    let mut dump: Vec<String> = sqlx::query_scalar(definitions).fetch_all(&mut connection).await.unwrap();
+    let columns = "select m.name, group_concat('quote(\"' || c.name || '\")', ' || '','' || ') from sqlite_master m
+        join pragma_table_info(m.name) c where m.type = 'table' and m.name not like 'sqlite%' and m.name <> '_sqlx_migrations'
+        group by m.name";
+    let tables: Vec<(String, String)> = sqlx::query_as(columns).fetch_all(&mut connection).await.unwrap();
+    for (table, columns) in tables {
+        let rows = AssertSqlSafe(format!("select '{table}: ' || {columns} from \"{table}\" order by 1"));
+        dump.extend(sqlx::query_scalar::<_, String>(rows).fetch_all(&mut connection).await.unwrap());
+    }
+    connection.close().await.unwrap();
+    dump
+}
+
+/// Rows that the sample data lack: escaped characters, a reference inside of a table, a stored response.
+const SPECIAL_ROWS: &str = r"
+    update events set description = 'tab' || char(9) || 'back\slash \N' || char(10) || 'line' || char(13) || '”ünï'
+        where id = (select min(id) from events);
+    update tickets set replaced_by = (select max(id) from tickets) where id = (select min(id) from tickets);
+    insert into idempotency (key_id, hash, fingerprint, attempt, claimed, answer)
+        values (1, 'b', 'f', 9223372036854775807, 1, x'00ff5c0a'), (1, 'a', 'f', -1, 1, null), (1, 'Ä', 'f', 0, 1, x'');
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copy_there_and_back_is_equal_and_sells() {
+    let Some(database) = postgres::new_database().await else { return };
+    let sample = Sample::create();
+    let (source, back) = (sample.url("boxoffice.db"), sample.url("back.db"));
+    execute_sqlite(&source, SPECIAL_ROWS).await;
+
+    let there = assert_succeeded(&sample.copy(&source, &database.url));
+    assert_succeeded(&sample.copy(&database.url, &back));
+    let (expected, copied) = (dump(&source).await, dump(&back).await);
+    let [check, copied_check, back_check] = [&source, &database.url, &back]
+        .map(|url| text(&boxoffice(sample.path(), &["check", "--database", url]).output().unwrap().stdout));
+    let mut sold = Vec::new();
+    for url in [&database.url, &back] {
+        let server = sample.serve(url);
+        sold.push(sample.buy(&server).await);
+        server.stop();
+    }
+
+    assert!(expected.len() > 200, "{}", expected.len());
+    assert_eq!(expected, copied);
+    assert!(there.contains("the checksum of each table are equal") && there.contains("--media"), "{there}");
+    // The replaced ticket is not void, which both copies show too.
+    assert!(!check.is_empty());
+    assert_eq!((&copied_check, &back_check), (&check, &check));
+    assert_eq!(sold, ["Fulfilled", "Fulfilled"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_copy_is_continued() {
+    let Some(database) = postgres::new_database().await else { return };
+    let sample = Sample::create();
+    let (source, back) = (sample.url("boxoffice.db"), sample.url("back.db"));
+    let many = "insert into audit (at, key_id, operation, resource, status, request)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
+        select i, i, 'order_create', '/orders', 201, 'request ' || i from n";
+    execute_sqlite(&source, many).await;
+    let kill_in_the_middle = async |from: &str, to: &str| {
+        let mut command = boxoffice(sample.path(), &["copy", "--from", from, "--to", to]);
+        let mut copying = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while copied_audit_rows(to).await.is_none_or(|rows| rows == 0) {
+            assert!(copying.try_wait().unwrap().is_none(), "the copy was complete before it could be killed");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        copying.kill().unwrap();
+        copying.wait().unwrap();
+    };
+
+    kill_in_the_middle(&source, &database.url).await;
+    let unfinished = boxoffice(sample.path(), &["serve", "--database", &database.url]).output().unwrap();
+    let there = sample.copy(&source, &database.url);
+    // The copy of this direction is interrupted while SQLite is written.
+    let mut command = boxoffice(sample.path(), &["copy", "--from", &database.url, "--to", &back]);
+    let mut copying = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let wal = sample.path().join("back.db-wal");
+    while std::fs::metadata(&wal).map_or(0, |file| file.len()) < 3_000_000 {
+        assert!(copying.try_wait().unwrap().is_none(), "the copy was complete before it could be killed");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    copying.kill().unwrap();
+    copying.wait().unwrap();
+    let and_back = sample.copy(&database.url, &back);
+
+    assert_eq!(unfinished.status.code(), Some(1));
+    assert!(errors(&unfinished).contains("target of an unfinished copy: run the same"), "{}", errors(&unfinished));
+    for copied in [&there, &and_back] {
+        assert_succeeded(copied);
+        assert!(errors(copied).contains("continuing an interrupted copy after"), "{}", errors(copied));
+    }
+    assert_eq!(dump(&source).await, dump(&back).await);
+}
+
+/// Returns the number of rows of the audit log in the progress of a copy to PostgreSQL; `None` without progress.
+async fn copied_audit_rows(url: &str) -> Option<i64> {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    let rows = sqlx::query_scalar("select copied_rows from copy_progress where table_name = 'audit'");
+    let rows = rows.fetch_optional(&mut connection).await.ok().flatten();
+    connection.close().await.unwrap();
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copy_rejects_what_would_lose_data() {
+    let Some(database) = postgres::new_database().await else { return };
+    let sample = Sample::create();
+    let source = sample.url("boxoffice.db");
+    let rejection = |from: &str, to: &str| {
+        let rejected = sample.copy(from, to);
+        assert_eq!(rejected.status.code(), Some(1), "{}", errors(&rejected));
+        errors(&rejected)
+    };
+
+    let server = sample.serve(&source);
+    let running = rejection(&source, &database.url);
+    server.stop();
+    let other = sample.url("other.db");
+    assert_succeeded(&boxoffice(sample.path(), &["demo", "--database", &other]).output().unwrap());
+    let filled = rejection(&source, &other);
+    let missing = rejection(&sample.url("missing.db"), &database.url);
+    let older = sample.url("older.db");
+    assert_succeeded(&boxoffice(sample.path(), &["migrate", "--database", &older]).output().unwrap());
+    execute_sqlite(&older, "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)").await;
+    let (older_source, older_target) = (rejection(&older, &database.url), rejection(&source, &older));
+    assert_succeeded(&sample.copy(&source, &database.url));
+    let twice = rejection(&source, &database.url);
+    let mut connection = PgConnection::connect(&database.url).await.unwrap();
+    let connected = rejection(&database.url, &sample.url("back.db"));
+    sqlx::raw_sql("select 1").execute(&mut connection).await.unwrap();
+    let invalid = boxoffice(sample.path(), &["copy", "--from", "mysql://a:secret@b/c", "--to", &source]).output().unwrap();
+
+    for (rejection, reason) in [
+        (&running, "another program, such as a server, uses the database; stop it first"),
+        (&filled, "contains data already (in "),
+        (&missing, "contains no tables of boxoffice"),
+        (&older_source, "are of an earlier version of boxoffice: run `boxoffice migrate` on it first"),
+        (&older_target, "are of an earlier version of boxoffice: give an empty database"),
+        (&twice, "contains data already"),
+        (&connected, "other programs, such as servers, are connected to the database to copy; stop them first"),
+    ] {
+        assert!(rejection.contains(reason), "{rejection}");
+    }
+    assert_eq!(invalid.status.code(), Some(2));
+    assert!(errors(&invalid).contains("--from") && !errors(&invalid).contains("secret"), "{}", errors(&invalid));
+}

@@ -1,0 +1,73 @@
+//! PgBouncer in transaction mode between the server and PostgreSQL.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Child;
+
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use super::{check, create_load, fault_duration, print_figure};
+use crate::support::{PgBinaries, PgCluster, TestApp, wait_until};
+
+const PGBOUNCER: &str = "/usr/sbin/pgbouncer";
+
+/// A running PgBouncer. Dropping it kills it.
+struct PgBouncer {
+    process: Child,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl PgBouncer {
+    /// Starts it with four connections to a server, fewer than the pools of boxoffice have. `None` if it is not installed.
+    async fn start(cluster: &PgCluster) -> Option<Self> {
+        if !Path::new(PGBOUNCER).exists() {
+            let _written = writeln!(io::stderr(), "the test with PgBouncer is skipped: {PGBOUNCER} is not installed");
+            return None;
+        }
+        let binaries = PgBinaries::find().unwrap();
+        let folder = binaries.create_folder(&std::env::temp_dir()).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = format!(
+            "[databases]\n* = host={} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+             auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n",
+            cluster.folder().display()
+        );
+        fs::write(folder.path().join("pgbouncer.ini"), text).unwrap();
+        let process = binaries.start_shell(folder.path(), &format!("exec {PGBOUNCER} pgbouncer.ini")).unwrap();
+        wait_until(async || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
+        Some(Self { process, port, _folder: folder })
+    }
+}
+
+impl Drop for PgBouncer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pooler_in_transaction_mode_fails_no_request() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let Some(pooler) = PgBouncer::start(&cluster).await else { return };
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?statement-cache-capacity=0", pooler.port);
+    let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
+    let load = create_load(&app).await;
+
+    let work = load.start(&app.address);
+    wait_until(async || !load.records().transfers.is_empty()).await;
+    // A second start finds the tables, the lock and no prepared statements of the first.
+    boxoffice::kernel::db::Db::open(&url).await.unwrap().close().await;
+    let state = boxoffice::kernel::db::inspect(&url).await.unwrap();
+    sleep(fault_duration(1)).await;
+    work.stop().await;
+
+    check(&app, &load).await;
+    assert_eq!(state.pending, Some(0));
+    assert!(load.records().unavailable.is_empty(), "{}", load.figures());
+    print_figure(format!("PgBouncer in transaction mode: {}", load.figures()));
+}
