@@ -28,13 +28,16 @@ app.use('/notes', (request, response, next) => {
     response.set('WWW-Authenticate', 'Bearer');
     return problem(response, 401, 'The token is missing or wrong.');
   }
-  if (['POST', 'PUT'].includes(request.method)) {
-    if (!request.is('application/json')) return problem(response, 415, 'The body must be JSON.');
-    const wrong = problemOf(request.body);
-    if (wrong) return problem(response, 400, wrong);
-  }
   next();
 });
+
+// Rejects a body that is not a note.
+function checkNote(request, response, next) {
+  if (!request.is('application/json')) return problem(response, 415, 'The body must be JSON.');
+  const wrong = problemOf(request.body);
+  if (wrong) return problem(response, 400, wrong);
+  next();
+}
 
 app.param('id', (request, response, next, id) => {
   if (!/^\d{1,9}$/.test(id)) return problem(response, 400, 'id must be an integer.');
@@ -52,7 +55,7 @@ app.route('/notes')
       (done === undefined || String(note.done) === done) && (priority === undefined || String(note.priority) === priority));
     response.json({ items: found, total: found.length });
   })
-  .post((request, response) => {
+  .post(checkNote, (request, response) => {
     const { title, done = false, priority = 1 } = request.body;
     lastId += 1;
     notes.set(lastId, { id: lastId, title, done, priority });
@@ -62,7 +65,7 @@ app.route('/notes')
 
 app.route('/notes/:id')
   .get((request, response) => response.json(request.note))
-  .put((request, response) => {
+  .put(checkNote, (request, response) => {
     const { title, done = false, priority = 1 } = request.body;
     Object.assign(request.note, { title, done, priority });
     response.json(request.note);
