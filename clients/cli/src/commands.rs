@@ -1,5 +1,7 @@
 //! The commands: one for each operation of the contract, and those of the program itself.
 
+use std::any::TypeId;
+
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Args, Command, ValueHint, value_parser};
 use clap_complete::Shell;
@@ -166,8 +168,12 @@ fn operation_command(operation: CliCommand, facts: &Operation, page: Option<u64>
         command = command.after_long_help(format!("Example of a body:\n  {example}"));
     }
     for name in facts.path_arguments {
-        // A positional argument: an identifier, or the URI of the resource.
-        command = command.mut_arg(*name, |argument| argument.long(None).value_parser(arguments::parse_identifier));
+        // A positional argument: an identifier or the URI of the resource, or a value of a list, which keeps its own parser.
+        command = command.mut_arg(*name, |argument| {
+            let is_text = argument.get_value_parser().type_id() == TypeId::of::<String>();
+            let argument = argument.long(None);
+            if is_text { argument.value_parser(arguments::parse_identifier) } else { argument }
+        });
     }
     let has = |command: &Command, name: &str| command.get_arguments().any(|argument| argument.get_id() == name);
     if has(&command, "json-body") {
@@ -206,6 +212,8 @@ fn unwrap_lines(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use boxoffice_client::types::ImageKind;
+
     use super::*;
 
     #[test]
@@ -218,6 +226,15 @@ mod tests {
     fn commands_are_consistent() {
         command(None).debug_assert();
         command(Some(2)).debug_assert();
+    }
+
+    #[test]
+    fn arguments_of_paths_keep_their_types() {
+        let arguments = [PROGRAM, "media-image", "get", "banner", "/events/17637000000051"];
+        let matches = command(None).try_get_matches_from(arguments).unwrap_or_else(|error| panic!("{error}"));
+        let (_, image) = matches.subcommand().and_then(|(_, verbs)| verbs.subcommand()).unwrap_or_else(|| panic!("no verb"));
+        assert_eq!(image.get_one::<ImageKind>("image"), Some(&ImageKind::Banner));
+        assert_eq!(image.get_one::<String>("content").map(String::as_str), Some("17637000000051"));
     }
 
     #[test]
