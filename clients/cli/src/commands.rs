@@ -167,11 +167,12 @@ fn operation_command(operation: CliCommand, facts: &Operation, page: Option<u64>
     if let Some(example) = facts.example {
         command = command.after_long_help(format!("Example of a body:\n  {example}"));
     }
-    for name in facts.path_arguments {
+    // progenitor sorts the arguments by name; positional ones have the path's order.
+    for (position, name) in facts.path_arguments.iter().enumerate() {
         // A positional argument: an identifier or the URI of the resource, or a value of a list, which keeps its own parser.
         command = command.mut_arg(*name, |argument| {
             let is_text = argument.get_value_parser().type_id() == TypeId::of::<String>();
-            let argument = argument.long(None);
+            let argument = argument.long(None).index(position + 1);
             if is_text { argument.value_parser(arguments::parse_identifier) } else { argument }
         });
     }
