@@ -5,7 +5,7 @@ use crate::features::catalog::{
     advertisements, categories, events, hosts, media, preferences, price_modifiers, regions, review, sections, tokens, venues,
     zones,
 };
-use crate::features::gate::admissions;
+use crate::features::gate::{admissions, gate_lists};
 use crate::features::identity::{account_lookups, accounts, integrations, sessions, verification_codes};
 use crate::features::insight::{audit_log, reports, server_info};
 use crate::features::sales::{account_deletion, ledger, orders, payments, tickets, transfers};
@@ -40,6 +40,7 @@ pub fn routes() -> Routes<App> {
         transfers::register,
         tokens::register,
         admissions::register,
+        gate_lists::register,
         account_deletion::register,
         reports::register,
         audit_log::register,

@@ -1,5 +1,7 @@
 //! Admissions: redeeming tickets, each once.
 
+mod offline;
+mod offline_gate;
 mod refusals;
 mod undo;
 

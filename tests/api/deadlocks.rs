@@ -301,6 +301,9 @@ impl<'a> Fixtures<'a> {
             }
             add(kofi, "POST", format!("{}/admissions", listed.uri), json!({ "serials": serials }));
             add(kofi, "POST", format!("{}/scans", listed.uri), json!({ "serials": serials }));
+            let scanned = self.app.state.clock.now().format_rfc3339();
+            let scans: Vec<Value> = serials.iter().map(|serial| json!({ "serial": serial, "scanned": scanned })).collect();
+            add(kofi, "POST", format!("{}/offline-scans", listed.uri), json!({ "device": "Gate B", "scans": scans }));
             let (order, admission) = &self.admitted[number];
             add(kofi, "DELETE", admission.clone(), Value::Null);
             add(staff, "POST", format!("{order}/voids"), json!({ "reason": "Fraud." }));

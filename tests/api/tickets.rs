@@ -20,6 +20,7 @@ on_both_databases![
     changes_include_tickets_that_became_void,
     changes_include_tickets_of_deleted_account,
     later_change_has_later_time,
+    staff_finds_tickets_by_serial_and_holder,
 ];
 
 /// Sets a ticket's status in the database.
@@ -279,4 +280,33 @@ async fn later_change_has_later_time(app: TestApp) {
     assert_eq!(tx.query("select modified from tickets").scalar::<i64>().await.unwrap(), ahead + 1);
     drop(tx);
     assert_eq!(changes(&kofi.client, &event, Timestamp(ahead)).await, [(hers[0].clone(), "Redeemed".to_owned())]);
+}
+
+async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let [hers, void] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
+    let other = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    set_status(&app, &void, "Void").await;
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let (app, event) = (&app, &event);
+    let find = |key: &str, query: &str| {
+        let request = app.request("GET", &format!("{}/tickets?{query}", event.uri)).key(key);
+        async move {
+            let response = request.send().await;
+            let entries = response.body["entries"].as_array().unwrap_or_else(|| panic!("{response:?}"));
+            entries.iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        }
+    };
+
+    assert_eq!(find(&kofi.key, &format!("serial={}", hers.to_lowercase())).await, [hers.as_str()]);
+    assert_eq!(find(&kofi.key, &format!("serial={void}")).await, [void.as_str()], "also a void ticket");
+    for holder in ["AMA", "ama@example.com", "%20Ama@Example.com%20"] {
+        assert_eq!(find(&kofi.key, &format!("holder={holder}")).await, [hers.as_str()], "{holder}");
+    }
+    assert_eq!(find(&kofi.key, "holder=esi").await, [other.as_str()]);
+    assert_eq!(find(&kofi.key, &format!("holder=ama&serial={other}")).await, [] as [&str; 0]);
+    assert_eq!(find(&key, "holder=esi").await, [] as [&str; 0], "of another section");
+    assert_eq!(find(&key, &format!("serial={other}")).await, [] as [&str; 0]);
 }

@@ -107,7 +107,8 @@ const LOWEST: &[(Scope, &str)] = &[
     (Scope::Public, "event_list host_event_list event_get section_get section_shorthand_get section_modifier_get"),
     (
         Scope::Customer,
-        "event_ticket_list event_admission_list event_admission_create event_admission_get event_admission_delete event_scan_create",
+        "event_ticket_list event_admission_list event_admission_create event_admission_get event_admission_delete event_scan_create \
+         event_gate_list_get event_offline_scan_create event_admission_conflict_list",
     ),
     (
         Scope::Customer,
@@ -126,7 +127,7 @@ const LOWEST: &[(Scope, &str)] = &[
 ];
 
 /// Operations that a redeemer's key may call as well.
-const REDEEMERS: [&str; 7] = [
+const REDEEMERS: [&str; 10] = [
     "event_get",
     "event_ticket_list",
     "event_admission_list",
@@ -134,6 +135,9 @@ const REDEEMERS: [&str; 7] = [
     "event_admission_get",
     "event_admission_delete",
     "event_scan_create",
+    "event_gate_list_get",
+    "event_offline_scan_create",
+    "event_admission_conflict_list",
 ];
 
 #[test]

@@ -118,7 +118,9 @@ impl RequestBody {
             let properties = content.schema.as_deref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
-        let limit = if !is_builtin || contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
+        let default = if !is_builtin || contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
+        let declared = node["x-maximum-bytes"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+        let limit = declared.unwrap_or(default);
         Ok(Self { limit, required: node["required"] == true, contents, parsers })
     }
 

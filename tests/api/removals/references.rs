@@ -116,6 +116,7 @@ pub const REFERENCES: &[Reference] = &[
     refused_by_removal("submission_delete", "venue", &[], &[UNKNOWN, (409, "submission.decided")]),
     refused_by_removal("event_admission_create", "token", &[], &[(403, "key.refused"), (400, "admission.none")]),
     refused_by_removal("event_scan_create", "token", &[], &[(403, "key.refused"), (400, "admission.none")]),
+    refused_by_removal("event_offline_scan_create", "token", &[], &[(403, "key.refused")]),
 ];
 
 /// Foreign keys that no request can violate, with the reason.
@@ -156,7 +157,19 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
     ),
     (
         "an event or a section with sold tickets stays",
-        &["admissions(event_id)", "admissions(patron_id)", "admissions(section_id)", "admissions(ticket_id)"],
+        &[
+            "admission_conflicts(event_id)",
+            "admission_conflicts(ticket_id)",
+            "admissions(event_id)",
+            "admissions(patron_id)",
+            "admissions(section_id)",
+            "admissions(ticket_id)",
+            "undone_admissions(ticket_id)",
+        ],
+    ),
+    (
+        "an admission with a conflict can't be undone, and both are written under the lock of the ticket",
+        &["admission_conflicts(admission_id)"],
     ),
 ];
 
@@ -544,19 +557,27 @@ impl<'a> World<'a> {
                 let request = || self.by_staff("DELETE", format!("{submission}?approved={approved}"), Value::Null);
                 race(vec![request()], removal(&content))
             }
-            ("event_admission_create" | "event_scan_create", _) => {
+            ("event_admission_create" | "event_scan_create" | "event_offline_scan_create", _) => {
                 let event = self.listed_event(&[0.0]).await;
                 let serials = self.buyers[0].order_free_tickets(&event.sections[0], REQUESTS).await;
                 let body = json!({ "sections": event.sections });
                 let created = super::send(self.app, &self.by_host("POST", format!("{}/tokens", event.uri), body)).await.body;
                 let code = created["code"].as_str().unwrap();
                 let authentication = self.app.request("GET", &format!("/tokens/{code}")).send().await.body;
-                let path = if reference.operation == "event_scan_create" { "scans" } else { "admissions" };
+                let path = match reference.operation {
+                    "event_scan_create" => "scans",
+                    "event_offline_scan_create" => "offline-scans",
+                    _ => "admissions",
+                };
+                let scanned = self.app.state.clock.now().format_rfc3339();
                 let admit = |serial: &String| Call {
                     key: authentication["key"].as_str().unwrap().to_owned(),
                     method: "POST",
                     path: format!("{}/{path}", event.uri),
-                    body: json!({ "serials": [serial] }),
+                    // Each operation ignores the properties of the other.
+                    body: json!({
+                        "serials": [serial], "device": "Gate A", "scans": [{ "serial": serial, "scanned": scanned }],
+                    }),
                 };
                 race(serials.iter().map(admit).collect(), removal(created["self"].as_str().unwrap()))
             }

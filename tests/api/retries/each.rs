@@ -140,6 +140,10 @@ impl Fixture<'_> {
                 with(&format!("{event}/admissions"), &kofi.key, json!({ "serials": [self.sold().await.1] }))
             }
             "event_scan_create" => with(&format!("{event}/scans"), &kofi.key, json!({ "serials": [self.sold().await.1] })),
+            "event_offline_scan_create" => {
+                let scan = json!({ "serial": self.sold().await.1, "scanned": app.state.clock.now().format_rfc3339() });
+                with(&format!("{event}/offline-scans"), &kofi.key, json!({ "device": "Gate A", "scans": [scan] }))
+            }
             "zone_create" => with("/zones", staff, json!({ "name": "Top", "width": 300, "height": 250 })),
             "advertisement_create" => with("/advertisements", &kofi.key, advertisement_body("Twice", self.event, &[self.zone])),
             "advertisement_submission_create" => {

@@ -16,4 +16,4 @@ pub use admission_scope::{AdmissionScope, authorize, covers_sql};
 pub use endpoints::register;
 pub use model::uri;
 pub use service::create_global;
-pub use store::end_keys_of_event;
+pub use store::{end_keys_of_event, sections_in_scope};

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::admission_scope;
+use super::admission_scope::{self, AdmissionScope};
 use super::model::{TokenFilter, TokenRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
@@ -86,6 +86,14 @@ pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result
 /// Returns the identifiers of all sections of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let sections: Vec<(Id,)> = tx.query("select id from sections where event_id = $1 order by id").bind(event).all().await?;
+    Ok(sections.into_iter().map(|(section,)| section).collect())
+}
+
+/// Returns the identifiers of the sections of an event within an admission scope, the oldest first.
+pub async fn sections_in_scope(tx: &mut Tx, event: Id, scope: AdmissionScope) -> Result<Vec<Id>> {
+    let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
+    let sections = sections.and_where(&admission_scope::covers_sql("id"), scope.token());
+    let sections: Vec<(Id,)> = sections.push(" order by id").all().await?;
     Ok(sections.into_iter().map(|(section,)| section).collect())
 }
 

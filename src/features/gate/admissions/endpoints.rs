@@ -3,8 +3,11 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::{HttpResponseCreated, HttpResponseDeleted, HttpResponseOk};
 
-use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath, Scan};
-use super::{redeem, service, undo};
+use super::model::{
+    Admission, AdmissionConflict, AdmissionCreate, AdmissionFilter, AdmissionPath, ConflictFilter, OfflineScanCreate,
+    OfflineScanResult, Scan,
+};
+use super::{conflicts, offline_scans, redeem, service, undo};
 use crate::features::catalog::events::EventPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Json, Path, Query, Routes, delete, get, post};
@@ -20,8 +23,15 @@ pub fn register(routes: &mut Routes<App>) {
             post("event_admission_create", "/events/{event}/admissions", event_admission_create).errors(&[Code::AdmissionNone]),
             post("event_scan_create", "/events/{event}/scans", event_scan_create).errors(&[Code::AdmissionNone]),
             get("event_admission_get", "/events/{event}/admissions/{admission}", event_admission_get),
-            delete("event_admission_delete", "/events/{event}/admissions/{admission}", event_admission_delete)
-                .errors(&[Code::AdmissionTooLate, Code::AdmissionOrderVoided]),
+            delete("event_admission_delete", "/events/{event}/admissions/{admission}", event_admission_delete).errors(&[
+                Code::AdmissionTooLate,
+                Code::AdmissionOrderVoided,
+                Code::AdmissionConflict,
+            ]),
+            post("event_offline_scan_create", "/events/{event}/offline-scans", event_offline_scan_create).check_access(
+                |ctx, caller, path: EventPath| async move { offline_scans::check_access(&ctx, &caller, path.event).await },
+            ),
+            get("event_admission_conflict_list", "/events/{event}/admission-conflicts", event_admission_conflict_list),
         ],
     );
 }
@@ -63,4 +73,22 @@ async fn event_admission_delete(ctx: Ctx, caller: Caller, Path(path): Path<Admis
     let AdmissionPath { event, admission } = path;
     undo::undo(&ctx, &caller, event, admission).await?;
     Ok(HttpResponseDeleted())
+}
+
+async fn event_offline_scan_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<OfflineScanCreate>,
+) -> Result<HttpResponseOk<OfflineScanResult>> {
+    Ok(HttpResponseOk(offline_scans::upload(&ctx, &caller, path.event, &body).await?))
+}
+
+async fn event_admission_conflict_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<ConflictFilter>,
+) -> Result<HttpResponseOk<Page<AdmissionConflict>>> {
+    Ok(HttpResponseOk(conflicts::list(&ctx, &caller, path.event, &query).await?))
 }

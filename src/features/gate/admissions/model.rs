@@ -9,7 +9,7 @@ use crate::features::catalog::sections::{Section, SectionUri};
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::Account;
 use crate::features::sales::tickets::{Serial, SerialInput, TicketStatus};
-use crate::kernel::types::api_types::{OffsetSeconds, Uri};
+use crate::kernel::types::api_types::{DateTimeInput, NullableField, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -129,11 +129,31 @@ pub struct RefusedTicketRow {
     pub status: TicketStatus,
     /// True if the caller may admit to the ticket's section.
     pub is_covered: bool,
+    #[sqlx(flatten)]
+    pub admission: EarlierAdmissionRow,
+}
+
+/// The admission of a ticket, joined to it. Its columns are null if the ticket was not admitted.
+#[derive(Debug, sqlx::FromRow)]
+pub struct EarlierAdmissionRow {
     pub admission_id: Option<Id>,
     pub redeemer: Option<String>,
     pub device: Option<String>,
     pub token_id: Option<Id>,
     pub admitted: Option<Timestamp>,
+}
+
+impl EarlierAdmissionRow {
+    /// Returns the admission of the ticket to this event.
+    pub fn view(&self, event: Id) -> Option<EarlierAdmission> {
+        Some(EarlierAdmission {
+            uri: uri(event, self.admission_id?).0,
+            admitted: self.admitted?.format_rfc3339(),
+            redeemer: self.redeemer.clone()?,
+            device: self.device.clone()?,
+            token: self.token_id.map(|token| tokens::uri(event, token).0),
+        })
+    }
 }
 
 impl RefusedTicketRow {
@@ -148,15 +168,116 @@ impl RefusedTicketRow {
             TicketStatus::Void => RefusalReason::Void,
         }
     }
+}
 
-    /// Returns the admission of the ticket to this event.
-    pub fn admission(&self, event: Id) -> Option<EarlierAdmission> {
-        Some(EarlierAdmission {
-            uri: uri(event, self.admission_id?).0,
-            admitted: self.admitted?.format_rfc3339(),
-            redeemer: self.redeemer.clone()?,
-            device: self.device.clone()?,
-            token: self.token_id.map(|token| tokens::uri(event, token).0),
-        })
+/// Scans of a gate that had no connection.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OfflineScanCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub device: String,
+    #[schemars(length(max = 200))]
+    pub redeemer: Option<String>,
+    #[schemars(length(min = 1, max = 10_000))]
+    pub scans: Vec<UploadedScan>,
+}
+
+/// A scan of a ticket, with its time.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct UploadedScan {
+    pub serial: ScannedSerial,
+    pub scanned: DateTimeInput,
+}
+
+/// The outcome of uploaded scans.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OfflineScanResult {
+    #[schemars(range(min = 0))]
+    pub admitted: i64,
+    pub refused: Vec<RefusedTicket>,
+    pub conflicts: Vec<AdmissionConflict>,
+}
+
+/// A ticket that two gates have admitted: the admission that counts, and the scan of the other gate.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AdmissionConflict {
+    pub ticket: Serial,
+    pub section: Uri,
+    pub recorded: OffsetSeconds,
+    pub admission: EarlierAdmission,
+    pub scan: OfflineScan,
+}
+
+/// A scan of a gate that had no connection.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OfflineScan {
+    pub scanned: OffsetSeconds,
+    pub redeemer: String,
+    pub device: String,
+    pub token: NullableField<Uri>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ConflictFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    /// Only conflicts in which this device has admitted the ticket.
+    #[schemars(length(min = 1, max = 200))]
+    pub device: Option<String>,
+    /// Only conflicts that were recorded at this time or later.
+    pub modified_since: Option<DateTimeInput>,
+}
+
+/// A ticket that a gate has scanned without a connection, with its admission.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ScannedTicketRow {
+    pub id: Id,
+    pub serial: String,
+    pub status: TicketStatus,
+    pub section_id: Id,
+    pub owner_id: Id,
+    pub issued: Timestamp,
+    /// True if the caller may admit to the ticket's section.
+    pub is_covered: bool,
+    #[sqlx(flatten)]
+    pub admission: EarlierAdmissionRow,
+}
+
+impl ScannedTicketRow {
+    /// Returns whether `is_gate` is true for the device and the admission token of the ticket's admission.
+    pub fn is_admitted_by(&self, is_gate: impl FnOnce(&str, Option<Id>) -> bool) -> bool {
+        self.admission.device.as_deref().is_some_and(|device| is_gate(device, self.admission.token_id))
     }
+}
+
+/// A row of `admission_conflicts`, with its ticket and its admission.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ConflictRow {
+    pub event_id: Id,
+    pub ticket_id: Id,
+    pub section_id: Id,
+    pub serial: String,
+    pub recorded: Timestamp,
+    pub scanned: Timestamp,
+    pub redeemer: String,
+    pub device: String,
+    pub token_id: Option<Id>,
+    pub admission_id: Id,
+    pub admitted: Timestamp,
+    pub admission_redeemer: String,
+    pub admission_device: String,
+    pub admission_token_id: Option<Id>,
+}
+
+/// A row of `admission_conflicts` to be inserted.
+#[derive(Debug)]
+pub struct NewConflict {
+    pub id: Id,
+    pub event_id: Id,
+    pub ticket_id: Id,
+    pub admission_id: Id,
+    pub redeemer: String,
+    pub device: String,
+    pub token_id: Option<Id>,
+    pub scanned: Timestamp,
+    pub recorded: Timestamp,
 }

@@ -176,7 +176,8 @@ impl Refusals {
         let refused = |(given, serial): (&ScannedSerial, String)| {
             let ticket = self.0.get(&(scope, serial));
             let reason = ticket.map_or(RefusalReason::Unknown, RefusedTicketRow::reason);
-            let admission = ticket.filter(|_| reason == RefusalReason::Redeemed).and_then(|ticket| ticket.admission(scan.event));
+            let admission =
+                ticket.filter(|_| reason == RefusalReason::Redeemed).and_then(|ticket| ticket.admission.view(scan.event));
             RefusedTicket { serial: given.0.clone(), reason, admission }
         };
         scan.refused(admitted).map(refused).collect()
@@ -218,6 +219,15 @@ fn event_cancelled(scan: &ScanRequest) -> Error {
 /// Returns the text unless it is blank.
 fn non_blank(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty()).cloned()
+}
+
+/// Returns the redeemer of a caller's admissions: the name in the request, or the default.
+pub async fn redeemer_name(tx: &mut Tx, caller: &Caller, given: Option<&String>) -> Result<String> {
+    if let Some(name) = non_blank(given) {
+        return Ok(name);
+    }
+    let accounts = accounts::find_all(tx, caller.account).await?;
+    Ok(redeemer(caller, &accounts.into_iter().map(|account| (account.id, account.number)).collect()))
 }
 
 /// Returns the account numbers of the callers.

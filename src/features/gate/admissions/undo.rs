@@ -10,7 +10,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::Scope;
 
 use super::model::AdmissionRow;
-use super::store;
+use super::{offline_store, store};
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
 use crate::features::sales::tickets;
@@ -37,9 +37,15 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
     }
     tickets::lock_orders(tx, &[row.ticket_id]).await?;
     tickets::lock_by_ids(tx, [row.ticket_id]).await?;
+    if offline_store::has_conflict(tx, row.id).await? {
+        return Err(Code::AdmissionConflict.into());
+    }
     // Another request may have undone the admission before the lock.
     if !store::delete(tx, row.id).await? {
         return Err(Error::NOT_FOUND);
+    }
+    if !row.device.is_empty() {
+        offline_store::insert_undone_admission(tx, row.ticket_id, row.device, now).await?;
     }
     if !tickets::undo_redemption(tx, row.ticket_id, now).await? {
         return Err(Code::AdmissionOrderVoided.into());

@@ -16,7 +16,7 @@
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, Result};
-use data_encoding::BASE32_NOPAD;
+use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::signing::{self, KeyId, SIGNATURE_LENGTH, SigningKey};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::secret;
 use crate::state::Ctx;
 
 const VERSION: u8 = 1;
@@ -125,6 +126,11 @@ pub async fn verify(ctx: &Ctx, text: &str) -> Result<Option<String>> {
     let is_signed = signing::is_signed_by(&key, &[DOMAIN, content].concat(), signature);
     let serial = content.get(17..).and_then(serial_of_bytes);
     Ok(serial.filter(|_| is_signed))
+}
+
+/// Returns the digest of a serial number, by which a list for a gate has it: the first 16 bytes of its SHA-256 hash in base64url.
+pub fn digest(serial: &str) -> String {
+    BASE64URL_NOPAD.encode(&secret::digest(serial)[..16])
 }
 
 /// Returns the serial number of these 12 bytes.

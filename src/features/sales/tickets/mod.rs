@@ -17,13 +17,13 @@ mod qr_code;
 mod service;
 mod store;
 
-pub use code::{is_code, sign as sign_code, verify as verify_code};
+pub use code::{digest, is_code, sign as sign_code, verify as verify_code};
 pub use endpoints::register;
 pub use keys::{TicketKeys, is_registered, register_key};
 pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
 pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
 pub use service::{NewTickets, issue, replace};
 pub use store::{
-    bytes_sql, find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem,
-    release, touch_of_account, undo_redemption, void,
+    SET_MODIFIED, bytes_sql, find_by_order, has_upcoming, list_for_gate, lock_all, lock_by_ids, lock_of_order, lock_orders,
+    lock_own, mark_pending, redeem, release, touch_of_account, undo_redemption, void,
 };

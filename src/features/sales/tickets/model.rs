@@ -67,6 +67,18 @@ pub enum TicketStatus {
     Void,
 }
 
+impl TicketStatus {
+    /// Returns its name in responses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Issued => "Issued",
+            Self::Pending => "Pending",
+            Self::Redeemed => "Redeemed",
+            Self::Void => "Void",
+        }
+    }
+}
+
 /// A ticket in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Ticket {
@@ -139,6 +151,11 @@ pub struct EventTicketFilter {
     pub paging: PageRequest,
     /// Only tickets that changed at this time or later.
     pub modified_since: Option<DateTimeInput>,
+    /// Only the ticket with this serial number.
+    pub serial: Option<SerialInput>,
+    /// Only tickets of the account with this e-mail address or username.
+    #[schemars(length(min = 1, max = 254))]
+    pub holder: Option<String>,
 }
 
 /// A row of `tickets`.

@@ -22,8 +22,7 @@ pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &Event
     let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let since = filter.modified_since.map(|since| since.0);
-    let page = store::list_of_event(&mut tx, event.id, scope, since, filter.paging).await?;
+    let page = store::list_of_event(&mut tx, event.id, scope, filter).await?;
     let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
 }

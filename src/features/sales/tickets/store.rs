@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{TicketRow, TicketStatus};
+use super::model::{EventTicketFilter, TicketRow, TicketStatus};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts;
@@ -14,7 +14,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified";
 /// Sets the time of the last change to `?`, which is the current time. The time of a ticket always increases, even if the clock of
 /// the server that made the change before is ahead.
-const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
+pub const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
 
 /// Returns the SQL expression for the size of a ticket in a page, in bytes, by the columns of its section and its owner.
 pub fn bytes_sql(section: &str, owner: &str) -> String {
@@ -23,20 +23,26 @@ pub fn bytes_sql(section: &str, owner: &str) -> String {
 }
 
 /// Returns a page of the tickets of an event within the caller's admission scope, the oldest first: the valid ones, or all those
-/// that have changed at `modified_since` or later, whatever their status is now.
+/// that have changed since a time or have a serial number, whatever their status is now.
 pub async fn list_of_event(
     tx: &mut Tx,
     event: Id,
     scope: AdmissionScope,
-    modified_since: Option<Timestamp>,
-    paging: PageRequest,
+    filter: &EventTicketFilter,
 ) -> Result<PagedRows<TicketRow>> {
-    let Some(modified_since) = modified_since else { return list_valid_of_event(tx, event, scope, paging).await };
-    tx.list(COLUMNS, "from tickets where true")
+    let EventTicketFilter { paging, modified_since, serial, holder } = filter;
+    if modified_since.is_none() && serial.is_none() && holder.is_none() {
+        return list_valid_of_event(tx, event, scope, *paging).await;
+    }
+    let any_status = modified_since.is_some() || serial.is_some();
+    let of_holder = "owner_id in (select p.id from accounts p where lower(p.email) = ? or lower(p.username) = ?)";
+    tx.list(COLUMNS, if any_status { "from tickets where true" } else { "from tickets where status <> 'Void'" })
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
-        .and_where("modified >= ?", Some(modified_since))
-        .page("id", paging)
+        .and_where("modified >= ?", modified_since.map(|since| since.0))
+        .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
+        .and_where(of_holder, holder.as_ref().map(|holder| holder.trim().to_lowercase()))
+        .page("id", *paging)
         .await
 }
 
@@ -53,6 +59,35 @@ async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, pagi
         }
     };
     tickets.page("id", paging).await
+}
+
+/// A ticket in a list for a gate.
+#[derive(Debug, sqlx::FromRow)]
+pub struct GateTicketRow {
+    pub id: Id,
+    pub serial: String,
+    pub section_id: Id,
+    pub status: TicketStatus,
+}
+
+/// Returns the tickets of an event within the caller's admission scope that follow `after`, by ascending identifier: the valid ones,
+/// or all those that have changed at `modified_since` or later.
+pub async fn list_for_gate(
+    tx: &mut Tx,
+    event: Id,
+    scope: AdmissionScope,
+    modified_since: Option<Timestamp>,
+    after: Id,
+    limit: i64,
+) -> Result<Vec<GateTicketRow>> {
+    let tickets = tx.select("id, serial, section_id, status from tickets where true").and_where("event_id = ?", Some(event));
+    let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
+    let tickets = match modified_since {
+        None => tickets.push(" and status <> 'Void'").push_bind(" and id > ? order by id", after),
+        // With the sign, the database finds the few changes by their time, and sorts them.
+        Some(since) => tickets.push_bind(" and modified >= ?", since).push_bind(" and +id > ? order by +id", after),
+    };
+    tickets.push_bind(" limit ?", limit).all().await
 }
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.

@@ -1,0 +1,250 @@
+//! Upload of scans that gates made without a connection.
+//!
+//! A gate without a connection admits the tickets in its list, and uploads its scans later. An upload is repeated until the gate
+//! has its response, so each scan has one outcome, however often it is uploaded. A scan is identified by its ticket, its device and
+//! its time.
+//!
+//! A ticket counts as admitted once: by the first scan that the server learns of. If another gate has admitted the same ticket, a
+//! conflict is recorded, which both gates can [list](super::conflicts).
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use boxoffice_http::error::Result;
+use boxoffice_http::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
+
+use super::model::{
+    AdmissionRow, ConflictRow, NewConflict, OfflineScanCreate, OfflineScanResult, ScannedTicketRow, UploadedScan,
+};
+use super::{conflicts, offline_store, redeem, store};
+use crate::features::catalog::events::{self, EventStatus};
+use crate::features::catalog::tokens;
+use crate::features::sales::tickets::{self, TicketStatus};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// Difference between the clocks of a gate and the server up to which the time of a scan is plausible.
+const MAX_SKEW: Duration = Duration::from_secs(5 * 60);
+/// Largest number of conflicts of a ticket. Further gates that have admitted it get the refusal `redeemed`.
+const MAX_CONFLICTS: usize = 20;
+
+/// Records scans that a gate made without a connection.
+pub async fn upload(ctx: &Ctx, caller: &Caller, event: Id, new: &OfflineScanCreate) -> Result<OfflineScanResult> {
+    transaction!(ctx.unit, |tx| upload_in_tx(&ctx.app, tx, caller, event, new).await)
+}
+
+/// Rejects callers who may not admit to the event.
+pub async fn check_access(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
+    let mut tx = ctx.unit.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    tokens::authorize(&mut tx, caller, &event).await.map(drop)
+}
+
+/// The gate that uploads scans.
+struct Gate<'a> {
+    device: &'a str,
+    token: Option<Id>,
+}
+
+impl Gate<'_> {
+    /// Returns whether this gate has this device and this admission token.
+    fn is(&self, device: &str, token: Option<Id>) -> bool {
+        self.device == device && self.token == token
+    }
+}
+
+/// A scan with its ticket and its outcome.
+struct Judged<'a> {
+    scan: &'a Scan,
+    row: Option<&'a ScannedTicketRow>,
+    outcome: Outcome,
+}
+
+/// The outcome of a scan.
+enum Outcome {
+    /// The ticket is Issued, and becomes Redeemed.
+    Admit,
+    /// The same gate has admitted the ticket: by an earlier upload of this scan, or by a request whose response was lost.
+    Admitted,
+    /// Another gate has admitted the ticket, by this admission.
+    Conflict(Id),
+    Refused(RefusalReason),
+}
+
+async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &OfflineScanCreate) -> Result<OfflineScanResult> {
+    let event = events::load(tx, event).await?;
+    let scope = tokens::authorize(tx, caller, &event).await?;
+    let scans = earliest_scans(&new.scans);
+    if event.status == EventStatus::Cancelled {
+        let refused = scans.iter().map(|scan| refused(scan, RefusalReason::EventCancelled, None)).collect();
+        return Ok(OfflineScanResult { admitted: 0, refused, conflicts: Vec::new() });
+    }
+    let gate = Gate { device: new.device.trim(), token: caller.redeemer.map(|redeemer| redeemer.token) };
+    let serials = || scans.iter().map(|scan| scan.serial.clone());
+    tickets::lock_all(tx, serials()).await?;
+    // A statement of its own: it sees what another transaction has committed before it released the locks.
+    let rows = offline_store::find_scanned(tx, event.id, serials().collect(), scope).await?;
+    let now = app.clock.now();
+    let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
+    let undone: HashMap<Id, Timestamp> =
+        offline_store::undone_admissions(tx, ids, gate.device.to_owned()).await?.into_iter().collect();
+    let rows: HashMap<String, ScannedTicketRow> = rows.into_iter().map(|row| (row.serial.clone(), row)).collect();
+    let mut judged = Vec::with_capacity(scans.len());
+    for scan in &scans {
+        let row = rows.get(&scan.serial);
+        judged.push(Judged { scan, row, outcome: outcome(scan, row, &gate, &undone, now) });
+    }
+
+    let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
+    let admit = |Judged { scan, row, outcome }: &Judged<'_>| {
+        let row = row.filter(|_| matches!(outcome, Outcome::Admit))?;
+        Some(AdmissionRow {
+            id: app.clock.next_id(),
+            event_id: event.id,
+            section_id: row.section_id,
+            ticket_id: row.id,
+            serial: row.serial.clone(),
+            patron_id: row.owner_id,
+            redeemer: redeemer.clone(),
+            device: gate.device.to_owned(),
+            token_id: gate.token,
+            admitted: scan.scanned,
+        })
+    };
+    let admitted: Vec<AdmissionRow> = judged.iter().filter_map(admit).collect();
+    store::insert(tx, &admitted.iter().collect::<Vec<_>>()).await?;
+    let redeemed = offline_store::redeem(tx, admitted.iter().map(|row| row.ticket_id).collect(), now).await?;
+    if redeemed != admitted.len() as u64 {
+        return Err(anyhow!("a locked ticket of the event {} is no longer Issued", event.id).into());
+    }
+
+    let conflicts = record_conflicts(app, tx, event.id, &gate, &redeemer, &judged, now).await?;
+    let mut result = OfflineScanResult { admitted: 0, refused: Vec::new(), conflicts: Vec::new() };
+    for Judged { scan, row, outcome } in judged {
+        let earlier = || row.and_then(|row| row.admission.view(event.id));
+        match outcome {
+            Outcome::Admit | Outcome::Admitted => result.admitted += 1,
+            Outcome::Refused(reason) => result.refused.push(refused(scan, reason, None)),
+            Outcome::Conflict(_) => match conflicts.get(&scan.serial) {
+                Some(conflict) => result.conflicts.push(conflicts::view(conflict)),
+                None => result.refused.push(refused(scan, RefusalReason::Redeemed, earlier())),
+            },
+        }
+    }
+    Ok(result)
+}
+
+/// A scan of a ticket.
+struct Scan {
+    /// The serial number as the client sent it.
+    given: String,
+    /// The serial number as tickets have it.
+    serial: String,
+    scanned: Timestamp,
+}
+
+/// Returns the earliest scan of each serial number, in the order of the request.
+fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<Scan> {
+    let mut scans: Vec<Scan> = Vec::with_capacity(uploaded.len());
+    let mut positions: HashMap<String, usize> = HashMap::with_capacity(uploaded.len());
+    for scan in uploaded {
+        let (serial, scanned) = (scan.serial.normalized(), scan.scanned.0);
+        match positions.entry(serial.clone()) {
+            Entry::Occupied(position) => {
+                let first = &mut scans[*position.get()];
+                first.scanned = first.scanned.min(scanned);
+            }
+            Entry::Vacant(position) => {
+                position.insert(scans.len());
+                scans.push(Scan { given: scan.serial.0.clone(), serial, scanned });
+            }
+        }
+    }
+    scans
+}
+
+fn outcome(
+    scan: &Scan,
+    row: Option<&ScannedTicketRow>,
+    gate: &Gate<'_>,
+    undone: &HashMap<Id, Timestamp>,
+    now: Timestamp,
+) -> Outcome {
+    let Some(row) = row else { return Outcome::Refused(RefusalReason::Unknown) };
+    let is_plausible = row.issued.minus(MAX_SKEW) <= scan.scanned && scan.scanned <= now.plus(MAX_SKEW);
+    if !row.is_covered {
+        return Outcome::Refused(RefusalReason::OtherSection);
+    }
+    if !is_plausible {
+        return Outcome::Refused(RefusalReason::ImplausibleTime);
+    }
+    if undone.get(&row.id).is_some_and(|undone| scan.scanned <= *undone) {
+        return Outcome::Refused(RefusalReason::Undone);
+    }
+    match (row.status, row.admission.admission_id) {
+        (TicketStatus::Issued, _) => Outcome::Admit,
+        (TicketStatus::Pending, _) => Outcome::Refused(RefusalReason::Pending),
+        (TicketStatus::Void, _) => Outcome::Refused(RefusalReason::Void),
+        (TicketStatus::Redeemed, Some(_)) if row.is_admitted_by(|device, token| gate.is(device, token)) => Outcome::Admitted,
+        (TicketStatus::Redeemed, Some(admission)) => Outcome::Conflict(admission),
+        (TicketStatus::Redeemed, None) => Outcome::Refused(RefusalReason::Redeemed),
+    }
+}
+
+/// Records the conflicts of this gate that are not recorded yet. Returns all conflicts of its scans, by serial number. The locks of
+/// the tickets keep two uploads from recording the same conflict.
+async fn record_conflicts(
+    app: &App,
+    tx: &mut Tx,
+    event: Id,
+    gate: &Gate<'_>,
+    redeemer: &str,
+    judged: &[Judged<'_>],
+    now: Timestamp,
+) -> Result<HashMap<String, ConflictRow>> {
+    let in_conflict = |Judged { scan, row, outcome }: &Judged<'_>| match outcome {
+        Outcome::Conflict(admission) => row.map(|row| (row.id, *admission, scan.scanned)),
+        _ => None,
+    };
+    let found: Vec<(Id, Id, Timestamp)> = judged.iter().filter_map(in_conflict).collect();
+    if found.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let tickets: Vec<Id> = found.iter().map(|(ticket, ..)| *ticket).collect();
+    let mut known: HashMap<Id, Vec<ConflictRow>> = HashMap::new();
+    for conflict in offline_store::conflicts_of_tickets(tx, tickets.clone()).await? {
+        known.entry(conflict.ticket_id).or_default().push(conflict);
+    }
+    let is_new = |(ticket, ..): &&(Id, Id, Timestamp)| {
+        let of_ticket = known.get(ticket).map(Vec::as_slice).unwrap_or_default();
+        of_ticket.len() < MAX_CONFLICTS && !of_ticket.iter().any(|conflict| gate.is(&conflict.device, conflict.token_id))
+    };
+    let new: Vec<NewConflict> = found
+        .iter()
+        .filter(is_new)
+        .map(|(ticket, admission, scanned)| NewConflict {
+            id: app.clock.next_id(),
+            event_id: event,
+            ticket_id: *ticket,
+            admission_id: *admission,
+            redeemer: redeemer.to_owned(),
+            device: gate.device.to_owned(),
+            token_id: gate.token,
+            scanned: *scanned,
+            recorded: now,
+        })
+        .collect();
+    offline_store::insert_conflicts(tx, &new).await?;
+    let all = offline_store::conflicts_of_tickets(tx, tickets).await?;
+    let of_gate = all.into_iter().filter(|conflict| gate.is(&conflict.device, conflict.token_id));
+    Ok(of_gate.map(|conflict| (conflict.serial.clone(), conflict)).collect())
+}
+
+fn refused(scan: &Scan, reason: RefusalReason, admission: Option<EarlierAdmission>) -> RefusedTicket {
+    RefusedTicket { serial: scan.given.clone(), reason, admission }
+}

@@ -1,0 +1,104 @@
+//! SQL of scans that gates made without a connection, and of conflicts.
+
+use boxoffice_http::error::Result;
+
+use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
+use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::features::sales::tickets;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+
+/// The columns of [`ConflictRow`].
+const CONFLICT_COLUMNS: &str = "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, \
+     c.token_id, c.admission_id, a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, \
+     a.token_id as admission_token_id";
+const FROM_CONFLICTS: &str =
+    "from admission_conflicts c join tickets t on t.id = c.ticket_id join admissions a on a.id = c.admission_id where true";
+
+/// Returns the tickets of an event with these serial numbers, with their admissions.
+pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<ScannedTicketRow>> {
+    let columns = "t.id, t.serial, t.status, t.section_id, t.owner_id, t.issued, a.id as admission_id, a.redeemer, a.device,
+         a.token_id, a.admitted, ";
+    let tickets = tx.select(columns);
+    let tickets = match scope.token() {
+        Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
+        None => tickets.push("true"),
+    };
+    tickets
+        .push(" as is_covered from tickets t left join admissions a on a.ticket_id = t.id where true")
+        // Without the sign, the database would read all tickets of the event by its index.
+        .and_where("+t.event_id = ?", Some(event))
+        .and_in("t.serial", serials)
+        .all()
+        .await
+}
+
+/// Redeems tickets that are [locked](tickets::lock_all) and Issued, at the times of their admissions. Returns their number.
+pub async fn redeem(tx: &mut Tx, ids: Vec<Id>, now: Timestamp) -> Result<u64> {
+    tx.update("tickets set status = 'Redeemed', redeemed = (select a.admitted from admissions a where a.ticket_id = tickets.id)")
+        .push_bind(tickets::SET_MODIFIED, now)
+        .push(" where status = 'Issued'")
+        .and_in("id", ids)
+        .execute()
+        .await
+}
+
+/// Returns the tickets whose admissions by a device were undone, with the times of that.
+pub async fn undone_admissions(tx: &mut Tx, tickets: Vec<Id>, device: String) -> Result<Vec<(Id, Timestamp)>> {
+    let undone = tx.select("ticket_id, undone from undone_admissions where true").and_where("device = ?", Some(device));
+    undone.and_in("ticket_id", tickets).all().await
+}
+
+/// Keeps earlier scans of a device from admitting a ticket again after its admission was undone.
+pub async fn insert_undone_admission(tx: &mut Tx, ticket: Id, device: String, now: Timestamp) -> Result<()> {
+    let insert = "insert into undone_admissions (ticket_id, device, undone) values ($1, $2, $3)
+         on conflict (ticket_id, device) do update set undone = excluded.undone";
+    tx.query(insert).bind(ticket).bind(device).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Returns whether another gate has admitted the ticket of an admission.
+pub async fn has_conflict(tx: &mut Tx, admission: Id) -> Result<bool> {
+    tx.query("select exists (select 1 from admission_conflicts where admission_id = $1)").bind(admission).scalar().await
+}
+
+/// Returns the conflicts of these tickets.
+pub async fn conflicts_of_tickets(tx: &mut Tx, tickets: Vec<Id>) -> Result<Vec<ConflictRow>> {
+    tx.select(&format!("{CONFLICT_COLUMNS} {FROM_CONFLICTS}")).and_in("c.ticket_id", tickets).all().await
+}
+
+/// Returns a page of the conflicts of an event within the caller's admission scope, the oldest first.
+pub async fn list_conflicts(
+    tx: &mut Tx,
+    event: Id,
+    scope: AdmissionScope,
+    filter: &ConflictFilter,
+) -> Result<PagedRows<ConflictRow>> {
+    tx.list(CONFLICT_COLUMNS, FROM_CONFLICTS)
+        .and_where("c.event_id = ?", Some(event))
+        .and_where(&tokens::covers_sql("t.section_id"), scope.token())
+        .and_where("(c.device = ? or a.device = ?)", filter.device.clone())
+        .and_where("c.recorded >= ?", filter.modified_since.map(|since| since.0))
+        .page("c.id", filter.paging)
+        .await
+}
+
+pub async fn insert_conflicts(tx: &mut Tx, rows: &[NewConflict]) -> Result<()> {
+    let into = "admission_conflicts
+         (id, event_id, ticket_id, admission_id, redeemer, device, token_id, scanned, recorded)";
+    tx.insert_rows(into, rows, |columns| {
+        columns
+            .add(|row| row.id)
+            .add(|row| row.event_id)
+            .add(|row| row.ticket_id)
+            .add(|row| row.admission_id)
+            .add(|row| row.redeemer.clone())
+            .add(|row| row.device.clone())
+            .add(|row| row.token_id)
+            .add(|row| row.scanned)
+            .add(|row| row.recorded);
+    })
+    .await
+}

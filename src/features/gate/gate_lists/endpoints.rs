@@ -1,0 +1,25 @@
+//! HTTP endpoint of gate lists.
+
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
+
+use super::model::{GateList, GateListQuery};
+use super::service;
+use crate::features::catalog::events::EventPath;
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Query, Routes, get};
+use crate::state::{App, Ctx};
+
+/// Registers the gate list endpoint.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add("Admissions", [get("event_gate_list_get", "/events/{event}/gate-list", event_gate_list_get)]);
+}
+
+async fn event_gate_list_get(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<GateListQuery>,
+) -> Result<HttpResponseOk<GateList>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event, &query).await?))
+}

@@ -1,0 +1,506 @@
+//! Gates without a connection: signed lists, uploaded scans, and conflicts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
+use boxoffice::kernel::types::clock::Timestamp;
+use data_encoding::BASE64URL_NOPAD;
+use futures::future::{join, join_all};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::admit;
+use crate::support::{Event, Response, TestApp, User, rejection, section};
+use crate::tickets::set_status;
+use crate::tokens::{create_token, global_token, redeemer_key};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    gate_list_is_signed_and_has_own_sections,
+    gate_list_has_changes,
+    large_list_has_pages_and_its_scans_are_one_upload,
+    upload_admits_at_the_time_of_the_scan,
+    refused_scan_has_reason,
+    conflict_is_reported_to_both_gates_once,
+    upload_after_lost_response_is_no_conflict,
+    undone_scan_stays_undone,
+    admission_with_conflict_is_not_undone,
+    random_scans_admit_each_ticket_once,
+];
+
+race_tests![concurrent_gates_admit_each_ticket_once];
+
+/// The digest of a serial in a gate list, as the contract describes it.
+fn digest(serial: &str) -> String {
+    BASE64URL_NOPAD.encode(&Sha256::digest(serial)[..16])
+}
+
+/// Requests a page of the gate list, checks its signature, and returns the response with the signed content.
+async fn gate_list(app: &TestApp, key: &str, path: &str) -> (Value, Value) {
+    let response = app.request("GET", path).key(key).send().await;
+    assert_eq!(response.status, 200, "{response:?}");
+    let (signed, signature) = response.body["list"].as_str().unwrap().rsplit_once('.').unwrap();
+    let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).unwrap();
+    let parts: Vec<Value> = signed.split('.').map(|part| serde_json::from_slice(&decode(part)).unwrap()).collect();
+    let [header, content] = parts.try_into().unwrap();
+    assert_eq!(header["alg"], "EdDSA");
+    let keys = app.request("GET", "/ticket-keys").no_key().send().await;
+    let key = keys.body["keys"].as_array().unwrap().iter().find(|key| key["kid"] == header["kid"]).unwrap();
+    UnparsedPublicKey::new(&ED25519, decode(key["x"].as_str().unwrap())).verify(signed.as_bytes(), &decode(signature)).unwrap();
+    (response.body, content)
+}
+
+/// Returns the status of each digest in the content of a list.
+fn statuses(content: &Value) -> BTreeMap<String, String> {
+    let groups = content["tickets"].as_array().unwrap().iter();
+    let digests =
+        groups.flat_map(|group| group["digests"].as_array().unwrap().iter().map(move |digest| (digest, &group["status"])));
+    digests.map(|(digest, status)| (digest.as_str().unwrap().to_owned(), status.as_str().unwrap().to_owned())).collect()
+}
+
+/// Formats a time as `2026-11-21T18:30:00.123456Z`.
+fn micros(time: Timestamp) -> String {
+    chrono::DateTime::from_timestamp_micros(time.0).unwrap().format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+/// Uploads scans of these serials at these times.
+async fn upload(app: &TestApp, key: &str, event: &Event, device: &str, scans: &[(&str, Timestamp)]) -> Response {
+    let scans: Vec<Value> = scans.iter().map(|(serial, time)| json!({ "serial": serial, "scanned": micros(*time) })).collect();
+    let body = json!({ "device": device, "scans": scans });
+    app.request("POST", &format!("{}/offline-scans", event.uri)).key(key).json(&body).send().await
+}
+
+async fn conflicts(app: &TestApp, key: &str, event: &Event, device: &str) -> Vec<Value> {
+    let path = format!("{}/admission-conflicts?device={}", event.uri, device.replace(' ', "%20"));
+    let response = app.request("GET", &path).key(key).send().await;
+    response.body["entries"].as_array().unwrap_or_else(|| panic!("{response:?}")).clone()
+}
+
+/// Returns the reasons in a response by serial.
+fn reasons(response: &Response) -> Vec<(&str, &str)> {
+    let refused = response.body["refused"].as_array().unwrap_or_else(|| panic!("{response:?}"));
+    refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
+}
+
+async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let [vip, pending, void] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
+    let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    set_status(&app, &pending, "Pending").await;
+    set_status(&app, &void, "Void").await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+    let path = format!("{}/gate-list", event.uri);
+
+    let (page, content) = gate_list(&app, &key, &path).await;
+    let (_, of_host) = gate_list(&app, &kofi.key, &path).await;
+
+    let issued = |serial: &str, status: &str| (digest(serial), status.to_owned());
+    assert_eq!(statuses(&content), BTreeMap::from([issued(&vip, "Issued"), issued(&pending, "Pending")]));
+    assert_eq!((&page["next"], &content["modifiedSince"]), (&Value::Null, &Value::Null));
+    assert_eq!((&content["event"], &content["status"]), (&json!(event.uri), &json!("Listed")));
+    assert_eq!((&content["token"], &content["sections"]), (&json!(token.self_), &json!([event.sections[0]])));
+    assert_eq!(content["tickets"][0]["section"], event.sections[0]);
+    assert!(!page["list"].as_str().unwrap().contains(&vip), "a stolen list makes no ticket");
+    let all: BTreeSet<String> = [&vip, &pending, &floor].into_iter().map(|serial| digest(serial)).collect();
+    assert_eq!(statuses(&of_host).into_keys().collect::<BTreeSet<_>>(), all);
+    assert_eq!((&of_host["token"], of_host["sections"].as_array().unwrap().len()), (&Value::Null, 2));
+}
+
+async fn gate_list_has_changes(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let [kept, used, returned] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
+    app.advance_clock(Duration::from_secs(120));
+    let path = format!("{}/gate-list", event.uri);
+    let since = gate_list(&app, &kofi.key, &path).await.0["modifiedSince"].as_str().unwrap().to_owned();
+
+    assert_eq!(admit(&app, &kofi.key, &event, &[&used]).await.status, 201);
+    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let order = tickets["entries"][0]["order"].as_str().unwrap().to_owned();
+    let body = json!({ "tickets": [returned] });
+    assert_eq!(app.return_tickets(&kofi.key, &order, body).await.status, 200);
+    let new = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let (_, changes) = gate_list(&app, &kofi.key, &format!("{path}?modified_since={since}")).await;
+
+    let expected = [(&used, "Redeemed"), (&returned, "Void"), (&new, "Issued")];
+    assert_eq!(statuses(&changes), expected.map(|(serial, status)| (digest(serial), status.to_owned())).into());
+    assert_eq!(changes["modifiedSince"], since);
+    assert!(!statuses(&changes).contains_key(&digest(&kept)));
+    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+    assert_eq!(gate_list(&app, &kofi.key, &path).await.1["status"], "Cancelled");
+}
+
+async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 20_000)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    // As many orders would take long.
+    app.execute_sql(
+        "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, modified)
+         with recursive n (i) as (select 1 union all select i + 1 from n where i < 10000)
+         select t.id + i, 'AAAAAA-' || substr(cast(1000000000000 + i as text), 2), t.order_id, t.event_id, t.section_id, t.owner_id,
+                t.status, t.issued, t.modified
+         from tickets t, n",
+    )
+    .await;
+    app.execute_sql("update sections set sold = 10001").await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+
+    let (first, content) = gate_list(&app, &key, &format!("{}/gate-list", event.uri)).await;
+    let (last, rest) = gate_list(&app, &key, first["next"].as_str().unwrap()).await;
+
+    let mut digests = statuses(&content);
+    assert_eq!((digests.len(), statuses(&rest).len(), &last["next"]), (10_000, 1, &Value::Null));
+    digests.extend(statuses(&rest));
+    assert_eq!(digests.len(), 10_001, "no ticket is on two pages");
+    let bytes = first["list"].as_str().unwrap().len();
+    assert!(bytes < 350_000, "{bytes} bytes for 10,000 tickets");
+
+    let now = app.state.clock.now();
+    let serials: Vec<String> = (1..=10_000).map(|number| format!("AAAAAA-{number:012}")).collect();
+    let scans: Vec<(&str, Timestamp)> = serials.iter().map(|serial| (serial.as_str(), now)).collect();
+    let uploaded = upload(&app, &key, &event, "Gate B", &scans).await;
+    assert_eq!((uploaded.status, &uploaded.body["admitted"]), (200, &json!(10_000)), "{uploaded:?}");
+    let again = upload(&app, &key, &event, "Gate B", &scans).await;
+    assert_eq!(again.body, json!({ "admitted": 10_000, "refused": [], "conflicts": [] }));
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 10_000);
+    let too_many: Vec<(&str, Timestamp)> = scans.iter().chain(&scans[..1]).copied().collect();
+    let rejected = upload(&app, &key, &event, "Gate B", &too_many).await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["scans".to_owned()]));
+}
+
+async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let token = global_token(&host, &event).await;
+    let key = redeemer_key(&app, &token).await;
+    let scanned = app.state.clock.now();
+    app.advance_clock(Duration::from_secs(3600));
+    let since = micros(app.state.clock.now().minus(Duration::from_secs(1)));
+    let later = scanned.plus(Duration::from_secs(60));
+
+    let scans = [(serials[1].as_str(), later), (serials[0].as_str(), scanned), (&serials[1].to_lowercase(), scanned)];
+    let uploaded = upload(&app, &key, &event, "Gate B", &scans).await;
+
+    assert_eq!(uploaded.body, json!({ "admitted": 2, "refused": [], "conflicts": [] }), "the earliest scan of a ticket counts");
+    let admissions = app.read(&format!("{}/admissions", event.uri)).await;
+    for admission in admissions["entries"].as_array().unwrap() {
+        assert_eq!(admission["admitted"], scanned.format_rfc3339());
+        assert_eq!((&admission["device"], &admission["redeemer"]), (&json!("Gate B"), &json!(token.self_)));
+    }
+    let changed = app.read(&format!("{}/tickets?modified_since={since}", event.uri)).await;
+    assert_eq!(changed["total"], 2, "other gates learn of it");
+    assert_eq!(changed["entries"][0]["redeemed"], scanned.format_rfc3339());
+    let missing =
+        app.request("POST", &format!("{}/offline-scans", event.uri)).key(&key).json(&json!({ "device": " " })).send().await;
+    assert_eq!((missing.status, missing.invalid_arguments()), (400, vec!["-device".to_owned(), "-scans".to_owned()]));
+}
+
+async fn refused_scan_has_reason(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    app.advance_clock(Duration::from_secs(3600));
+    let [pending, void, early, late, good] = ama.order_free_tickets(&event.sections[0], 5).await.try_into().unwrap();
+    let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
+    set_status(&app, &pending, "Pending").await;
+    set_status(&app, &void, "Void").await;
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let now = app.state.clock.now();
+    let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+
+    let scans = [
+        (pending.as_str(), now),
+        (&void, now),
+        (&floor, now),
+        (&other_event, now),
+        ("scribble", now),
+        (&early, now.minus(minutes(6))),
+        (&late, now.plus(minutes(6))),
+        (&good, now.minus(minutes(4))),
+    ];
+    let uploaded = upload(&app, &key, &event, "Gate B", &scans).await;
+
+    let expected = [
+        (pending.as_str(), "pending"),
+        (&void, "void"),
+        (&floor, "other-section"),
+        (&other_event, "unknown"),
+        ("scribble", "unknown"),
+        (&early, "implausible-time"),
+        (&late, "implausible-time"),
+    ];
+    assert_eq!((uploaded.status, reasons(&uploaded), &uploaded.body["admitted"]), (200, expected.to_vec(), &json!(1)));
+    let right = upload(&app, &key, &event, "Gate B", &[(&early, now), (&late, now)]).await;
+    assert_eq!(right.body["admitted"], 2, "a refused scan may be uploaded again");
+    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+    let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now)]).await;
+    assert_eq!((cancelled.status, reasons(&cancelled)), (200, vec![(good.as_str(), "event-cancelled")]));
+}
+
+async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let token = global_token(&host, &event).await;
+    let key = redeemer_key(&app, &token).await;
+    let scanned = app.state.clock.now();
+    app.advance_clock(Duration::from_secs(60));
+    let body = json!({ "serials": [serial], "device": "Gate A", "redeemer": "Yaw" });
+    let online = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
+
+    let uploaded = upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await;
+    app.advance_clock(Duration::from_secs(60));
+    // The response was lost. The gate has also scanned the ticket again.
+    let later = scanned.plus(Duration::from_secs(30));
+    let again = upload(&app, &key, &event, "Gate B", &[(&serial, scanned), (&serial, later)]).await;
+
+    assert_eq!((uploaded.status, &uploaded.body["admitted"], &uploaded.body["refused"]), (200, &json!(0), &json!([])));
+    assert_eq!(again.body, uploaded.body);
+    let conflict = &uploaded.body["conflicts"][0];
+    assert_eq!((&conflict["ticket"], &conflict["section"]), (&json!(serial), &json!(event.sections[0])));
+    let admission = json!({
+        "self": online.body[0]["self"], "admitted": online.body[0]["admitted"], "redeemer": "Yaw", "device": "Gate A",
+        "token": token.self_,
+    });
+    assert_eq!(conflict["admission"], admission);
+    let scan = json!({
+        "scanned": scanned.format_rfc3339(), "redeemer": token.self_, "device": "Gate B", "token": token.self_,
+    });
+    assert_eq!(conflict["scan"], scan);
+    for device in ["Gate A", "Gate B"] {
+        assert_eq!(conflicts(&app, &key, &event, device).await, [conflict.clone()], "{device}");
+    }
+    assert_eq!(conflicts(&app, &key, &event, "Gate C").await, [] as [Value; 0]);
+    let third = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, scanned)]).await;
+    assert_eq!(third.body["conflicts"].as_array().unwrap().len(), 1, "another key is another gate");
+    assert_eq!(conflicts(&app, &key, &event, "Gate A").await.len(), 2);
+    let since = micros(app.state.clock.now().plus(Duration::from_secs(1)));
+    let path = format!("{}/admission-conflicts?modified_since={since}", event.uri);
+    assert_eq!(app.request("GET", &path).key(&key).send().await.body["total"], 0);
+    let floor = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
+    assert_eq!(conflicts(&app, &floor, &event, "Gate A").await, [] as [Value; 0], "of another section");
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
+}
+
+async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let body = json!({ "serials": [serial], "device": "Gate B" });
+    let online = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
+    assert_eq!(online.status, 201);
+
+    // The gate did not get that response, and has admitted the ticket by its list.
+    let uploaded = upload(&app, &key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
+
+    assert_eq!(uploaded.body, json!({ "admitted": 1, "refused": [], "conflicts": [] }));
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["entries"], online.body);
+}
+
+async fn undone_scan_stays_undone(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let scanned = app.state.clock.now();
+    assert_eq!(upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await.body["admitted"], 1);
+    let admission = app.read(&format!("{}/admissions", event.uri)).await["entries"][0]["self"].clone();
+
+    let undone = app.request("DELETE", admission.as_str().unwrap()).key(&key).send().await;
+    assert_eq!(undone.status, 204, "{undone:?}");
+
+    let again = upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await;
+    assert_eq!(reasons(&again), [(serial.as_str(), "undone")]);
+    app.advance_clock(Duration::from_secs(60));
+    let new = upload(&app, &key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
+    assert_eq!(new.body["admitted"], 1, "another scan admits");
+}
+
+async fn admission_with_conflict_is_not_undone(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let online = admit(&app, &kofi.key, &event, &[&serial]).await;
+    let uploaded = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
+    assert_eq!(uploaded.body["conflicts"].as_array().unwrap().len(), 1);
+
+    let undone = app.request("DELETE", online.body[0]["self"].as_str().unwrap()).key(&kofi.key).send().await;
+
+    assert_eq!(rejection(&undone), (409, "admission.conflict"));
+    assert_eq!(admit(&app, &kofi.key, &event, &[&serial]).await.body["refused"][0]["reason"], "redeemed");
+}
+
+/// What the gates of a random test have done.
+struct Gates<'a> {
+    app: &'a TestApp,
+    kofi: &'a User,
+    event: &'a Event,
+    serials: Vec<String>,
+    /// Earlier uploads, with their devices and scans.
+    uploads: Vec<(String, Vec<(String, Timestamp)>)>,
+    /// Each device that has admitted a ticket, and was not undone.
+    admitted: BTreeSet<(String, String)>,
+    undone: usize,
+}
+
+impl Gates<'_> {
+    async fn online(&mut self, random: &mut StdRng) {
+        let (serial, device) = (self.serial(random), device(random));
+        let body = json!({ "serials": [serial], "device": device });
+        let path = format!("{}/admissions", self.event.uri);
+        let response = self.app.request("POST", &path).key(&self.kofi.key).json(&body).send().await;
+        if response.status == 201 {
+            self.admitted.insert((serial, device));
+        }
+    }
+
+    async fn offline(&mut self, random: &mut StdRng) {
+        let device = device(random);
+        let now = self.app.state.clock.now();
+        let mut scan = || (self.serial(random), now.minus(Duration::from_micros(random.random_range(0..1_000_000))));
+        let scans: Vec<(String, Timestamp)> = (0..3).map(|_| scan()).collect();
+        self.upload(&device, &scans).await;
+        self.uploads.push((device, scans));
+    }
+
+    async fn repeat(&mut self, random: &mut StdRng) {
+        if self.uploads.is_empty() {
+            return;
+        }
+        let (device, scans) = self.uploads[random.random_range(0..self.uploads.len())].clone();
+        self.upload(&device, &scans).await;
+    }
+
+    async fn upload(&mut self, device: &str, scans: &[(String, Timestamp)]) {
+        let given: Vec<(&str, Timestamp)> = scans.iter().map(|(serial, time)| (serial.as_str(), *time)).collect();
+        let response = upload(self.app, &self.kofi.key, self.event, device, &given).await;
+        let again = upload(self.app, &self.kofi.key, self.event, device, &given).await;
+        assert_eq!((response.status, &response.body), (200, &again.body), "a repeated upload has the same outcome");
+        let refused: BTreeSet<&str> = reasons(&response).into_iter().map(|(serial, _)| serial).collect();
+        let serials = scans.iter().map(|(serial, _)| serial).filter(|serial| !refused.contains(serial.as_str()));
+        self.admitted.extend(serials.map(|serial| (serial.clone(), device.to_owned())));
+    }
+
+    async fn undo(&mut self, random: &mut StdRng) {
+        let admissions = self.app.read(&format!("{}/admissions?records=100", self.event.uri)).await;
+        let entries = admissions["entries"].as_array().unwrap();
+        if entries.is_empty() {
+            return;
+        }
+        let admission = &entries[random.random_range(0..entries.len())];
+        let (serial, device) = (admission["ticket"].as_str().unwrap(), admission["device"].as_str().unwrap());
+        let response = self.app.request("DELETE", admission["self"].as_str().unwrap()).key(&self.kofi.key).send().await;
+        if response.status == 204 {
+            self.admitted.remove(&(serial.to_owned(), device.to_owned()));
+            self.undone += 1;
+        } else {
+            assert_eq!(rejection(&response), (409, "admission.conflict"));
+        }
+    }
+
+    fn serial(&self, random: &mut StdRng) -> String {
+        self.serials[random.random_range(0..self.serials.len())].clone()
+    }
+
+    /// Checks that each ticket counts once, and that each further gate that has admitted it has a conflict.
+    async fn check(&self) {
+        let admissions = self.app.read(&format!("{}/admissions?records=100", self.event.uri)).await;
+        let counted = admissions["entries"].as_array().unwrap().iter();
+        let counted: Vec<(String, String)> = counted
+            .map(|entry| (entry["ticket"].as_str().unwrap().to_owned(), entry["device"].as_str().unwrap().to_owned()))
+            .collect();
+        let tickets: BTreeSet<&String> = counted.iter().map(|(serial, _)| serial).collect();
+        assert_eq!(tickets.len(), counted.len(), "no ticket counts twice");
+        let valid = self.app.read(&format!("{}/tickets?records=100", self.event.uri)).await;
+        let redeemed = valid["entries"].as_array().unwrap().iter().filter(|ticket| ticket["status"] == "Redeemed");
+        let redeemed: BTreeSet<String> = redeemed.map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(redeemed.iter().collect::<BTreeSet<_>>(), tickets, "a ticket is Redeemed by its admission");
+        let conflicts = self.app.read(&format!("{}/admission-conflicts?records=100", self.event.uri)).await;
+        let conflicts = conflicts["entries"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let in_conflict = conflicts.map(|entry| (text(&entry["ticket"]), text(&entry["scan"]["device"])));
+        let known: BTreeSet<(String, String)> = counted.iter().cloned().chain(in_conflict).collect();
+        assert_eq!(known, self.admitted, "each gate that has admitted a ticket is in its admission or in a conflict");
+    }
+}
+
+fn device(random: &mut StdRng) -> String {
+    format!("Gate {}", ["A", "B", "C"][random.random_range(0..3)])
+}
+
+async fn random_scans_admit_each_ticket_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 20)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 8).await;
+    app.advance_clock(Duration::from_secs(60));
+    let seed = rand::random::<u64>();
+    eprintln!("seed {seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let (uploads, admitted) = (Vec::new(), BTreeSet::new());
+    let mut gates = Gates { app: &app, kofi: &kofi, event: &event, serials, uploads, admitted, undone: 0 };
+
+    for _ in 0..40 {
+        match random.random_range(0..8) {
+            0..3 => gates.online(&mut random).await,
+            3..5 => gates.offline(&mut random).await,
+            5 => gates.repeat(&mut random).await,
+            _ => gates.undo(&mut random).await,
+        }
+        gates.check().await;
+    }
+}
+
+async fn concurrent_gates_admit_each_ticket_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 50)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 20).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let now = app.state.clock.now();
+    let (app, event, key) = (&app, &event, &key);
+    let scans: Vec<(&str, Timestamp)> = serials.iter().map(|serial| (serial.as_str(), now)).collect();
+    let reversed: Vec<(&str, Timestamp)> = scans.iter().rev().copied().collect();
+
+    // Gate A is online. Gates B and C upload, and B uploads again before it has a response.
+    let online = async {
+        let admitted = serials.iter().map(|serial| async move {
+            let body = json!({ "serials": [serial], "device": "Gate A" });
+            app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await.status == 201
+        });
+        join_all(admitted).await.into_iter().filter(|is_admitted| *is_admitted).count()
+    };
+    let uploads = [("Gate B", &scans), ("Gate C", &reversed), ("Gate B", &reversed)];
+    let uploads = join_all(uploads.map(|(device, scans)| upload(app, key, event, device, scans)));
+    let (by_a, uploads) = join(online, uploads).await;
+
+    let admitted = |response: &Response| usize::try_from(response.body["admitted"].as_u64().unwrap()).unwrap();
+    let [b, c, b_again] = uploads.try_into().unwrap();
+    assert_eq!(admitted(&b), admitted(&b_again), "one outcome: {b:?} {b_again:?}");
+    assert_eq!(by_a + admitted(&b) + admitted(&c), 20);
+    for (device, response) in [("Gate B", &b), ("Gate C", &c)] {
+        assert_eq!(response.body["conflicts"].as_array().unwrap().len(), 20 - admitted(response), "{device}");
+        assert_eq!(response.body["refused"], json!([]));
+    }
+    let all = app.read(&format!("{}/admission-conflicts?records=100", event.uri)).await;
+    assert_eq!(all["total"], 40 - admitted(&b) - admitted(&c), "one for each gate and ticket");
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 20);
+}

@@ -1,0 +1,93 @@
+//! The gate of `clients/rust/examples/offline_gate.rs` against a server: two gates, one of them without a connection.
+
+use std::time::Duration;
+
+use boxoffice_client::{ClientBuilder, RetryPolicy};
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::on_both_databases;
+use crate::support::{TestApp, section};
+use crate::tokens::{global_token, redeemer_key};
+
+#[path = "../../../clients/rust/examples/offline_gate.rs"]
+#[expect(dead_code, reason = "the test doesn't call the example's main function")]
+mod offline_gate;
+
+use offline_gate::{Decision, Gate};
+
+on_both_databases![gate_works_with_the_cable_pulled];
+
+/// Passes connections to the server while `cable` is true.
+async fn start_network(server: std::net::SocketAddr, cable: tokio::sync::watch::Receiver<bool>) -> std::net::SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut cable = cable.clone();
+            tokio::spawn(async move {
+                let Ok(mut upstream) = tokio::net::TcpStream::connect(server).await else { return };
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut client, &mut upstream) => {}
+                    // Dropping both sides closes the connection.
+                    _ = cable.wait_for(|is_plugged| !is_plugged) => {}
+                }
+            });
+        }
+    });
+    address
+}
+
+async fn gate_works_with_the_cable_pulled(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 200)]).await;
+    let mut serials = Vec::new();
+    for user in [&ama, &ama, &esi, &esi] {
+        serials.extend(user.order_free_tickets(&event.sections[0], 30).await);
+    }
+    let wallet = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
+    let uri = wallet["entries"][0]["self"].as_str().unwrap();
+    let code = app.request("GET", &format!("{uri}/code")).key(&ama.key).send().await.body["code"].as_str().unwrap().to_owned();
+    app.advance_clock(Duration::from_secs(120));
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let (plug, cable) = tokio::sync::watch::channel(true);
+    let server = app.address.trim_start_matches("http://").parse().unwrap();
+    let network = start_network(server, cable).await;
+    let offline = ClientBuilder::new(&format!("http://{network}"), &key).retries(RetryPolicy::NONE).build().unwrap();
+    let (mut a, mut b) = (Gate::new(app.client(&key), &event.id, "Gate A"), Gate::new(offline, &event.id, "Gate B"));
+    a.sync().await.unwrap();
+    b.sync().await.unwrap();
+    let now = || DateTime::<Utc>::from_timestamp_micros(app.state.clock.now().0).unwrap();
+
+    // The cable of gate B is pulled. It admits 100 tickets, the first by its QR code.
+    plug.send_replace(false);
+    assert!(b.sync().await.is_err());
+    let admitted: Vec<Decision> =
+        (0..100).map(|number| b.scan(if number == 0 { &code } else { &serials[number] }, now())).collect();
+    assert!(admitted.iter().all(|decision| *decision == Decision::Admitted), "{admitted:?}");
+    assert_eq!([b.scan(&serials[0], now()), b.scan(&code.to_lowercase(), now())], [Decision::AdmittedBefore; 2]);
+    assert_eq!(b.scan("AAAAAA-AAAAAAAAAAAA", now()), Decision::NotInList);
+    assert_eq!(b.scan(&code.replace('A', "B"), now()), Decision::Invalid);
+    assert_eq!(b.queued(), 100);
+
+    // Meanwhile gate A admits 10 others, and copies of 5 that gate B has admitted.
+    for serial in &serials[95..110] {
+        assert_eq!(a.scan(serial, now()), Decision::Admitted);
+    }
+    assert!(a.sync().await.unwrap().is_empty());
+
+    plug.send_replace(true);
+    let of_b = b.sync().await.unwrap();
+    let of_a = a.sync().await.unwrap();
+
+    assert_eq!((b.queued(), of_b.len(), of_a.len()), (0, 5, 5), "both gates learn of the copies");
+    assert!(
+        of_b.iter().all(|conflict| (conflict.admission.device.as_str(), conflict.scan.device.as_str()) == ("Gate A", "Gate B"))
+    );
+    assert!(b.sync().await.unwrap().is_empty() && a.sync().await.unwrap().is_empty(), "once");
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], json!(110));
+    assert_eq!(b.scan(&serials[109], now()), Decision::NotIssued, "gate A has admitted it");
+    assert_eq!(b.scan(&serials[110], now()), Decision::Admitted);
+}
