@@ -21,6 +21,8 @@ on_both_databases![
     modifiers_of_draft_are_hidden,
     modifier_has_one_path,
     update_keeps_omitted_properties,
+    update_clears_bounds,
+    lists_modifiers,
     cancelled_event_is_immutable,
     removed_host_cannot_add_modifiers,
     section_has_at_most_fifty_modifiers,
@@ -300,19 +302,79 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 
     let nothing = change(&app, &kofi.key, &uri, json!({})).await;
     let blank = change(&app, &kofi.key, &uri, json!({ "name": "", "priceDelta": null })).await;
-    let nulls = json!({ "availableFrom": null, "availableTo": "", "minOrder": null, "maxOrder": null, "active": null });
-    let nulls = change(&app, &kofi.key, &uri, nulls).await;
+    let nulls = change(&app, &kofi.key, &uri, json!({ "active": null })).await;
     let some = json!({ "priceDelta": 3, "availableTo": "2026-06-30T00:00", "active": false, "self": "/elsewhere" });
     let some = change(&app, &kofi.key, &uri, some).await;
 
     assert_eq!((nothing.status, &nothing.body), (200, &expected));
     assert_eq!(blank.invalid_arguments(), ["-name", "-priceDelta"]);
-    assert_eq!((nulls.status, &nulls.body), (200, &expected), "a bound stays once it is set");
+    assert_eq!((nulls.status, &nulls.body), (200, &expected));
     expected["priceDelta"] = 3.0.into();
     expected["availableTo"] = "2026-06-30T00:00".into();
     expected["active"] = false.into();
     assert_eq!((some.status, &some.body), (200, &expected));
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+}
+
+async fn update_clears_bounds(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let body = json!({
+        "name": "May", "priceDelta": -1.5, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00",
+        "minOrder": 2, "maxOrder": 4,
+    });
+    let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
+    let mut expected = read(&app, &kofi.key, &uri).await.body;
+
+    for (change_to, cleared) in [
+        (json!({ "availableFrom": null, "minOrder": "" }), ["availableFrom", "minOrder"]),
+        (json!({ "availableTo": "", "maxOrder": null }), ["availableTo", "maxOrder"]),
+    ] {
+        let changed = change(&app, &kofi.key, &uri, change_to).await;
+        cleared.iter().for_each(|bound| expected[bound] = Value::Null);
+        assert_eq!((changed.status, &changed.body), (200, &expected));
+    }
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    let order = app.sign_up("ama").await.order(&event.sections[0], 1).await.unwrap();
+    assert_eq!(order.subtotal, 18.5, "it applies at any time and to any number");
+}
+
+async fn lists_modifiers(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Stage", 20.0, 10)]).await;
+    let draft = app.create_draft(&host).await;
+    let hidden = app.add_section(&host, &draft, &section("Floor", 20.0, 10)).await;
+    let mut uris = Vec::new();
+    for body in [
+        json!({ "name": "Early bird", "priceDelta": -5 }),
+        json!({ "name": "Off", "priceDelta": -1, "active": false }),
+        json!({ "name": "Groups", "priceDelta": -2, "minOrder": 3, "maxOrder": 4 }),
+    ] {
+        uris.push(modifier(&app, &kofi.key, &event.sections[0], body).await);
+    }
+    modifier(&app, &kofi.key, &event.sections[1], json!({ "name": "Stage", "priceDelta": 1 })).await;
+    let list = async |key: &str, section: &str, query: &str| {
+        app.request("GET", &format!("{section}/modifiers{query}")).key(key).send().await
+    };
+
+    let all = list(&app.public_key, &event.sections[0], "").await;
+
+    assert_eq!((all.status, &all.body["total"]), (200, &json!(3)), "{}", all.body);
+    for (entry, uri) in all.body["entries"].as_array().unwrap().iter().zip(&uris) {
+        assert_eq!(entry, &read(&app, &app.public_key, uri).await.body);
+    }
+    let second = list(&app.public_key, &event.sections[0], "?records=2&page=2").await;
+    assert_eq!(second.body["entries"], json!([all.body["entries"][2]]));
+    assert_eq!(rejection(&list(&app.public_key, &event.sections[0], "?page=2").await), (404, "page.past-end"));
+    let elsewhere = event.sections[0].replace(&event.uri, &draft.uri);
+    assert_eq!(rejection(&list(&kofi.key, &elsewhere, "").await), (404, "resource.not-found"));
+    assert_eq!(rejection(&list(&app.public_key, &hidden, "").await), (403, "resource.not-yours"));
+    assert_eq!(list(&kofi.key, &hidden, "").await.body["total"], 0);
+    let shown = app.read(&event.uri).await;
+    let groups = json!([{ "minOrder": 3, "maxOrder": 4, "price": 13.0 }]);
+    assert_eq!((&shown["sections"][0]["groupPrices"], &shown["sections"][1]["groupPrices"]), (&groups, &json!([])));
+    assert_eq!(app.read(&event.sections[0]).await["groupPrices"], groups);
 }
 
 async fn cancelled_event_is_immutable(app: TestApp) {

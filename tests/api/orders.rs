@@ -1,6 +1,7 @@
 //! Orders: rules, prices, access, cancellation and expiry.
 
 mod lists;
+mod of_hosts;
 
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ on_both_databases![
     only_valid_tickets_count_for_the_maximum,
     expired_reservation_frees_tickets_immediately,
     job_expires_orders_and_releases_reservations,
-    order_is_readable_by_customer_and_staff,
+    order_is_readable_by_customer_host_and_staff,
     cancellation_releases_reservation,
     only_customer_and_staff_cancel_open_order,
 ];
@@ -460,17 +461,17 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
 }
 
-async fn order_is_readable_by_customer_and_staff(app: TestApp) {
+async fn order_is_readable_by_customer_host_and_staff(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = event_at(&app, &host, &[10.0]).await;
-    let ama = app.sign_up("ama").await;
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
 
-    for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&kofi.key, 403), (&app.public_key, 403)] {
+    for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&kofi.key, 200), (&yaw.key, 403), (&app.public_key, 403)] {
         assert_eq!(get(&app, key, &order).await.status, status);
     }
-    assert_eq!(get(&app, &kofi.key, &order).await.code(), "resource.not-yours");
+    assert_eq!(get(&app, &yaw.key, &order).await.code(), "resource.not-yours");
     assert_eq!(get(&app, &ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
     assert_eq!(get(&app, &ama.key, "/orders/1763700000000").await.code(), "resource.not-found");
 }

@@ -43,6 +43,8 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
         ama.order(&another.sections[0], 1).await.unwrap();
         send(&kofi.key, "POST", &format!("{}/administrators", host.uri), json!({ "account": friend.number })).await;
         send(&kofi.key, "POST", &format!("{}/tokens", event.uri), json!({ "sections": [event.sections[0]] })).await;
+        let modifier = json!({ "name": format!("Modifier {number}"), "priceDelta": -1 });
+        send(&kofi.key, "POST", &format!("{}/modifiers", event.sections[0]), modifier).await;
         let integration = json!({ "name": format!("Kiosk {number}"), "role": "customer" });
         send(&app.staff.key, "POST", "/integrations", integration).await;
         let region = app.create_region().await;
@@ -66,11 +68,17 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
         assert_eq!(app.pay(&ama.key, &order.self_, part).await.status, 201);
     }
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
+    let tickets = app.read(&format!("{}/tickets", paid.uri)).await;
+    for ticket in &tickets["entries"].as_array().unwrap()[..MIN_ENTRIES] {
+        let returned = json!({ "tickets": [ticket["serial"]] });
+        send(&kofi.key, "POST", &format!("{}/returns", order.self_), returned).await;
+    }
     let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     vec![
         ("number", ama.number.clone()),
         ("host", last(&host.uri)),
         ("event", event.id.clone()),
+        ("section", last(&event.sections[0])),
         ("order", order.number.to_string()),
         ("zone", last(&zone)),
     ]

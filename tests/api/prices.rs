@@ -183,8 +183,13 @@ async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Sect
                 subtotal += quantity * unit_price;
                 fees += quantity * fee(unit_price);
             }
+            let quote = app.request("POST", "/quotes").json(&json!({ "items": items })).send().await;
+            prop_assert_eq!(quote.status, 200, "{}", quote.body);
             let placed = app.place_order(&customer.key, items.into()).await;
             prop_assert_eq!(placed.status, 201, "{}", placed.body);
+            for amount in ["items", "subtotal", "fees", "total"] {
+                prop_assert_eq!(&quote.body[amount], &placed.body[amount], "{} of the quote at {}", amount, moment);
+            }
             prop_assert_eq!(&placed.body["items"], &Value::from(expected), "at {}", moment);
             let amounts = [&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]].map(Value::clone);
             prop_assert_eq!(amounts, [subtotal, fees, subtotal + fees].map(amount), "at {}", moment);

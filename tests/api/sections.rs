@@ -76,7 +76,7 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     let expected = json!({
         "self": uri, "name": "Floor", "description": "", "price": { "base": 20.5, "current": 20.5, "expires": "2998-12-20T19:00" },
         "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00", "active": true, "capacity": 100, "sold": 0,
-        "remaining": 100, "reserved": 0, "maximumPerAccount": null,
+        "remaining": 100, "reserved": 0, "maximumPerAccount": null, "groupPrices": [],
     });
     assert_eq!(created.body, expected);
     assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));

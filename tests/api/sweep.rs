@@ -184,6 +184,7 @@ async fn every_list_is_limited(app: TestApp) {
     let known = [
         ("event", event.id.as_str()),
         ("host", host_id),
+        ("section", event.sections[0].rsplit('/').next().unwrap()),
         ("number", &kofi.number),
         ("order", &order.number),
         ("zone", zone.rsplit('/').next().unwrap()),

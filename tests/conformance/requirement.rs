@@ -104,7 +104,11 @@ const LOWEST: &[(Scope, &str)] = &[
          section_modifier_update section_modifier_delete event_token_list event_token_create event_token_get \
          event_token_update event_token_delete event_statistics_get event_sales_get",
     ),
-    (Scope::Public, "event_list host_event_list event_get section_get section_shorthand_get section_modifier_get"),
+    (
+        Scope::Public,
+        "event_list host_event_list event_get section_get section_shorthand_get section_modifier_get \
+         section_modifier_list quote_create",
+    ),
     (
         Scope::Customer,
         "event_ticket_list event_admission_list event_admission_create event_admission_get event_admission_delete event_scan_create \
@@ -113,7 +117,7 @@ const LOWEST: &[(Scope, &str)] = &[
     (
         Scope::Customer,
         "order_create order_get order_payment_list order_payment_create order_payment_get order_cancellation_create \
-         order_return_create",
+         order_return_create order_return_list order_return_get event_order_list host_order_list",
     ),
     (Scope::Customer, "ticket_code_get ticket_code_image_get"),
     (Scope::Customer, "transfer_create transfer_get transfer_delete transfer_claim_create transfer_rejection_create"),

@@ -91,7 +91,7 @@ impl JsonSchema for MinuteInput {
 }
 
 /// A required, nullable property of a response. Schemars would declare an `Option` as optional.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct NullableField<T>(pub Option<T>);
 

@@ -67,12 +67,13 @@ impl AccessFixtures {
         // The former administrator creates the host, and is removed by an administrator whom he has added.
         let first = &users[&FormerAdministrator];
         let mut ids = self::create_resources(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
-        let others = self::create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
+        let mut others = self::create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
 
         let former = format!("/hosts/{}/administrators?account={}", ids["host"], users[&FormerAdministrator].number);
         send_successfully(&app, &host.key, "DELETE", &former, &Value::Null).await;
         buy(&app, &esi.key, &[&ids["sold_section"]]).await;
         let joint = buy(&app, &sender.key, &[&ids["sold_section"], &others["sold_section"]]).await;
+        others.insert("joint_order", joint.clone());
         ids.insert("joint_order", joint);
         let toggles = format!("/accounts/{}/toggles", deactivated.number);
         send_successfully(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
@@ -326,7 +327,12 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
     let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
+    let returned = buy(app, key, &[&gold]).await;
+    let returns = format!("/orders/{returned}/returns");
+    send_successfully(app, &owners.host.key, "POST", &returns, &json!({})).await;
     ids.extend([
+        ("entry", uri_end(&app.read(&returns).await["entries"][0])),
+        ("returned_order", returned),
         ("order", order),
         ("open_order", uri_end(&open)),
         ("payment", uri_end(&payments["entries"][0])),

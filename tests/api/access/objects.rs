@@ -36,6 +36,11 @@ const ADDITIONAL_ROWS: &[Row] = &[
     more("advertisement_list", "/advertisements?host={host}&status=Draft"),
     more("host_advertisement_list", "/hosts/{host}/advertisements?event={draft}"),
     more("order_create", "/orders").with(r#"{"items": {"/sections/{draft_section}": 1}}"#),
+    more("quote_create", "/quotes").with(r#"{"items": {"/sections/{draft_section}": 1}}"#),
+    more("event_order_list", "/events/{event}/orders?customer={account}"),
+    more("event_order_list", "/events/{event}/orders?number={order}"),
+    more("event_order_list", "/events/{event}/orders?ticket={serial}"),
+    more("host_order_list", "/hosts/{host}/orders?number={order}"),
     more("order_create", "/orders").with(r#"{"items": {"{sold_section}": 1}, "customer": "{account}"}"#),
 ];
 
@@ -63,6 +68,8 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("media_image_get", "event", "images are public"),
     ("order_create", "sold_section", "tickets are for sale to anyone"),
     ("order_create", "draft_section", "the id of a draft's section is known, and rejected"),
+    ("quote_create", "sold_section", "tickets are for sale to anyone"),
+    ("quote_create", "draft_section", "the id of a draft's section is known, and rejected"),
     ("lookup_create", "username", "lookups reveal whether an account exists"),
     ("session_create", "username", "all users of the test have the same password"),
     ("verification_create", "email", "the code goes to the account's own address"),
@@ -83,6 +90,7 @@ const READABLE: &[(&str, &str, &[&str])] = &[
     ("host_administrator_create", "account", WHO),
     // The event of the section. Its id may be known, its content not.
     ("order_create", "draft_section", &["draft"]),
+    ("quote_create", "draft_section", &["draft"]),
     ("reset_get", "reset", WHO),
     ("session_create", "username", ALL),
     ("transfer_create", "recipient", WHO),

@@ -200,6 +200,8 @@ pub const ROWS: &[Row] = &[
     row("section_shorthand_get", "/sections/{draft_section}", HOST).variant("of a draft"),
     row("section_shorthand_update", "/sections/{section}", HOST),
     row("section_shorthand_delete", "/sections/{section}", HOST),
+    row("section_modifier_list", "/events/{event}/sections/{section}/modifiers", ANYONE),
+    row("section_modifier_list", "/events/{draft}/sections/{draft_section}/modifiers", HOST).variant("of a draft"),
     row("section_modifier_create", "/events/{event}/sections/{section}/modifiers", HOST),
     row("section_modifier_get", "/events/{event}/sections/{section}/modifiers/{modifier}", ANYONE),
     row("section_modifier_get", "/events/{draft}/sections/{draft_section}/modifiers/{draft_modifier}", HOST)
@@ -214,18 +216,27 @@ pub const ROWS: &[Row] = &[
     row("order_create", "/orders", OWNER)
         .variant("in the owner's name")
         .body(r#"{"items": {"{sold_section}": 1}, "customer": "{account}"}"#),
-    row("order_get", "/orders/{order}", OWNER),
+    row("quote_create", "/quotes", ANYONE).body(r#"{"items": {"{sold_section}": 1}}"#),
+    row("order_get", "/orders/{order}", HOLDER_OR_HOST),
+    row("order_get", "/orders/{joint_order}", &[Sender, HostAdministrator, OtherHost, Administrator])
+        .variant("to events of two hosts"),
     row("order_cancellation_create", "/orders/{open_order}/cancellations", OWNER),
+    row("order_return_list", "/orders/{order}/returns", HOLDER_OR_HOST),
+    row("order_return_list", "/orders/{joint_order}/returns", &[Sender, Administrator]).variant("to events of two hosts"),
     row("order_return_create", "/orders/{order}/returns", HOST),
     row("order_return_create", "/orders/{joint_order}/returns", STAFF).variant("to events of two hosts"),
+    row("order_return_get", "/orders/{returned_order}/returns/{entry}", HOLDER_OR_HOST),
     row("order_void_create", "/orders/{order}/voids", STAFF),
     row("account_order_list", "/accounts/{account}/orders", OWNER),
-    row("order_payment_list", "/orders/{order}/payments", OWNER),
+    row("event_order_list", "/events/{event}/orders", HOST),
+    row("host_order_list", "/hosts/{host}/orders", HOST),
+    row("order_payment_list", "/orders/{order}/payments", HOLDER_OR_HOST),
+    row("order_payment_list", "/orders/{joint_order}/payments", &[Sender, Administrator]).variant("to events of two hosts"),
     row("order_payment_create", "/orders/{open_order}/payments", OWNER),
     row("order_payment_create", "/orders/{open_order}/payments", STAFF)
         .variant("outside the platform")
         .body(r#"{"method": "external", "token": null, "reference": "Receipt 1"}"#),
-    row("order_payment_get", "/orders/{order}/payments/{payment}", OWNER),
+    row("order_payment_get", "/orders/{order}/payments/{payment}", HOLDER_OR_HOST),
     row("transaction_list", "/transactions", STAFF),
     row("transaction_get", "/transactions/{transaction}", STAFF),
     row("host_transaction_list", "/hosts/{host}/transactions", HOST),

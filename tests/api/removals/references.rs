@@ -196,6 +196,7 @@ pub const INDEPENDENT_OPERATIONS: &[&str] = &[
     "order_cancellation_create",
     "order_return_create",
     "order_void_create",
+    "quote_create",
     "region_create",
     "region_delete",
     "region_update",

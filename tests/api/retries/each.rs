@@ -125,6 +125,7 @@ impl Fixture<'_> {
                 with(&format!("{}/modifiers", self.event.sections[0]), &kofi.key, body)
             }
             "order_create" => with("/orders", &ama.key, json!({ "items": { self.event.sections[0].as_str(): 1 } })),
+            "quote_create" => with("/quotes", anyone, json!({ "items": { self.event.sections[0].as_str(): 1 } })),
             "order_cancellation_create" => plain(format!("{}/cancellations", self.order().await), &ama.key),
             "order_payment_create" => with(&format!("{}/payments", self.order().await), &ama.key, card_payment()),
             "order_return_create" => with(&format!("{}/returns", self.sold().await.0), staff, json!({})),

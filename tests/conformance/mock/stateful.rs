@@ -105,6 +105,10 @@ async fn every_collection_stores_posted_items() {
             continue;
         }
         let made = mock.send(&request).await;
+        if operation.id == "order_return_create" {
+            assert_eq!((made.status, &made.json()["self"]), (200, &json!("/orders/17637202000001")), "it returns the order");
+            continue;
+        }
         assert_eq!(made.status, 201, "{} {}", operation.id, made.json());
         if operation.id == "event_admission_create" {
             assert!(made.json().is_array(), "which has no Location");

@@ -134,7 +134,7 @@ impl MockStore {
                 list::render_page(request, &values)?
             }
             "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
-            "POST" if is_collection => return Ok(self.create(request, resources, &path)),
+            "POST" if is_collection && !request.returns_parent() => return Ok(self.create(request, resources, &path)),
             "POST" => self.apply_action(request, resources, &path).or_else(|| request.rebased_example()),
             _ => request.rebased_example(),
         };
@@ -210,6 +210,13 @@ impl MockStore {
 }
 
 impl MockRequest<'_> {
+    /// Returns whether the response to a POST is the resource above the collection, such as the order to which a return was added.
+    fn returns_parent(&self) -> bool {
+        let example = self.selected.examples().next();
+        let found = example.and_then(|example| self_path(self.context.contract, example));
+        found.is_some_and(|(operation, _)| operation.path == parent(&self.operation.path))
+    }
+
     /// Returns the example of a path with variables, with the requested path in its URIs.
     fn rebased_example(&self) -> Option<Value> {
         let has_variable = self.operation.path.contains('{');

@@ -144,7 +144,7 @@ impl EventWithRelations {
     /// Returns the time until which its representation is up to date, unless it is changed. If a section has reservations, this
     /// is `now`: they expire by themselves, at times that are not loaded here.
     fn valid_until(&self, now: Timestamp) -> Timestamp {
-        let until = |section: &SectionRow| if section.reserved == 0 { sections::next_price_change(section, now) } else { now };
+        let until = |section: &SectionRow| if section.reserved == 0 { sections::next_change(section, now) } else { now };
         self.sections.iter().map(until).min().unwrap_or(Timestamp::NEVER)
     }
 

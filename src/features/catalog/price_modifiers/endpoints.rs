@@ -7,7 +7,8 @@ use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
@@ -15,6 +16,7 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Modifiers",
         [
+            get("section_modifier_list", "/events/{event}/sections/{section}/modifiers", section_modifier_list),
             post("section_modifier_create", "/events/{event}/sections/{section}/modifiers", section_modifier_create).errors(&[
                 Code::ModifierTaken,
                 Code::ModifierTooMany,
@@ -27,6 +29,15 @@ pub fn register(routes: &mut Routes<App>) {
             delete("section_modifier_delete", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_delete),
         ],
     );
+}
+
+async fn section_modifier_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionPath>,
+    Query(paging): Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<Modifier>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, &path, paging).await?))
 }
 
 async fn section_modifier_create(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::sections;
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri};
+use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{Money, PriceDelta};
@@ -71,12 +71,19 @@ pub struct ModifierUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
     pub price_delta: Option<PriceDelta>,
-    pub available_from: Option<MinuteInput>,
-    pub available_to: Option<MinuteInput>,
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub min_order: Option<i64>,
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub max_order: Option<i64>,
+    // A bound is `Some(None)` for a null, which removes it. Schemars would declare a default without the condition.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub available_from: Option<Option<MinuteInput>>,
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub available_to: Option<Option<MinuteInput>>,
+    #[schemars(range(min = 1, max = 1_000_000), skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub min_order: Option<Option<i64>>,
+    #[schemars(range(min = 1, max = 1_000_000), skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub max_order: Option<Option<i64>>,
     pub active: Option<bool>,
 }
 
@@ -126,10 +133,10 @@ impl ModifierUpdate {
         ModifierRow {
             name: self.name.clone().unwrap_or(row.name),
             price_delta: self.price_delta.map_or(row.price_delta, |delta| delta.0),
-            available_from: self.available_from.map(|time| time.0).or(row.available_from),
-            available_to: self.available_to.map(|time| time.0).or(row.available_to),
-            min_order: self.min_order.or(row.min_order),
-            max_order: self.max_order.or(row.max_order),
+            available_from: self.available_from.map_or(row.available_from, |time| time.map(|time| time.0)),
+            available_to: self.available_to.map_or(row.available_to, |time| time.map(|time| time.0)),
+            min_order: self.min_order.unwrap_or(row.min_order),
+            max_order: self.max_order.unwrap_or(row.max_order),
             active: self.active.unwrap_or(row.active),
             ..row
         }

@@ -11,10 +11,21 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 /// Maximum number of price modifiers of a section. Each price is computed from all of them.
 const MAX_MODIFIERS: i64 = 50;
+
+pub async fn list(ctx: &Ctx, caller: &Caller, path: &SectionPath, paging: PageRequest) -> Result<Page<Modifier>> {
+    let now = ctx.app.clock.now();
+    let mut tx = ctx.unit.read().await?;
+    let uri = sections::SectionUri { event: Some(path.event), section: path.section };
+    let section = sections::load(&mut tx, uri, now).await?;
+    events::load_visible(&mut tx, caller, section.event_id).await?;
+    let page = store::list(&mut tx, section.id, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(|row| view(path.event, row)).collect()))
+}
 
 pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
     let now = ctx.app.clock.now();

@@ -6,6 +6,7 @@ use super::model::{ModifierPath, ModifierRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
@@ -19,6 +20,12 @@ pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
     .bind(path.event)
     .optional()
     .await
+}
+
+/// Returns a page of the modifiers of a section, the oldest first.
+pub async fn list(tx: &mut Tx, section: Id, paging: PageRequest) -> Result<PagedRows<ModifierRow>> {
+    let columns = "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active";
+    tx.list(columns, "from modifiers where true").and_where("section_id = ?", Some(section)).page("id", paging).await
 }
 
 /// Locks and returns the modifier at this path. The row includes all earlier changes; later changes by other transactions wait

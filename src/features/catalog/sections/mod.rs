@@ -16,6 +16,6 @@ pub mod store;
 
 pub use endpoints::register;
 pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_long, view_short};
-pub use price::{ActiveModifier, Price, UnitPrice, next_price_change, price, unit_price};
+pub use price::{ActiveModifier, GroupPrice, Price, UnitPrice, next_change, price, unit_price};
 pub use service::load;
 pub use store::{adjust_counts, count_places, find_by_ids, lock_all, lock_available, lock_of_event};

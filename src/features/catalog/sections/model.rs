@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::price::{ActiveModifier, Price, price};
+use super::price::{ActiveModifier, GroupPrice, Price, group_prices, price};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
@@ -23,6 +23,8 @@ pub struct Section {
     pub description: String,
     /// Price of a ticket, before fees.
     pub price: Price,
+    /// Prices of tickets in orders with several tickets of the section, if they differ.
+    pub group_prices: Vec<GroupPrice>,
     /// Start of sales.
     pub sales_start: Minutes,
     /// End of sales.
@@ -219,6 +221,7 @@ fn view(row: &SectionRow, uri: Uri, now: Timestamp) -> Section {
         name: row.name.clone(),
         description: row.description.clone(),
         price: price(row, now),
+        group_prices: group_prices(row, now),
         sales_start: Minutes(row.sales_start.to_minutes()),
         sales_end: Minutes(row.sales_end.to_minutes()),
         active: row.active,

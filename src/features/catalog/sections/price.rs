@@ -4,11 +4,13 @@
 //! until before its end, just as sales end before their end. It applies to orders with a number of tickets of the section within
 //! its bounds, both inclusive.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::SectionRow;
-use crate::kernel::types::api_types::Minutes;
+use crate::kernel::types::api_types::{Minutes, NullableField};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -80,8 +82,46 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
     }
 }
 
+/// Price of each ticket in orders with another number of tickets of the section than one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupPrice {
+    /// Minimum number of tickets of the section in the order.
+    pub min_order: i64,
+    /// Maximum number of them; `None` for any number.
+    pub max_order: NullableField<i64>,
+    /// Price of each ticket now, before fees.
+    pub price: Money,
+}
+
+/// Returns the prices now for numbers of tickets at which a ticket doesn't cost what a single one does, by ascending number.
+pub fn group_prices(section: &SectionRow, now: Timestamp) -> Vec<GroupPrice> {
+    let available = || section.modifiers.iter().filter(|active| active.is_available(now));
+    // The price changes at the first number within the bounds of a modifier, and after the last one.
+    let starts = available().flat_map(|active| [active.min_order, active.max_order.map(|max| max + 1)]).flatten();
+    let starts: BTreeSet<i64> = starts.chain([1]).collect();
+    let mut groups: Vec<GroupPrice> = Vec::new();
+    for (start, next) in starts.iter().zip(starts.iter().skip(1).map(Some).chain([None])) {
+        let price = unit_price(section, *start, now).price;
+        let end = next.map(|next| next - 1);
+        match groups.last_mut() {
+            Some(last) if last.price == price => last.max_order = NullableField(end),
+            _ => groups.push(GroupPrice { min_order: *start, max_order: NullableField(end), price }),
+        }
+    }
+    let single = unit_price(section, 1, now).price;
+    groups.retain(|group| group.price != single);
+    groups
+}
+
+/// Returns the next time at which any price modifier begins or ends; the end of sales at the latest.
+pub fn next_change(section: &SectionRow, now: Timestamp) -> Timestamp {
+    let moments = section.modifiers.iter().flat_map(|active| [active.from, active.to]).flatten();
+    moments.filter(|moment| *moment > now).fold(section.sales_end, Timestamp::min)
+}
+
 /// Returns the next time at which a price modifier for a single ticket begins or ends; the end of sales at the latest.
-pub fn next_price_change(section: &SectionRow, now: Timestamp) -> Timestamp {
+fn next_price_change(section: &SectionRow, now: Timestamp) -> Timestamp {
     let for_one = section.modifiers.iter().filter(|active| active.applies_to_quantity(1));
     let moments = for_one.flat_map(|active| [active.from, active.to]).flatten();
     moments.filter(|moment| *moment > now).fold(section.sales_end, Timestamp::min)
@@ -172,6 +212,20 @@ mod tests {
         }
 
         #[test]
+        fn group_prices_are_those_of_all_quantities(base in 0..1000_i64, modifiers in modifiers(), now in 0..100_i64) {
+            let (section, now) = (section(base, modifiers), Timestamp(now));
+            let groups = group_prices(&section, now);
+            for quantity in 1..10 {
+                let is_within = |group: &&GroupPrice| {
+                    group.min_order <= quantity && group.max_order.0.is_none_or(|max| quantity <= max)
+                };
+                let listed: Vec<Money> = groups.iter().filter(is_within).map(|group| group.price).collect();
+                let (price, single) = (unit_price(&section, quantity, now).price, unit_price(&section, 1, now).price);
+                prop_assert_eq!(listed, if price == single { vec![] } else { vec![price] }, "for {}", quantity);
+            }
+        }
+
+        #[test]
         fn price_is_independent_of_modifier_order(
             base in 0..1000_i64, modifiers in modifiers(), quantity in 1..6_i64, now in 0..100_i64,
         ) {
@@ -190,6 +244,10 @@ mod tests {
             prop_assert!(now < expires && expires <= SALES_END.0);
             for moment in now..expires {
                 prop_assert_eq!(price_at(moment), price_at(now), "at {}", moment);
+            }
+            let groups_at = |moment| group_prices(&section, Timestamp(moment));
+            for moment in now..next_change(&section, Timestamp(now)).0 {
+                prop_assert_eq!(groups_at(moment), groups_at(now), "at {}", moment);
             }
         }
     }

@@ -58,7 +58,8 @@ pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) a
      where r.section_id = s.id and r.expires <= ?), 0) as reserved";
 
 /// SQL expression for the size of a section `s` in a page, in bytes.
-pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description))";
+pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description)
+    + 130 * (select count(*) from modifiers g where g.section_id = s.id and g.active))";
 
 fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
     tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active, ")

@@ -3,8 +3,13 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::HttpResponseOk;
 
-use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderReturnCreate, OrderVoidCreate};
-use super::{placement, return_order, service};
+use super::hosts_orders::HostOrderFilter;
+use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderVoidCreate};
+use super::quotes::{Quote, QuoteCreate};
+use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnFilter, OrderReturnPath};
+use super::{hosts_orders, placement, quotes, return_order, returns, service};
+use crate::features::catalog::events::EventPath;
+use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
@@ -23,6 +28,16 @@ const NOT_SOLD: [Code; 8] = [
     Code::OrderTooMany,
 ];
 
+/// Error codes with which they reject a quote.
+const NOT_QUOTED: [Code; 6] = [
+    Code::SectionSoldOut,
+    Code::SectionInactive,
+    Code::SectionNotOnSale,
+    Code::EventNotListed,
+    Code::EventOver,
+    Code::HostRemoved,
+];
+
 /// Registers the order endpoints.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
@@ -30,13 +45,18 @@ pub fn register(routes: &mut Routes<App>) {
         [
             get("order_list", "/orders", order_list),
             post("order_create", "/orders", order_create).errors(&NOT_SOLD),
+            post("quote_create", "/quotes", quote_create).errors(&NOT_QUOTED),
             get("order_get", "/orders/{order}", order_get),
             post("order_cancellation_create", "/orders/{order}/cancellations", order_cancellation_create)
                 .errors(&[Code::OrderNotOpen]),
+            get("order_return_list", "/orders/{order}/returns", order_return_list),
             post("order_return_create", "/orders/{order}/returns", order_return_create)
                 .errors(&[Code::OrderNotFulfilled, Code::TicketNotIssued]),
+            get("order_return_get", "/orders/{order}/returns/{entry}", order_return_get),
             post("order_void_create", "/orders/{order}/voids", order_void_create).errors(&[Code::OrderNotFulfilled]),
             get("account_order_list", "/accounts/{number}/orders", account_order_list),
+            get("event_order_list", "/events/{event}/orders", event_order_list),
+            get("host_order_list", "/hosts/{host}/orders", host_order_list),
         ],
     );
 }
@@ -49,12 +69,29 @@ async fn order_create(ctx: Ctx, caller: Caller, Json(body): Json<OrderCreate>) -
     Ok(Created(placement::place(&ctx, caller, body).await?))
 }
 
+async fn quote_create(ctx: Ctx, Json(body): Json<QuoteCreate>) -> Result<HttpResponseOk<Quote>> {
+    Ok(HttpResponseOk(quotes::create(&ctx, &body).await?))
+}
+
 async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<Order>> {
     Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id()).await?))
 }
 
 async fn order_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<Order>> {
     Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.order.id()).await?))
+}
+
+async fn order_return_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<OrderPath>,
+    Query(query): Query<OrderReturnFilter>,
+) -> Result<HttpResponseOk<Page<OrderReturn>>> {
+    Ok(HttpResponseOk(returns::list(&ctx, &caller, path.order.id(), query.paging).await?))
+}
+
+async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<HttpResponseOk<OrderReturn>> {
+    Ok(HttpResponseOk(returns::get(&ctx, &caller, path.order.id(), path.entry).await?))
 }
 
 async fn order_return_create(
@@ -82,4 +119,22 @@ async fn account_order_list(
     Query(query): Query<AccountOrderFilter>,
 ) -> Result<HttpResponseOk<Page<Order>>> {
     Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
+}
+
+async fn event_order_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<HostOrderFilter>,
+) -> Result<HttpResponseOk<Page<Order>>> {
+    Ok(HttpResponseOk(hosts_orders::list_of_event(&ctx, &caller, path.event, &query).await?))
+}
+
+async fn host_order_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<HostPath>,
+    Query(query): Query<HostOrderFilter>,
+) -> Result<HttpResponseOk<Page<Order>>> {
+    Ok(HttpResponseOk(hosts_orders::list_of_host(&ctx, &caller, path.host, &query).await?))
 }

@@ -1,22 +1,29 @@
 //! Orders: tickets that one account reserves together, pays for and receives.
 //!
 //! A customer places an order and pays it before its reservation expires; then its tickets are issued. Otherwise it is cancelled
-//! or timed out. The customer and platform administrators read, pay and cancel an order. Administrators of the hosts of all its
-//! events can return tickets of a fulfilled order, and platform administrators can void the order.
+//! or timed out. The customer and platform administrators read, pay and cancel an order. Administrators of the hosts of its events
+//! read their part of it. Administrators of the hosts of all its events can return tickets of a fulfilled order, and platform
+//! administrators can void the order.
 //!
+//! - `pricing` computes the prices of items, for orders and for `quotes`.
 //! - `placement` reserves places. It locks the sections in ascending order: this prevents overselling and deadlocks.
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.
 //! - `return_order` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
+//! - `hosts_orders` lists the orders of an event or a host, and `returns` the returns of an order.
 //!
 //! Every read treats an open order with an expired reservation as timed out, even before [`expire_due`] has updated its row.
 //! `orders`, `payments` and `ledger` depend on each other and form one layer.
 
 mod endpoints;
+mod hosts_orders;
 mod lifecycle;
 mod model;
 mod placement;
+mod pricing;
+mod quotes;
 mod return_order;
+mod returns;
 mod search;
 mod service;
 mod store;
@@ -26,5 +33,5 @@ pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before,
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
 pub use placement::OrderRequest;
 pub use search::parse as read_number_filter;
-pub use service::{find_authorized, lock_authorized};
+pub use service::{find_with_payments, lock_authorized};
 pub use store::{lock, lock_all};

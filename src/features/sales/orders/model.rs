@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
-use crate::features::sales::tickets::SerialInput;
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -146,14 +145,6 @@ string_newtype!(
     /// The reason for voiding an order.
     VoidReason, None, None, Some(1), Some(2000)
 );
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct OrderReturnCreate {
-    #[schemars(length(min = 1, max = 50))]
-    pub tickets: Option<Vec<SerialInput>>,
-    #[schemars(length(max = 2000))]
-    pub reason: Option<String>,
-}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderVoidCreate {
@@ -319,6 +310,18 @@ pub struct ItemRow {
     pub unit_fee: Money,
 }
 
+impl ItemRow {
+    /// Returns the price of all its tickets, without fees.
+    pub fn price(&self) -> Money {
+        self.unit_price * self.quantity
+    }
+
+    /// Returns the convenience fees of all its tickets.
+    pub fn fees(&self) -> Money {
+        self.unit_fee * self.quantity
+    }
+}
+
 /// A row of `order_item_modifiers`: a price modifier that applied to an item. The modifier may have been removed since.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct AppliedModifierRow {
@@ -344,19 +347,6 @@ pub struct ReservationRow {
     pub order_id: Id,
     pub section_id: Id,
     pub quantity: i64,
-}
-
-/// A row of `revocations`: a return or a void of tickets of a fulfilled order.
-#[derive(Debug)]
-pub struct Revocation {
-    pub id: Id,
-    pub order_id: Id,
-    /// The number of tickets.
-    pub tickets: i64,
-    pub reason: String,
-    /// The account of the caller, if its key acts for one.
-    pub account_id: Option<Id>,
-    pub revoked: Timestamp,
 }
 
 #[cfg(test)]

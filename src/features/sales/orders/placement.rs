@@ -3,19 +3,17 @@
 //! Orders that arrive at the same time are executed in one batch, because most of them want the same section. A batch loads its
 //! data once, decides on the orders in the order of their arrival, and writes all of them at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
 use boxoffice_openapi::counted;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{
-    AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, TICKETS_MAXIMUM,
-};
+use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Order, OrderCreate, OrderRow, OrderStatus};
+use super::pricing::{Line, PricedItems, check_on_sale, price_items, section_ids, sold_out};
 use super::{lifecycle, service, store};
-use crate::features::catalog::events::EventStatus;
-use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
+use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::BatchOperation;
@@ -38,19 +36,7 @@ pub struct OrderRequest {
 struct Draft<'a> {
     caller: &'a Caller,
     customer: Id,
-    lines: Vec<Line<'a>>,
-    subtotal: Money,
-    fees: Money,
-}
-
-/// The tickets of one section in a draft.
-struct Line<'a> {
-    /// The section's URI in the request.
-    key: &'a str,
-    section: &'a SectionRow,
-    quantity: i64,
-    unit: UnitPrice,
-    unit_fee: Money,
+    items: PricedItems<'a>,
 }
 
 /// An accepted order with its items, to be inserted.
@@ -91,8 +77,7 @@ impl BatchOperation<App> for OrderRequest {
 async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
     let now = app.clock.now();
     let customers = customers(tx, requests).await?;
-    let items = requests.iter().flat_map(|request| &request.order.items.0);
-    let section_ids: BTreeSet<Id> = items.filter_map(|(key, _)| Some(SectionUri::parse(key)?.section)).collect();
+    let section_ids: BTreeSet<Id> = requests.iter().flat_map(|request| section_ids(&request.order.items)).collect();
     let sections_by_id = sections::find_by_ids(tx, section_ids, now).await?;
     let drafts =
         requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
@@ -158,70 +143,9 @@ fn validate<'a>(
     customer: Result<Id, FieldError>,
     now: Timestamp,
 ) -> Result<Draft<'a>> {
-    match (lines(app, sections, &request.order.items, now), customer) {
-        (Ok(lines), Ok(customer)) => {
-            let subtotal = lines.iter().map(|line| line.unit.price * line.quantity).sum();
-            let fees = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
-            Ok(Draft { caller: &request.caller, customer, lines, subtotal, fees })
-        }
-        (lines, customer) => Err(Error::Invalid(lines.err().into_iter().chain(customer.err()).collect())),
-    }
-}
-
-/// Returns the lines of a draft, in the order of the request.
-fn lines<'a>(
-    app: &App,
-    sections: &'a HashMap<Id, SectionRow>,
-    items: &'a Items,
-    now: Timestamp,
-) -> Result<Vec<Line<'a>>, FieldError> {
-    let (mut unknown, mut repeated, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
-    let mut lines = Vec::new();
-    for (key, quantity) in &items.0 {
-        let uri = SectionUri::parse(key);
-        let section = uri.and_then(|uri| sections.get(&uri.section).filter(|section| uri.names(section)));
-        match section {
-            None => unknown.push(key.as_str()),
-            Some(section) if !seen.insert(section.id) => repeated.push(key.as_str()),
-            Some(section) => {
-                let unit = sections::unit_price(section, *quantity, now);
-                let unit_fee = app.settings.fee_steps.fee(unit.price);
-                lines.push(Line { key, section, quantity: *quantity, unit, unit_fee });
-            }
-        }
-    }
-    let mut details = Vec::new();
-    if !unknown.is_empty() {
-        details.push(no_section(&unknown));
-    }
-    if !repeated.is_empty() {
-        details.push(format!("names a section again (at {})", repeated.join(", ")));
-    }
-    if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > TICKETS_MAXIMUM {
-        details.push(format!("must have at most {TICKETS_MAXIMUM} tickets in all"));
-    }
-    if details.is_empty() { Ok(lines) } else { Err(FieldError::invalid("items", details.join("; "))) }
-}
-
-/// Returns the detail of a field error about these keys of the items.
-fn no_section(keys: &[&str]) -> String {
-    format!("names no section (at {})", keys.join(", "))
-}
-
-impl Draft<'_> {
-    /// Rejects a draft if a section for which `exists` is false was removed after it was loaded.
-    fn require(&self, exists: impl Fn(&Line<'_>) -> bool) -> Result<()> {
-        let removed: Vec<&str> = self.lines.iter().filter(|line| !exists(line)).map(|line| line.key).collect();
-        if removed.is_empty() { Ok(()) } else { Err(Error::invalid("items", no_section(&removed))) }
-    }
-
-    /// Returns whether there is nothing to pay. Tickets of a free order are issued at once.
-    fn is_free(&self) -> bool {
-        self.subtotal + self.fees == Money::ZERO
-    }
-
-    fn events(&self) -> impl Iterator<Item = Id> {
-        self.lines.iter().map(|line| line.section.event_id)
+    match (price_items(app, sections, &request.order.items, now), customer) {
+        (Ok(items), Ok(customer)) => Ok(Draft { caller: &request.caller, customer, items }),
+        (items, customer) => Err(Error::Invalid(items.err().into_iter().chain(customer.err()).collect())),
     }
 }
 
@@ -236,12 +160,13 @@ impl Inventory {
         let accounts: HashMap<Id, AccountRow> =
             accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
-        let to_lock: BTreeSet<Id> = of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events).collect();
+        let to_lock: BTreeSet<Id> =
+            of_accounts().filter(|draft| draft.items.is_free()).flat_map(|draft| draft.items.events()).collect();
         if !to_lock.is_empty() {
             store::lock_events(tx, to_lock).await?;
         }
-        let event_ids: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
-        let events = store::event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
+        let event_ids: BTreeSet<Id> = of_accounts().flat_map(|draft| draft.items.events()).collect();
+        let events = store::lock_event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
         Ok(Self {
             accounts,
             events,
@@ -257,16 +182,18 @@ impl Inventory {
         if !self.accounts.contains_key(&draft.customer) {
             return Err(Error::invalid("customer", "names no account"));
         }
-        draft.require(|line| self.events.contains_key(&line.section.event_id))?;
-        draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
+        draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;
+        draft.items.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
     }
 
     /// Loads the number of open orders, of places left and of tickets held in sections that limit it. Locks the sections.
     async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
-        let to_pay: BTreeSet<Id> = drafts.iter().flatten().filter(|draft| !draft.is_free()).map(|draft| draft.customer).collect();
+        let to_pay: BTreeSet<Id> =
+            drafts.iter().flatten().filter(|draft| !draft.items.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
         self.held = held(tx, drafts, now).await?;
-        let sections: BTreeSet<Id> = drafts.iter().flatten().flat_map(|draft| &draft.lines).map(|line| line.section.id).collect();
+        let sections: BTreeSet<Id> =
+            drafts.iter().flatten().flat_map(|draft| &draft.items.lines).map(|line| line.section.id).collect();
         self.available = sections::lock_available(tx, sections, now).await?;
         Ok(())
     }
@@ -277,28 +204,26 @@ impl Inventory {
     /// Returns an error if a section was removed meanwhile or has too few places left, or the customer already has the maximum of
     /// open orders or of tickets of a section.
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
-        draft.require(|line| self.available.contains_key(&line.section.id))?;
+        draft.items.require(|line| self.available.contains_key(&line.section.id))?;
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
-        if !draft.is_free() && open >= OPEN_MAXIMUM {
+        if !draft.items.is_free() && open >= OPEN_MAXIMUM {
             let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
             return Err(Code::OrderTooMany.with_message(text));
         }
-        for line in &draft.lines {
+        for line in &draft.items.lines {
             self.check_maximum(draft.customer, line)?;
         }
         let is_short = |line: &&Line<'_>| self.available.get(&line.section.id).is_none_or(|available| *available < line.quantity);
-        if let Some(line) = draft.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
-            let title = &self.event(line)?.title;
-            let text = format!("Too few places are left in the section {} of {title}.", line.section.name);
-            return Err(Code::SectionSoldOut.with_message(text));
+        if let Some(line) = draft.items.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
+            return Err(sold_out(line.section, self.event(line)?));
         }
-        for line in &draft.lines {
+        for line in &draft.items.lines {
             *self.available.entry(line.section.id).or_default() -= line.quantity;
             *self.held.entry((draft.customer, line.section.id)).or_default() += line.quantity;
             let (reserved, sold) = self.taken.entry(line.section.id).or_default();
-            *(if draft.is_free() { sold } else { reserved }) += line.quantity;
+            *(if draft.items.is_free() { sold } else { reserved }) += line.quantity;
         }
-        if !draft.is_free() {
+        if !draft.items.is_free() {
             *self.open.entry(draft.customer).or_default() += 1;
         }
         Ok(())
@@ -324,7 +249,7 @@ impl Inventory {
 /// has a limit. The customers must be locked.
 async fn held(tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<HashMap<(Id, Id), i64>> {
     let has_limit = |line: &&Line<'_>| line.section.maximum_per_account.is_some();
-    let limited = |draft: &Draft<'_>| draft.lines.iter().filter(has_limit).map(|line| line.section.id).collect::<Vec<Id>>();
+    let limited = |draft: &Draft<'_>| draft.items.lines.iter().filter(has_limit).map(|line| line.section.id).collect::<Vec<Id>>();
     let (mut accounts, mut sections) = (BTreeSet::new(), BTreeSet::new());
     for draft in drafts.iter().flatten() {
         let limited = limited(draft);
@@ -352,39 +277,15 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     lifecycle::issue_tickets(app, tx, &free).await
 }
 
-fn check_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
-    let (name, title) = (&section.name, &event.title);
-    if event.status != EventStatus::Listed {
-        // The title of an event that is not public must not be disclosed.
-        let section =
-            if event.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
-        return Err(Code::EventNotListed.with_message(format!("The event of the section {section} is not listed.")));
-    }
-    if event.ends <= now {
-        return Err(Code::EventOver.with_message(format!("The event of the section {name}, {title}, is over.")));
-    }
-    if event.host_removed {
-        return Err(
-            Code::HostRemoved.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
-        );
-    }
-    if !section.active {
-        return Err(Code::SectionInactive.with_message(format!("The section {name} of {title} is not active.")));
-    }
-    if now < section.sales_start || section.sales_end <= now {
-        return Err(Code::SectionNotOnSale.with_message(format!("The section {name} of {title} is not on sale now.")));
-    }
-    Ok(())
-}
-
 impl<'a> Draft<'a> {
     /// Returns the order of a draft whose places have been taken.
     fn place(self, app: &App, now: Timestamp) -> Placed<'a> {
-        let status = if self.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
+        let status = if self.items.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
         let expires = now.plus(app.settings.reservation);
-        let order = OrderRow::new(app.clock.next_id(), self.customer, status, (now, expires), (self.subtotal, self.fees));
-        let (mut items, mut applied) = (Vec::with_capacity(self.lines.len()), Vec::new());
-        for (line, position) in self.lines.into_iter().zip(1..) {
+        let order =
+            OrderRow::new(app.clock.next_id(), self.customer, status, (now, expires), (self.items.subtotal, self.items.fees));
+        let (mut items, mut applied) = (Vec::with_capacity(self.items.lines.len()), Vec::new());
+        for (line, position) in self.items.lines.into_iter().zip(1..) {
             items.push(ItemRow {
                 order_id: order.id,
                 position,

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::{Code, Error, Result};
 
-use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Revocation};
+use super::model::{Order, OrderRow, OrderStatus, OrderVoidCreate};
+use super::returns::{OrderReturnCreate, Revocation};
 use super::{service, store};
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
@@ -29,7 +30,7 @@ pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderR
 
 async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    require_hosts(tx, caller, id).await?;
+    service::require_hosts(tx, caller, id).await?;
     let tickets = lock_tickets(app, tx, id, request.tickets.as_deref()).await?;
     let selected = request.tickets.as_deref().map(|serials| select_by_serial(&tickets, serials)).transpose()?;
     require_fulfilled(&order, "returned")?;
@@ -45,11 +46,12 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
     }
 
     let returned = void_tickets(app, tx, &to_return).await?;
-    payments::schedule_ticket_refunds(app, tx, id, &returned).await?;
+    let amount = payments::schedule_ticket_refunds(app, tx, id, &returned).await?;
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
     store::set_ended(tx, id, status).await?;
-    let revocation = revocation(app, caller, id, to_return.len(), request.reason.clone().unwrap_or_default());
+    let reason = request.reason.clone().unwrap_or_default();
+    let revocation = Revocation { amount: Some(amount), ..revocation(app, caller, id, to_return.len(), reason) };
     store::insert_revocation(tx, &revocation, "Return").await?;
     service::view(tx, caller, order.ended(status), app.clock.now()).await
 }
@@ -87,15 +89,6 @@ async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Seria
     tickets::lock_of_order(tx, order).await
 }
 
-/// Rejects callers other than platform administrators and administrators of the hosts of all events in the order.
-async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
-    if caller.is_administrator() {
-        return Ok(());
-    }
-    let account = caller.account.ok_or(Error::FORBIDDEN)?;
-    if store::is_of_hosts_of(tx, order, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
-}
-
 /// Returns the tickets with these serial numbers, each once.
 ///
 /// # Errors
@@ -130,8 +123,8 @@ fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
 }
 
-/// Voids locked tickets, whose sections and events are locked: frees their places, and subtracts them from the popularity of their events. Returns the number of
-/// tickets by section.
+/// Voids locked tickets, whose sections and events are locked: frees their places, and subtracts them from the popularity of their
+/// events. Returns the number of tickets by section.
 async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<BTreeMap<Id, i64>> {
     let (mut returned, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
     for ticket in tickets {
@@ -148,5 +141,6 @@ async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<
 
 fn revocation(app: &App, caller: &Caller, order_id: Id, tickets: usize, reason: String) -> Revocation {
     let tickets = i64::try_from(tickets).unwrap_or(i64::MAX);
-    Revocation { id: app.clock.next_id(), order_id, tickets, reason, account_id: caller.account, revoked: app.clock.now() }
+    let (id, revoked) = (app.clock.next_id(), app.clock.now());
+    Revocation { id, order_id, tickets, amount: None, reason, account_id: caller.account, revoked }
 }

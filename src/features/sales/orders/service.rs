@@ -1,13 +1,15 @@
 //! Reading and cancelling orders. See [`super::placement`] for placing an order, [`super::lifecycle`] for its end, and
 //! [`super::return_order`] for returning or voiding it.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{
     AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
 };
 use super::model::{OrderStatus, uri};
-use super::{lifecycle, search, store};
+use super::{hosts_orders, lifecycle, search, store};
 use crate::features::catalog::events::Events;
 use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
@@ -54,8 +56,13 @@ pub async fn list_of_account(
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
     let mut tx = ctx.unit.read().await?;
-    let row = find_authorized(&mut tx, caller, id).await?;
-    view(&mut tx, caller, row, ctx.app.clock.now()).await
+    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    let now = ctx.app.clock.now();
+    if caller.require_account(row.account_id).is_ok() {
+        view(&mut tx, caller, row, now).await
+    } else {
+        hosts_orders::view_own_part(&mut tx, caller, row, now).await
+    }
 }
 
 /// Cancels an open order. Partial payments are refunded after the commit, because no transaction waits for the gateway; a job
@@ -76,20 +83,35 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
-/// Loads an order for its customer or a platform administrator.
+/// Loads an order for a caller who may read its payments and returns: its customer, an account that administers the hosts of all
+/// its events, or a platform administrator.
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], and [`Error::FORBIDDEN`] for all other callers.
-pub async fn find_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+pub async fn find_with_payments(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    caller.require_account(row.account_id)?;
+    if !caller.is(row.account_id) {
+        require_hosts(tx, caller, id).await?;
+    }
     Ok(row)
 }
 
-/// Loads an order like [`find_authorized`], and locks it until the transaction ends.
+/// Rejects callers other than platform administrators and administrators of the hosts of all events in the order.
 ///
 /// # Errors
-/// Like [`find_authorized`].
+/// [`Error::FORBIDDEN`] for all other callers.
+pub async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
+    if caller.is_administrator() {
+        return Ok(());
+    }
+    let account = caller.account.ok_or(Error::FORBIDDEN)?;
+    if store::is_of_hosts_of(tx, order, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+}
+
+/// Loads an order for its customer or a platform administrator, and locks it until the transaction ends.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`], and [`Error::FORBIDDEN`] for all other callers.
 pub async fn lock_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.account_id)?;
@@ -105,9 +127,21 @@ pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -
 
 /// Returns orders as responses to this caller, with four queries for all of them.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
-    let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
-    let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
+    let items = store::items(tx, rows.iter().map(|row| row.id)).await?;
     let refunded = payments::refunded_by_order(tx, rows.iter().map(|row| row.id)).await?;
+    views_with(tx, caller, rows, items, &refunded, now).await
+}
+
+/// Returns orders with these items and refunds as responses to this caller.
+pub async fn views_with(
+    tx: &mut Tx,
+    caller: &Caller,
+    rows: Vec<OrderRow>,
+    mut items: Vec<ItemRow>,
+    refunded: &HashMap<Id, Money>,
+    now: Timestamp,
+) -> Result<Vec<Order>> {
+    let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
     let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
@@ -140,22 +174,32 @@ pub fn to_view(
         fees: row.fees,
         total: row.total(),
         refunded,
-        items: items.into_iter().map(|item| item_view(item, applied)).collect(),
+        items: items.into_iter().map(|item| placed_item_view(&item, applied)).collect(),
         customer,
         payments: Uri(format!("/orders/{}/payments", row.id)),
     }
 }
 
-/// Returns an item as a response. Removes its price modifiers from `applied`.
-fn item_view(item: ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
-    let item_modifiers = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
-    let modifiers: Vec<Uri> =
-        item_modifiers.map(|row| price_modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
+/// Returns an item of an order as a response. Removes its price modifiers from `applied`.
+fn placed_item_view(item: &ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
+    let own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
+    item_view(item.event_id, item.section_id, item.quantity, item.unit_price, own.map(|row| row.modifier_id))
+}
+
+/// Returns an item as a response.
+pub fn item_view(
+    event: Id,
+    section: Id,
+    quantity: i64,
+    unit_price: Money,
+    applied_modifiers: impl Iterator<Item = Id>,
+) -> OrderItem {
+    let modifiers: Vec<Uri> = applied_modifiers.map(|modifier| price_modifiers::uri(event, section, modifier)).collect();
     OrderItem {
-        event: Uri(format!("{}{}", Events::PATH, item.event_id)),
-        section: sections::uri(item.event_id, item.section_id),
-        quantity: item.quantity,
-        unit_price: item.unit_price,
+        event: Uri(format!("{}{event}", Events::PATH)),
+        section: sections::uri(event, section),
+        quantity,
+        unit_price,
         modifier: NullableField(modifiers.first().cloned()),
         modifiers,
     }

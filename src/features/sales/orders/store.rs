@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use boxoffice_http::error::Result;
 
-use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow, Revocation};
+use super::hosts_orders::{HostCriteria, OrdersOf};
+use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
+use super::returns::Revocation;
 use crate::features::catalog::events::EventStatus;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
@@ -25,6 +27,37 @@ pub const SEARCH_BATCH: usize = 2000;
 pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
     let orders = apply_filter(tx.list(columns!(), "from orders o where true"), criteria, now);
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
+}
+
+/// Returns a page of the orders of an event or a host, sorted by identifier and therefore by time of placing.
+///
+/// The identifiers of all orders of the event or host come from an index, in their order. If few orders match the other filters,
+/// each of them is looked up in the index instead.
+pub async fn list_of_hosts(
+    tx: &mut Tx,
+    criteria: &HostCriteria,
+    paging: PageRequest,
+    now: Timestamp,
+) -> Result<PagedRows<OrderRow>> {
+    let (items, id) = match criteria.of {
+        OrdersOf::Event(event) => ("order_items i where i.event_id = ?", event),
+        OrdersOf::Host(host) => ("events e join order_items i on i.event_id = e.id where e.host_id = ?", host),
+    };
+    let orders = if criteria.is_selective() {
+        let of_order = format!("exists (select 1 from {items} and i.order_id = o.id)");
+        tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id))
+    } else {
+        let ids = format!("(select distinct i.order_id from {items}) x join orders o on o.id = x.order_id where true");
+        tx.list(columns!(), "from ").push_bind(&ids, id)
+    };
+    let of_ticket = "o.id in (select t.order_id from tickets t where t.serial = ?)";
+    apply_filter(orders, criteria.criteria, now)
+        .and_where("o.placed >= ?", criteria.period.start())
+        .and_where("o.placed < ?", criteria.period.end())
+        .and_where("o.id = ?", criteria.number)
+        .and_where(of_ticket, criteria.serial.clone())
+        .page(&format!("o.id{}", criteria.criteria.direction.sql()), paging)
+        .await
 }
 
 /// Returns the next identifiers after `after`, at most [`SEARCH_BATCH`].
@@ -82,20 +115,21 @@ pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
     applied.push(" order by order_id, position, modifier_id").all().await
 }
 
+const EVENT_SALE_STATUS: &str =
+    "e.id, e.title, e.status, e.ends, h.removed as host_removed from events e join hosts h on h.id = e.host_id where true";
+
 /// Returns the columns of these events that decide whether tickets are on sale.
+pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
+    tx.select(EVENT_SALE_STATUS).and_in("e.id", events).all().await
+}
+
+/// Returns the same columns for an order that is being placed.
 ///
 /// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. SQLite
 /// needs no lock, because it runs one writing transaction at a time.
-pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
+pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
     let share_lock = if tx.is_postgres() { " for share of h" } else { "" };
-    tx.select(
-        "e.id, e.title, e.status, e.ends, h.removed as host_removed
-         from events e join hosts h on h.id = e.host_id where true",
-    )
-    .and_in("e.id", events)
-    .push(share_lock)
-    .all()
-    .await
+    tx.select(EVENT_SALE_STATUS).and_in("e.id", events).push(share_lock).all().await
 }
 
 /// Returns pairs of an order and an event of its items.
@@ -278,15 +312,47 @@ pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool>
     .await
 }
 
+/// Returns the hosts of an order's events that an account administers.
+pub async fn administered_hosts(tx: &mut Tx, order: Id, account: Id) -> Result<Vec<Id>> {
+    let hosts = tx.query(
+        "select distinct e.host_id from order_items i join events e on e.id = i.event_id
+         join host_administrators m on m.host_id = e.host_id where i.order_id = $1 and m.account_id = $2",
+    );
+    let hosts: Vec<(Id,)> = hosts.bind(order).bind(account).all().await?;
+    Ok(hosts.into_iter().map(|(host,)| host).collect())
+}
+
+/// Returns those of these events that belong to one of these hosts.
+pub async fn events_of_hosts(tx: &mut Tx, events: impl IntoIterator<Item = Id>, hosts: &[Id]) -> Result<BTreeSet<Id>> {
+    let own = tx.select("id from events where true").and_in("id", events).and_in("host_id", hosts.to_vec());
+    let own: Vec<(Id,)> = own.all().await?;
+    Ok(own.into_iter().map(|(event,)| event).collect())
+}
+
+const REVOCATION_COLUMNS: &str = "id, order_id, tickets, amount, reason, account_id, revoked";
+
+/// Returns a page of the returns of an order, the oldest first.
+pub async fn returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+    let returns = tx.list(REVOCATION_COLUMNS, "from revocations where type = 'Return'");
+    returns.and_where("order_id = ?", Some(order)).page("id", paging).await
+}
+
+/// Returns a return of an order.
+pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
+    let returns = tx.select(&format!("{REVOCATION_COLUMNS} from revocations where type = 'Return'"));
+    Ok(returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).all().await?.pop())
+}
+
 pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
     tx.query(
-        "insert into revocations (id, order_id, type, tickets, reason, account_id, revoked)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+        "insert into revocations (id, order_id, type, tickets, amount, reason, account_id, revoked)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
     )
     .bind(row.id)
     .bind(row.order_id)
     .bind(kind)
     .bind(row.tickets)
+    .bind(row.amount)
     .bind(row.reason.clone())
     .bind(row.account_id)
     .bind(row.revoked)

@@ -42,6 +42,21 @@ pub async fn refunded_by_order(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
     Ok(sums.into_iter().collect())
 }
 
+/// Returns the sum of these hosts' shares of the refunds of each order that has any, made or scheduled.
+pub async fn refund_shares_by_order(
+    tx: &mut Tx,
+    orders: impl IntoIterator<Item = Id>,
+    hosts: &[Id],
+) -> Result<HashMap<Id, Money>> {
+    let sums = tx.select(
+        "p.order_id, cast(sum(s.amount) as bigint) from payments p join refunds r on r.payment_id = p.id
+         join refund_shares s on s.refund_id = r.id where true",
+    );
+    let sums = sums.and_in("p.order_id", orders).and_in("s.host_id", hosts.to_vec());
+    let sums: Vec<(Id, Money)> = sums.push(" group by p.order_id").all().await?;
+    Ok(sums.into_iter().collect())
+}
+
 /// Returns the hosts' shares of these refunds, sorted by refund and host.
 pub async fn shares(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>) -> Result<Vec<RefundShareRow>> {
     let shares = tx.select("refund_id, host_id, amount, fees from refund_shares where true").and_in("refund_id", refunds);

@@ -39,8 +39,8 @@ pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<
 }
 
 /// Schedules refunds of the price and fee of returned tickets, of which `returned` has the number by section. The order must be
-/// fulfilled and locked. The newest payments are refunded first.
-pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<()> {
+/// fulfilled and locked. The newest payments are refunded first. Returns the sum of the refunds.
+pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<Money> {
     let mut tickets: Vec<TicketCosts> = store::tickets(tx, [order]).await?.into_iter().map(|row| row.tickets).collect();
     for item in &mut tickets {
         item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
@@ -55,7 +55,8 @@ pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned
             allocations.push((payment, part));
         }
     }
-    insert(app, tx, allocations).await
+    insert(app, tx, allocations).await?;
+    Ok(offset)
 }
 
 /// Inserts refunds of payments. Their orders must be locked.

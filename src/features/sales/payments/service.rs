@@ -17,14 +17,14 @@ use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Payment>> {
     let mut tx = ctx.unit.read().await?;
-    orders::find_authorized(&mut tx, caller, order).await?;
+    orders::find_with_payments(&mut tx, caller, order).await?;
     let page = store::list(&mut tx, order, paging).await?;
     Ok(paging.page(page.total, page.rows.into_iter().map(PaymentViewRow::view).collect()))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
     let mut tx = ctx.unit.read().await?;
-    orders::find_authorized(&mut tx, caller, order).await?;
+    orders::find_with_payments(&mut tx, caller, order).await?;
     Ok(store::find(&mut tx, order, payment).await?.ok_or(Error::NOT_FOUND)?.view())
 }
 

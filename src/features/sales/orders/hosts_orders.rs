@@ -1,0 +1,132 @@
+//! Orders as their hosts see them: lists for an event and for a host, and the part of an order that belongs to a host.
+//!
+//! An order may be for events of several hosts. A host sees its own items, their prices and fees, and its share of the refunds. If
+//! all items are its own, it sees the order as its customer does.
+
+use std::collections::{BTreeSet, HashMap};
+
+use boxoffice_http::error::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::model::{Criteria, ItemRow, Order, OrderNumber, OrderRow, OrderSort, OrderStatus};
+use super::{service, store};
+use crate::features::catalog::{events, hosts};
+use crate::features::identity::accounts::{self, AccountNumber};
+use crate::features::sales::payments;
+use crate::features::sales::tickets::SerialInput;
+use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
+use crate::kernel::types::period::Period;
+use crate::state::Ctx;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostOrderFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    #[serde(flatten)]
+    pub period: Period,
+    pub number: Option<OrderNumber>,
+    pub customer: Option<AccountNumber>,
+    pub ticket: Option<SerialInput>,
+    pub status: Option<OrderStatus>,
+    pub sort: Option<OrderSort>,
+    #[serde(default)]
+    pub order: SortOrder,
+}
+
+/// The events whose orders are listed.
+#[derive(Debug, Clone, Copy)]
+pub enum OrdersOf {
+    /// One event.
+    Event(Id),
+    /// All events of a host.
+    Host(Id),
+}
+
+/// Criteria of a host's list of orders.
+#[derive(Debug)]
+pub struct HostCriteria {
+    /// The events.
+    pub of: OrdersOf,
+    /// Account, status and sort direction.
+    pub criteria: Criteria,
+    /// The time of placing.
+    pub period: Period,
+    /// Only this order.
+    pub number: Option<Id>,
+    /// Only the order of the ticket with this serial number.
+    pub serial: Option<String>,
+}
+
+impl HostCriteria {
+    /// Returns whether few orders match, whatever the event or the host.
+    pub fn is_selective(&self) -> bool {
+        self.criteria.account.is_some() || self.number.is_some() || self.serial.is_some()
+    }
+}
+
+pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
+    let mut tx = ctx.unit.read().await?;
+    let event = events::load_managed(&mut tx, caller, event).await?;
+    list(ctx, &mut tx, caller, OrdersOf::Event(event.id), event.host_id, filter).await
+}
+
+/// Lists the orders of a host's events. Only platform administrators can read those of a removed host.
+pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
+    let mut tx = ctx.unit.read().await?;
+    hosts::require_can_audit(&mut tx, caller, host).await?;
+    list(ctx, &mut tx, caller, OrdersOf::Host(host), host, filter).await
+}
+
+async fn list(ctx: &Ctx, tx: &mut Tx, caller: &Caller, of: OrdersOf, host: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
+    if let Some(problem) = filter.period.problem() {
+        return Err(Error::invalid("to", problem));
+    }
+    let account = match &filter.customer {
+        Some(number) => Some(accounts::id_of(tx, number).await?.unwrap_or(Id::NONE)),
+        None => None,
+    };
+    let criteria = HostCriteria {
+        of,
+        criteria: Criteria::new(account, filter.status, filter.sort, filter.order),
+        period: filter.period,
+        number: filter.number.as_ref().map(OrderNumber::id),
+        serial: filter.ticket.as_ref().map(|serial| serial.0.clone()),
+    };
+    let now = ctx.app.clock.now();
+    let page = store::list_of_hosts(tx, &criteria, filter.paging, now).await?;
+    Ok(filter.paging.page(page.total, views(tx, caller, page.rows, &[host], now).await?))
+}
+
+/// Returns the part of an order that belongs to the hosts that the caller administers.
+///
+/// # Errors
+/// [`Error::FORBIDDEN`] if there is none.
+pub async fn view_own_part(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
+    let account = caller.account.ok_or(Error::FORBIDDEN)?;
+    let own = store::administered_hosts(tx, row.id, account).await?;
+    if own.is_empty() {
+        return Err(Error::FORBIDDEN);
+    }
+    views(tx, caller, vec![row], &own, now).await?.pop().ok_or(Error::NOT_FOUND)
+}
+
+/// Returns the parts of orders that belong to these hosts.
+async fn views(tx: &mut Tx, caller: &Caller, mut rows: Vec<OrderRow>, hosts: &[Id], now: Timestamp) -> Result<Vec<Order>> {
+    let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
+    let own: BTreeSet<Id> = store::events_of_hosts(tx, items.iter().map(|item| item.event_id), hosts).await?;
+    let shared: BTreeSet<Id> = items.iter().filter(|item| !own.contains(&item.event_id)).map(|item| item.order_id).collect();
+    items.retain(|item| own.contains(&item.event_id));
+    for row in rows.iter_mut().filter(|row| shared.contains(&row.id)) {
+        let items = || items.iter().filter(|item| item.order_id == row.id);
+        (row.subtotal, row.fees) = (items().map(ItemRow::price).sum(), items().map(ItemRow::fees).sum());
+    }
+    let whole = rows.iter().map(|row| row.id).filter(|order| !shared.contains(order));
+    let mut refunded: HashMap<Id, _> = payments::refunded_by_order(tx, whole).await?;
+    refunded.extend(payments::refund_shares_by_order(tx, shared, hosts).await?);
+    service::views_with(tx, caller, rows, items, &refunded, now).await
+}
