@@ -270,15 +270,15 @@ pub const ROWS: &[Row] = &[
     row("event_admission_get", "/events/{event}/admissions/{admission}", GATE),
     // An account has made the admission, so no token may undo it.
     row("event_admission_delete", "/events/{event}/admissions/{admission}", HOST),
-    row("event_gate_list_get", "/events/{event}/gate-list", GATES),
-    row("event_offline_scan_create", "/events/{event}/offline-scans", GATES)
-        .body(r#"{"scans": [{"serial": "{serial}", "scanned": "2998-01-01T00:00:00Z"}]}"#),
-    row("event_admission_conflict_list", "/events/{event}/admission-conflicts", GATES),
     row("event_scan_create", "/events/{event}/scans", GATE).body(r#"{"serials": ["{serial}"]}"#).except(&[(
         OtherSection,
         400,
         "admission.none",
     )]),
+    row("event_gate_list_get", "/events/{event}/gate-list", GATES),
+    row("event_offline_scan_create", "/events/{event}/offline-scans", GATES)
+        .body(r#"{"scans": [{"serial": "{serial}", "scanned": "2998-01-01T00:00:00Z"}]}"#),
+    row("event_admission_conflict_list", "/events/{event}/admission-conflicts", GATES),
     row("zone_list", "/zones", ANYONE),
     row("zone_create", "/zones", STAFF),
     row("zone_get", "/zones/{zone}", ANYONE),
