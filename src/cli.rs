@@ -59,7 +59,7 @@ use crate::error_catalogue;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, ListenAddress};
-use crate::kernel::{open_files, private_files};
+use crate::kernel::{open_files, outbox, private_files};
 use crate::routes::routes;
 use crate::server::RunningApp;
 use crate::state::App;
@@ -132,6 +132,11 @@ enum Command {
         after_help = "Exit codes: 0: done, 1: rejected or failed, 2: the command line or a setting is invalid, or --yes is missing"
     )]
     Admin(Box<admin::AdminOptions>),
+    /// Write the templates of mails into a folder, to change them and to set it as `--mail-templates`
+    MailTemplates {
+        /// Folder, in which none of the files may exist
+        folder: PathBuf,
+    },
     /// Fill an empty database with sample data
     Demo(Box<PlatformOptions>),
     /// Write the manual pages of all commands
@@ -384,6 +389,10 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
         Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Proxy(_) | Command::Config { .. } => Ok(()),
         Command::Manual(_) | Command::Completions(_) => Ok(()),
         Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
+        Command::MailTemplates { folder } => {
+            outbox::write_embedded(&folder)?;
+            print(format!("The templates are in {}.", folder.display()))
+        }
         Command::Mock(options) => mock::serve(*options, log, level).await,
         Command::Migrate(storage) => {
             private_files::set_umask();

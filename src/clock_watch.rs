@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use boxoffice_http::error::Result;
 use slog::{error, warn};
 
+use crate::features::catalog::events::notices;
 use crate::features::identity::verification_codes;
 use crate::features::sales::{orders, payments};
 use crate::kernel::auth;
@@ -143,10 +144,11 @@ async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     let orders = orders::correct_future(tx, now, latest).await?;
     let payments = payments::correct_future(tx, now, latest).await?;
     let mails = outbox::correct_future(tx, now, latest).await?;
+    let notices = notices::correct_future(tx, latest).await?;
     let requests = idempotency::correct_future(tx, now, latest).await?;
-    if keys + codes + orders + payments + mails + requests > 0 {
+    if keys + codes + orders + payments + mails + notices + requests > 0 {
         warn!(app.log, "stored times in the future were corrected"; "clock" => now.format_rfc3339(), "keys" => keys,
-            "codes" => codes, "orders" => orders, "payments" => payments, "mails" => mails, "idempotency_keys" => requests);
+            "codes" => codes, "orders" => orders, "payments" => payments, "mails" => mails, "notices" => notices, "idempotency_keys" => requests);
     }
     Ok(())
 }

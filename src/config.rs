@@ -72,6 +72,10 @@ struct SettingsOptions {
     /// Start of all absolute URIs: the address that clients use, which is the proxy's behind a proxy [default: http://LISTEN, or https://LISTEN with TLS]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL", value_parser = setting(public_url))]
     public_url: Option<Setting<String>>,
+    /// Address of the operator's own website, to which the links in mail lead, such as SITE/orders/17630000000004 [default: none, they
+    /// lead to a page of the server that says what to do]
+    #[arg(long, env = "BOXOFFICE_SITE_URL", value_name = "URL", value_parser = setting(public_url))]
+    site_url: Option<Setting<String>>,
     /// Image store: a folder, or an S3 bucket as `s3://BUCKET/PREFIX` with the usual `AWS_*` variables [default: DATA_DIR/media]
     #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(MediaLocation::parse), help_heading = "Media")]
     media: Option<Setting<MediaLocation>>,
@@ -128,6 +132,8 @@ impl SettingsOptions {
 pub struct Settings {
     /// The start of all absolute URIs, without a trailing slash.
     pub public_url: String,
+    /// The address of the operator's website, without a trailing slash.
+    pub site_url: Option<String>,
     /// The image store: a folder or an S3 URL.
     pub media: MediaLocation,
     /// The secret access key of the bucket, unless the variables of AWS have it.
@@ -216,6 +222,7 @@ impl PlatformOptions {
             Some(url) => url.get()?.clone(),
             None => format!("{}://{}", if self.tls.is_used() { "https" } else { "http" }, self.listen.get()?),
         };
+        let site_url = options.site_url.as_ref().map(|url| url.get().cloned()).transpose()?;
         let data_dir = self.storage.data_dir()?;
         let media = match &options.media {
             Some(media) => media.get()?.clone(),
@@ -224,6 +231,7 @@ impl PlatformOptions {
         let media_secret_key = options.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
         Ok(Settings {
             media_secret_key: media_secret_key.map(|file| file.secret.clone()),
+            site_url: site_url.map(|url| url.trim_end_matches('/').to_owned()),
             public_url: public_url.trim_end_matches('/').to_owned(),
             media,
             ticket_key_file: options.ticket_key_file.clone().unwrap_or_else(|| data_dir.join("ticket.key")),
@@ -248,6 +256,7 @@ impl PlatformOptions {
             listen.problem(),
             tls.problem(),
             settings.public_url.as_ref().and_then(Setting::problem),
+            settings.site_url.as_ref().and_then(Setting::problem),
             settings.media.as_ref().and_then(Setting::problem),
             settings.aws_secret_access_key_file.as_ref().and_then(Setting::problem),
             settings.media_key_problem(),

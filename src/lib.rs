@@ -6,6 +6,7 @@
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
+//! - [`open_page`]: the page to which links in mails lead.
 //! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
 //!
@@ -28,6 +29,7 @@ pub mod error_catalogue;
 pub mod features;
 pub mod invariants;
 pub mod kernel;
+pub mod open_page;
 pub mod retention;
 pub mod routes;
 pub mod server;

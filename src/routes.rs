@@ -1,5 +1,7 @@
 //! Every endpoint.
 
+use futures::FutureExt;
+
 use crate::admin;
 use crate::features::catalog::{
     advertisements, categories, events, hosts, media, preferences, price_modifiers, regions, review, sections, tokens, venues,
@@ -7,9 +9,11 @@ use crate::features::catalog::{
 };
 use crate::features::gate::{admissions, gate_lists};
 use crate::features::identity::{account_lookups, accounts, integrations, sessions, verification_codes};
-use crate::features::insight::{audit_log, reports, server_info};
-use crate::features::sales::{account_deletion, ledger, orders, payments, tickets, transfers};
+use crate::features::insight::{account_export, audit_log, reports, server_info};
+use crate::features::sales::{account_deletion, ledger, orders, payments, ticket_documents, tickets, transfers};
 use crate::kernel::http::Routes;
+use crate::kernel::outbox::OPEN_PAGE;
+use crate::open_page;
 use crate::state::App;
 
 /// Returns the table of endpoints.
@@ -37,6 +41,7 @@ pub fn routes() -> Routes<App> {
         payments::register,
         ledger::register,
         tickets::register,
+        ticket_documents::register,
         transfers::register,
         tokens::register,
         admissions::register,
@@ -44,11 +49,13 @@ pub fn routes() -> Routes<App> {
         account_deletion::register,
         reports::register,
         audit_log::register,
+        account_export::register,
         media::register,
     ] {
         register(&mut routes);
     }
     admin::add_health_checks(&mut routes);
+    routes.add_outside_contract(OPEN_PAGE, |_, app, _| async move { open_page::respond(&app) }.boxed());
     for path in boxoffice_reference::PATHS {
         routes.add_outside_contract(path, |path, app, _| app.reference_pages.respond(path));
     }

@@ -12,17 +12,18 @@ use crate::admin;
 use crate::clock_watch;
 use crate::contract;
 use crate::features::identity::sessions;
-use crate::features::sales::orders;
+use crate::features::sales::{account_deletion, mail, orders};
+use crate::kernel::audit;
 use crate::kernel::context::Context;
 use crate::kernel::http;
+use crate::kernel::idempotency;
 use crate::kernel::jobs::{Job, Jobs};
-use crate::kernel::{audit, idempotency, outbox};
 use crate::retention;
 use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 7] = [
+pub(crate) const JOBS: [Job<App>; 9] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -43,7 +44,21 @@ pub(crate) const JOBS: [Job<App>; 7] = [
         interval: Duration::from_secs(1),
         shutdown_timeout: Duration::from_secs(5),
         runs_on_one_server: false,
-        run_once: |app| async move { outbox::deliver_due(&app.kernel).await }.boxed(),
+        run_once: |app| async move { mail::deliver_due(&app).await }.boxed(),
+    },
+    Job {
+        name: "report changed events",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed(),
+    },
+    Job {
+        name: "empty the log of erased data",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed(),
     },
     Job {
         name: "purge stored responses",

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::thread::available_parallelism;
 
 use anyhow::Context as _;
@@ -56,6 +56,9 @@ pub struct App {
     pub ticket_keys: TicketKeys,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
+    /// True if SQLite's log may have data of erased accounts: after an erasure, and at the start because the server may have been
+    /// stopped before it emptied the log.
+    pub has_erased: AtomicBool,
     /// The start page, the API reference and the OpenAPI document.
     pub reference_pages: Arc<ReferencePages>,
     /// Runs one check of the dependencies at a time.
@@ -95,6 +98,7 @@ impl App {
             gateway: Box::new(Sandbox),
             ticket_keys,
             refund_cursor: AtomicI64::new(0),
+            has_erased: AtomicBool::new(true),
             reference_pages,
             readiness: Batcher::of(MAX_READINESS_REQUESTS),
             clock_watch: ClockWatch::default(),

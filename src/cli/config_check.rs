@@ -85,6 +85,7 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     findings.push(Finding::of("mail", mail));
     findings.push(Finding::of("mail-key-file", check_mail_key(&settings.mail)));
     findings.push(Finding::of("ticket-key-file", check_ticket_key(&settings.ticket_key_file)));
+    findings.push(Finding::of("mail-templates", check_mail_templates(&settings)));
     findings.push(check_address("listen", &listener));
     findings.extend(admin_listener.map(|listener| check_address("admin-listen", &listener)));
     if let Some(endpoint) = &otlp_endpoint {
@@ -176,6 +177,15 @@ fn check_key_file(file: &Path, open: impl FnOnce(&Path) -> anyhow::Result<()>) -
     }
     require_writable(file)?;
     Ok(format!("{} will be created", file.display()))
+}
+
+/// Renders every mail in every language.
+fn check_mail_templates(settings: &Settings) -> anyhow::Result<String> {
+    outbox::MailTemplates::open(settings)?;
+    Ok(match &settings.mail.templates {
+        Some(folder) => format!("those in {} can be used", folder.display()),
+        None => "those of the program are used".to_owned(),
+    })
 }
 
 /// An address that is in use is only a warning: the server may be running.

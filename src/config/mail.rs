@@ -7,12 +7,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{anyhow, ensure};
+use chrono_tz::Tz;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
 use slog::Logger;
 
 use super::secret::given_twice;
 use super::{Secret, SecretFile, Setting, setting, whole_number};
+use crate::kernel::types::language::Language;
 
 /// Options for sending mail.
 #[derive(Debug, Clone, Args)]
@@ -24,6 +26,15 @@ pub(super) struct MailOptions {
     /// File with the key that encrypts mail until it is sent, created if it doesn't exist [default: DATA_DIR/mail.key]
     #[arg(long, env = "BOXOFFICE_MAIL_KEY_FILE", value_name = "FILE")]
     mail_key_file: Option<PathBuf>,
+    /// Folder with templates that replace those of the program, such as fr/refund.html; see `boxoffice mail-templates`
+    #[arg(long, env = "BOXOFFICE_MAIL_TEMPLATES", value_name = "FOLDER", value_parser = setting(existing_folder))]
+    mail_templates: Option<Setting<PathBuf>>,
+    /// Language of mail to accounts without a language of their own: en or fr
+    #[arg(long, env = "BOXOFFICE_MAIL_LANGUAGE", default_value = "en", value_name = "LANGUAGE", value_parser = setting(str::parse::<Language>))]
+    mail_language: Setting<Language>,
+    /// Time zone of the times in mail and on tickets, such as Africa/Accra
+    #[arg(long, env = "BOXOFFICE_TIME_ZONE", default_value = "UTC", value_name = "ZONE", value_parser = setting(time_zone))]
+    time_zone: Setting<Tz>,
     /// Mail server [default: none, mails are written to files in DATA_DIR/mail]
     #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]", value_parser = setting(str::parse::<SmtpServer>))]
     smtp: Option<Setting<SmtpServer>>,
@@ -54,6 +65,12 @@ pub struct MailSettings {
     pub from: Mailbox,
     /// The file with the key that encrypts mail until it is sent.
     pub key_file: PathBuf,
+    /// The folder with the operator's templates.
+    pub templates: Option<PathBuf>,
+    /// The language of mail to accounts that have chosen none.
+    pub language: Language,
+    /// The time zone of the times in mail and on tickets.
+    pub time_zone: Tz,
     /// The destination.
     pub route: MailTransportSettings,
 }
@@ -145,8 +162,11 @@ impl MailOptions {
     pub(super) fn settings(&self, data_dir: &Path) -> anyhow::Result<MailSettings> {
         let from = self.mail_from.get()?.clone();
         let key_file = self.mail_key_file.clone().unwrap_or_else(|| data_dir.join("mail.key"));
+        let templates = self.mail_templates.as_ref().map(|folder| folder.get().cloned()).transpose()?;
+        let (language, time_zone) = (*self.mail_language.get()?, *self.time_zone.get()?);
         let Some(server) = &self.smtp else {
-            return Ok(MailSettings { from, key_file, route: MailTransportSettings::Folder(data_dir.join("mail")) });
+            let route = MailTransportSettings::Folder(data_dir.join("mail"));
+            return Ok(MailSettings { from, key_file, templates, language, time_zone, route });
         };
         let server = server.get()?;
         let tls = self.smtp_tls.as_ref().map(|tls| tls.get().copied()).transpose()?.unwrap_or_else(|| server.tls());
@@ -163,7 +183,7 @@ impl MailOptions {
             certificates: self.smtp_ca.clone(),
             timeout: Duration::from_secs(u64::from(*self.smtp_timeout_seconds.get()?)),
         });
-        Ok(MailSettings { from, key_file, route })
+        Ok(MailSettings { from, key_file, templates, language, time_zone, route })
     }
 
     /// Returns the password for the mail server, which an option or a file has.
@@ -209,6 +229,9 @@ impl MailOptions {
         });
         let parsed = [
             self.mail_from.problem(),
+            self.mail_templates.as_ref().and_then(Setting::problem),
+            self.mail_language.problem(),
+            self.time_zone.problem(),
             self.smtp.as_ref().and_then(Setting::problem),
             self.smtp_tls.as_ref().and_then(Setting::problem),
             self.smtp_timeout_seconds.problem(),
@@ -224,6 +247,18 @@ impl MailOptions {
 /// Parses the encryption of the connection to a mail server.
 fn smtp_tls(text: &str) -> anyhow::Result<SmtpTls> {
     SmtpTls::from_str(text, true).map_err(|_| anyhow!("`{text}` is none of none, starttls and tls"))
+}
+
+/// Parses the path of a folder that exists.
+fn existing_folder(path: &str) -> anyhow::Result<PathBuf> {
+    let path = PathBuf::from(path);
+    ensure!(path.is_dir(), "`{}` is not a folder", path.display());
+    Ok(path)
+}
+
+/// Parses the name of a time zone.
+fn time_zone(name: &str) -> anyhow::Result<Tz> {
+    name.parse().map_err(|_| anyhow!("`{name}` is not a time zone of the IANA database, such as Africa/Accra or UTC"))
 }
 
 /// Parses the sender of mail.

@@ -24,7 +24,7 @@ use boxoffice_http::error::one_line;
 use db::Db;
 use idempotency::InProgressSet;
 use metrics::Metrics;
-use outbox::{MailCipher, MailTransport};
+use outbox::{MailCipher, MailTemplates, MailTransport};
 use slog::Logger;
 use types::clock::{Clock, Timestamp};
 
@@ -51,6 +51,8 @@ pub struct Kernel {
     pub rejections: RejectionCounts,
     /// Encrypts mail until it is sent.
     pub mail_cipher: MailCipher,
+    /// The templates of mail.
+    pub mail_templates: MailTemplates,
     /// Sends mail.
     pub mailer: Box<dyn MailTransport>,
     /// Metrics.
@@ -65,7 +67,7 @@ impl Kernel {
     /// Opens the database and the mail transport.
     ///
     /// # Errors
-    /// Returns an error if the database can't be opened or migrated, or the mail settings are invalid.
+    /// Returns an error if the database can't be opened or migrated, or the mail settings or a template are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Self> {
         let clock = Clock::default();
         ensure!(
@@ -89,6 +91,7 @@ impl Kernel {
             audit: AuditWriter::default(),
             rejections: RejectionCounts::default(),
             mail_cipher: MailCipher::open(&settings.mail.key_file)?,
+            mail_templates: MailTemplates::open(&settings)?,
             mailer: outbox::from_settings(&settings.mail)?,
             settings,
             server_name: server_name(),

@@ -6,7 +6,7 @@ use boxoffice_client::Client;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{MailServer, PASSWORD, Rejection, Response, SmtpBehavior, TestApp, operations, wait_until};
+use crate::support::{MailServer, PASSWORD, Rejection, Response, SmtpBehavior, TestApp, operations, readable, wait_until};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -70,7 +70,7 @@ async fn creates_account_with_all_properties(app: TestApp) {
         "verified": false, "activated": true, "firstName": "Ama", "lastName": "Mensah", "title": "Ms",
         "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
         "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
-        "preferences": format!("{uri}/preferences"),
+        "language": "", "preferences": format!("{uri}/preferences"),
     });
     assert_eq!(response.body, expected);
     assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
@@ -445,9 +445,9 @@ async fn last_mail(app: &TestApp, server: &MailServer, count: usize) -> (String,
     app.deliver_mail().await;
     wait_until(async || server.accepted().len() >= count).await;
     assert_eq!(server.accepted().len(), count);
-    let mail = server.accepted().pop().unwrap();
+    let mail = readable(&server.accepted().pop().unwrap());
     let header = |name: &str| mail.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned();
-    let text = mail.split_once("\n\n").unwrap().1.replace("=\n", "");
+    let text = mail.split_once("\n\n").unwrap().1.to_owned();
     (header("To:"), header("Subject:"), text)
 }
 

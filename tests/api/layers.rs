@@ -16,7 +16,7 @@ use regex::Regex;
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 13] = [
+const APPLICATION: [&str; 14] = [
     "admin",
     "backup",
     "bootstrap",
@@ -26,6 +26,7 @@ const APPLICATION: [&str; 13] = [
     "demo",
     "error_catalogue",
     "invariants",
+    "open_page",
     "retention",
     "routes",
     "server",

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
-use boxoffice::kernel::outbox::{self, Mail};
+use boxoffice::features::sales::mail;
+use boxoffice::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::on_both_databases;
@@ -36,6 +38,7 @@ on_both_databases![
     stored_mail_is_encrypted,
     mail_of_another_key_is_left_to_its_server,
     mail_is_given_up_when_its_code_expires,
+    mail_of_earlier_version_is_delivered,
 ];
 
 /// The delays after each failed attempt but the last, in seconds.
@@ -44,7 +47,8 @@ const RETRY_DELAYS: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
 /// A row of the outbox.
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
-    subject: String,
+    recipient: String,
+    template: Option<String>,
     body: String,
     attempts: i64,
     due: Option<i64>,
@@ -52,17 +56,16 @@ struct Row {
 }
 
 impl TestApp {
-    /// Adds a mail to the outbox.
-    async fn enqueue_mail(&self, recipient: &str, subject: &str) {
+    /// Adds a mail about a cancelled event with this title to the outbox.
+    async fn enqueue_mail(&self, recipient: &str, title: &str) {
         let mut tx = self.state.db.begin().await.unwrap();
-        let mail = Mail { recipient, subject, body: "It is well.\n.\nStill.\n".to_owned() };
-        outbox::push(&self.state, &mut tx, [mail]).await.unwrap();
+        outbox::push(&self.state, &mut tx, [mail_about(recipient, title)]).await.unwrap();
         tx.commit().await.unwrap();
     }
 
     async fn outbox(&self) -> Vec<Row> {
         let mut tx = self.state.db.read().await.unwrap();
-        tx.query("select subject, body, attempts, due, failed from outbox order by id").all().await.unwrap()
+        tx.query("select recipient, template, body, attempts, due, failed from outbox order by id").all().await.unwrap()
     }
 
     /// Waits until the only mail has failed this often, and is scheduled for its next attempt.
@@ -102,6 +105,12 @@ impl TestApp {
     }
 }
 
+fn mail_about<'a>(email: &'a str, title: &str) -> Mail<'a> {
+    let event = json!({ "number": "17630000000001", "title": title, "starts": 0, "venue": "Pier", "address": "Accra" });
+    let recipient = Recipient::Address { email, language: None };
+    Mail { recipient, template: MailTemplate::EventCancelled, values: json!({ "name": "Ama", "event": event }) }
+}
+
 fn line<'a>(mail: &'a str, header: &str) -> &'a str {
     mail.lines().find(|line| line.starts_with(header)).unwrap()
 }
@@ -112,9 +121,12 @@ async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
     let mail = app.mail_to("ama@example.com", 1).await;
 
     assert_eq!(line(&mail, "From:"), "From: \"Box office\" <tickets@boxoffice.example>");
-    assert_eq!((line(&mail, "Subject:"), line(&mail, "Auto-")), ("Subject: Good news", "Auto-Submitted: auto-generated"));
+    assert_eq!(
+        (line(&mail, "Subject:"), line(&mail, "Auto-")),
+        ("Subject: Cancelled: Good news", "Auto-Submitted: auto-generated")
+    );
     assert!(line(&mail, "Message-ID:").ends_with(".outbox@boxoffice.example>"), "{mail}");
-    assert!(mail.ends_with("\n\nIt is well.\n.\nStill.\n"), "{mail}");
+    assert!(mail.contains("“Good news” (Thursday, 1 January 1970, 00:00 UTC, Pier) was cancelled."), "{mail}");
     let file = app.mailbox.files_to("ama@example.com").remove(0);
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
@@ -132,7 +144,7 @@ async fn delivers_mail_once(app: TestApp) {
     app.deliver_mail().await;
     let taken = server.accepted();
     assert_eq!((taken.len(), server.connection_count()), (1, 1));
-    assert_eq!((line(&taken[0], "To:"), line(&taken[0], "Subject:")), ("To: ama@example.com", "Subject: Good news"));
+    assert_eq!((line(&taken[0], "To:"), line(&taken[0], "Subject:")), ("To: ama@example.com", "Subject: Cancelled: Good news"));
     assert!(server.commands().contains(&"MAIL FROM:<tickets@boxoffice.example>".to_owned()), "{:?}", server.commands());
     assert!(server.commands().contains(&"RCPT TO:<ama@example.com>".to_owned()));
 }
@@ -142,8 +154,7 @@ async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
     app.mailbox.use_smtp(server.settings());
 
     let mut tx = app.state.db.begin().await.unwrap();
-    let mail = Mail { recipient: "ama@example.com", subject: "Good news", body: "Too early.".to_owned() };
-    outbox::push(&app.state, &mut tx, [mail]).await.unwrap();
+    outbox::push(&app.state, &mut tx, [mail_about("ama@example.com", "Good news")]).await.unwrap();
     drop(tx);
 
     app.deliver_mail().await;
@@ -166,7 +177,7 @@ async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     app.deliver_mail().await;
     let row = app.wait_until_given_up().await;
 
-    assert_eq!((row.attempts, row.due, row.subject.as_str(), row.body.as_str()), (8, None, "Good news", ""));
+    assert_eq!((row.attempts, row.due, row.template.as_deref(), row.body.as_str()), (8, None, Some("event-cancelled"), ""));
     server.set_behavior(SmtpBehavior::Accept);
     app.advance_clock(Duration::from_secs(7 * 24 * 60 * 60));
     app.deliver_mail().await;
@@ -248,7 +259,6 @@ async fn retries_connection_closed_during_data(app: TestApp) {
     app.wait_until_empty().await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
-    assert!(server.accepted()[0].contains("\n\nIt is well.\n..\nStill.\n"), "{}", server.accepted()[0]);
 }
 
 async fn retries_connection_closed_before_acceptance(app: TestApp) {
@@ -285,7 +295,7 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
     app.deliver_mail().await;
 
     wait_until(async || app.outbox().await.len() == 1).await;
-    assert_eq!((app.wait_until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
+    assert_eq!((app.wait_until_given_up().await.recipient.as_str(), server.accepted().len()), ("no address", 11));
 }
 
 async fn two_servers_deliver_each_mail_once(app: TestApp) {
@@ -296,7 +306,7 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
         app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }
 
-    let work = async |state: &App| while outbox::deliver_due(state).await.unwrap() > 0 {};
+    let work = async |state: &Arc<App>| while mail::deliver_due(state).await.unwrap() > 0 {};
     tokio::join!(work(&app.state), work(&second), work(&app.state), work(&second));
     app.wait_until_empty().await;
 
@@ -314,9 +324,9 @@ async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     app.enqueue_mail("ama@example.com", "Good news").await;
     wait_until(async || silent.connection_count() == 1).await;
 
-    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 0, "the mail is taken");
+    assert_eq!(mail::deliver_due(&second).await.unwrap(), 0, "the mail is taken");
     second.clock.advance(Duration::from_secs(2 + 2 * 60));
-    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 1, "and comes back");
+    assert_eq!(mail::deliver_due(&second).await.unwrap(), 1, "and comes back");
 
     assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
     // A late failure on the first server does not restore the mail.
@@ -379,17 +389,17 @@ async fn stored_mail_is_encrypted(app: TestApp) {
     app.enqueue_mail("ama@example.com", "Good news").await;
     let row = app.outbox().await.remove(0);
 
-    assert!(row.body.len() > 20 && !row.body.contains("It is well"), "{}", row.body);
+    assert!(row.body.len() > 20 && !row.body.contains("Good news"), "{}", row.body);
     if let Some(path) = app.database_url.strip_prefix("sqlite:") {
         for suffix in ["", "-wal"] {
             let bytes = std::fs::read(format!("{path}{suffix}")).unwrap();
             let contains = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-            assert!(!contains(b"It is well"), "{suffix}");
-            assert!(suffix.is_empty() || contains(b"Good news"), "the subject is not secret");
+            assert!(!contains(b"Good news"), "{suffix}");
+            assert!(suffix.is_empty() || contains(b"event-cancelled"), "the template is not secret");
         }
     }
     drop(delivery);
-    assert!(app.mail_to("ama@example.com", 1).await.contains("It is well."));
+    assert!(app.mail_to("ama@example.com", 1).await.contains("Good news"));
     app.wait_until_empty().await;
 }
 
@@ -404,9 +414,9 @@ async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     app.enqueue_mail("ama@example.com", "Good news").await;
 
     other.clock.advance(Duration::from_secs(23 * 60 * 60));
-    assert_eq!(outbox::deliver_due(&other).await.unwrap(), 0, "it can't read the mail");
+    assert_eq!(mail::deliver_due(&other).await.unwrap(), 0, "it can't read the mail");
     other.clock.advance(Duration::from_secs(60 * 60));
-    assert_eq!(outbox::deliver_due(&other).await.unwrap(), 1);
+    assert_eq!(mail::deliver_due(&other).await.unwrap(), 1);
 
     let row = app.wait_until_given_up().await;
     assert_eq!((row.body.as_str(), row.due, server.connection_count()), ("", None, 0), "no server has its key any more");
@@ -417,7 +427,7 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
     app.mailbox.use_smtp(server.settings());
     app.sign_up("ama").await;
-    let requested = app.request("POST", "/resets").json(&serde_json::json!({ "email": "ama@example.com" })).send().await;
+    let requested = app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await;
     assert_eq!(requested.status, 201);
 
     for (tries, pause) in (1..).zip(&RETRY_DELAYS[..3]) {
@@ -430,4 +440,18 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
     // The next attempt would follow in 30 minutes. The code is valid for 15.
     let row = app.wait_until_given_up().await;
     assert_eq!((row.attempts, row.due, row.body.as_str()), (4, None, ""));
+}
+
+async fn mail_of_earlier_version_is_delivered(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+    let text = "insert into outbox (id, recipient, subject, body, created, attempts, due)
+        values (1, 'ama@example.com', 'Good news', 'It is well.\n.\nStill.\n', 0, 0, 0)";
+    app.execute_sql(text).await;
+
+    app.wait_until_empty().await;
+
+    let mail = server.accepted().remove(0);
+    assert_eq!(line(&mail, "Subject:"), "Subject: Good news");
+    assert!(mail.contains("\n\nIt is well.\n..\nStill.\n"), "{mail}");
 }

@@ -6,6 +6,7 @@
 mod support;
 
 mod access;
+mod account_export;
 mod accounts;
 mod activation;
 mod admin_commands;
@@ -41,6 +42,7 @@ mod ledger;
 mod log_messages;
 mod lookups;
 mod mail;
+mod mail_templates;
 mod malformed_input;
 mod media;
 mod modifiers;
@@ -74,6 +76,7 @@ mod states;
 mod storage_limits;
 mod sweep;
 mod ticket_codes;
+mod ticket_mail;
 mod tickets;
 mod tokens;
 mod traces;

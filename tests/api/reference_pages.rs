@@ -13,6 +13,7 @@ on_both_databases![
     document_is_the_contract_with_code_samples,
     document_is_the_same_in_yaml,
     reference_loads_files_that_exist,
+    page_of_mail_links_is_the_same_for_all,
 ];
 
 async fn get(app: &TestApp, path: &str) -> reqwest::Response {
@@ -26,6 +27,7 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         ("/docs/explorer.js", "text/javascript; charset=utf-8"),
         ("/docs/page.css", "text/css; charset=utf-8"),
         ("/docs/ticket.svg", "image/svg+xml"),
+        ("/open?to=/orders/17630000000004", "text/html; charset=utf-8"),
         ("/openapi.json", "application/json"),
         ("/openapi.yaml", "application/yaml"),
     ] {
@@ -127,4 +129,15 @@ async fn reference_loads_files_that_exist(app: TestApp) {
             assert_eq!(reqwest::get(address).await.unwrap().status(), StatusCode::OK, "{page}: {reference}");
         }
     }
+}
+
+async fn page_of_mail_links_is_the_same_for_all(app: TestApp) {
+    let response = get(&app, "/open?to=/orders/17630000000004").await;
+
+    let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert_eq!(response.headers()["referrer-policy"], "no-referrer");
+    let html = response.text().await.unwrap();
+    assert!(html.contains("Box office") && html.contains("lang=\"fr\"") && !html.contains("<script"), "{html}");
+    assert_eq!(get(&app, "/open?to=%3Cscript%3E").await.text().await.unwrap(), html);
 }

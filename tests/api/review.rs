@@ -247,7 +247,7 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     let approved = app.mail_to("kofi@example.com", 2).await;
 
     assert!(rejected.contains("rejected") && rejected.contains("Who performs?") && rejected.contains(&event.id), "{rejected}");
-    assert!(approved.contains("approved") && !approved.contains("reason"), "{approved}");
+    assert!(approved.contains("approved") && !approved.contains("Reason"), "{approved}");
 }
 
 async fn decision_mail_names_content(app: TestApp) {
@@ -264,16 +264,16 @@ async fn decision_mail_names_content(app: TestApp) {
 
     let mut count = 0;
     for (uri, named, decision, outcome) in [
-        (&event.uri, format!("event \"{title}\""), "approved=false&reason=Who%20performs%3F", "rejected"),
-        (&venue, "venue \"Backyard\"".to_owned(), "approved=true", "approved"),
-        (&advertisement, "advertisement \"Jazz by the sea\"".to_owned(), "approved=false", "rejected"),
+        (&event.uri, format!("event “{title}”"), "approved=false&reason=Who%20performs%3F", "rejected"),
+        (&venue, "venue “Backyard”".to_owned(), "approved=true", "approved"),
+        (&advertisement, "advertisement “Jazz by the sea”".to_owned(), "approved=false", "rejected"),
     ] {
         assert_eq!(decide(&app, uri, decision).await.status, 200);
         count += 1;
         let mail = app.mail_to("kofi@example.com", count).await;
         assert!(mail.contains(&format!("Subject: Your {named} was {outcome}")), "{mail}");
-        assert!(mail.contains(&format!("your {named} was {outcome}.")), "{mail}");
-        assert!(mail.contains(&format!("https://boxoffice.example{uri}")), "{mail}");
+        assert!(mail.contains(&format!("your {named} is done: it was {outcome}.")), "{mail}");
+        assert!(mail.contains(&format!("https://boxoffice.example/open?to={uri}")), "{mail}");
         assert_eq!(mail.contains("Reason: Who performs?"), *uri == event.uri, "{mail}");
     }
 }

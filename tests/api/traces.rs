@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 
 use boxoffice::config::Settings;
+use boxoffice::features::sales::mail::deliver_due;
 use boxoffice::kernel::http::LimitSettings;
-use boxoffice::kernel::outbox;
 use boxoffice_http::log;
 use boxoffice_http::traces::{SpanKind, Tracer};
 use futures::future::join_all;
@@ -131,7 +131,7 @@ async fn mail_has_span(app: TestApp) {
     for _ in 0..20 {
         let mail = app.request("POST", "/verifications").json(&json!({ "email": format!("{}@example.com", ama.username) }));
         assert_eq!(mail.send().await.status, 201);
-        delivered += outbox::deliver_due(&server.state.kernel).await.unwrap();
+        delivered += deliver_due(&server.state).await.unwrap();
         if delivered > 0 {
             break;
         }

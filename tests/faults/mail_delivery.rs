@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use boxoffice::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use boxoffice::kernel::types::id::Id;
 use boxoffice_client::Client;
 use futures::future::join_all;
+use serde_json::json;
 
 use super::kills::Site;
 use super::{print_figure, short_or_full};
 use crate::support::server_process::ServerProcess;
-use crate::support::{FakeGateway, MailServer, SmtpBehavior, postgres, wait_until};
+use crate::support::{FakeGateway, MailServer, SmtpBehavior, TestApp, postgres, section, wait_until};
 
 /// The number of mails per kill.
 const MAILS: usize = 40;
@@ -73,4 +76,55 @@ async fn every_mail_is_delivered_despite_kills() {
     assert_eq!(times.len(), kills * MAILS, "each mail has arrived");
     assert!(again <= kills * CONCURRENCY && times.values().all(|times| *times <= 2), "{times:?}");
     print_figure(format!("two servers, one killed {kills} times: {} mails promised, 0 lost, {again} sent again", times.len()));
+}
+
+/// The confirmations of a sale, each with a PDF of two tickets. It prints the rate and the memory of the process, in which the mail
+/// server of the test keeps every mail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn confirmations_of_a_sale_are_delivered() {
+    let orders: i64 = short_or_full(40, 10_000);
+    let app = TestApp::on_sqlite().await;
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    let (kofi, _) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 50_000)]).await;
+    for insert in [
+        "insert into orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < $1)
+         select 10000000000000 + n, (select id from accounts where username = 'ama'), 'Fulfilled', 0, 0, 0, 4000, 198 from numbers",
+        "insert into order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)
+         select o.id, 1, s.event_id, s.id, 2, 2000, 99 from orders o cross join sections s where o.id <= 10000000000000 + $1",
+        "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, modified)
+         select o.id * 2 + t.n, 'AAAAAA-' || printf('%012d', o.id * 2 + t.n - 20000000000000), o.id, s.event_id, s.id, o.account_id,
+             'Issued', 0, 0
+         from orders o cross join sections s cross join (select 0 as n union all select 1) t where o.id <= 10000000000000 + $1",
+    ] {
+        let mut tx = app.state.db.begin().await.unwrap();
+        tx.query(insert).bind(orders).execute().await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    app.mailbox.use_smtp(server.settings());
+    let mut tx = app.state.db.begin().await.unwrap();
+    let ama: Id = tx.query("select id from accounts where username = 'ama'").scalar().await.unwrap();
+    let mail = |order: i64| {
+        let (recipient, values) = (Recipient::Account(ama), json!({ "order": 10_000_000_000_000 + order }));
+        Mail { recipient, template: MailTemplate::OrderConfirmation, values }
+    };
+    outbox::push(&app.state, &mut tx, (1..=orders).map(mail)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let before = Instant::now();
+    app.deliver_mail().await;
+    wait_until(async || server.accepted_count() == usize::try_from(orders).unwrap()).await;
+    let seconds = before.elapsed().as_secs_f64();
+
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().to_owned();
+    let mails: usize = server.accepted().iter().map(String::len).sum();
+    assert!(server.accepted().iter().all(|mail| mail.contains("application/pdf")));
+    print_figure(format!(
+        "{orders} confirmations with PDF: {:.0} mails per second, {} KB each; at most {memory} of memory, of which {} MB are the mails",
+        orders as f64 / seconds,
+        mails / usize::try_from(orders).unwrap() / 1000,
+        mails / 1_000_000
+    ));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use boxoffice::config::{MailSettings, MailTransportSettings, SmtpSettings};
+use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
 use tokio::sync::OwnedRwLockWriteGuard;
 
@@ -78,17 +79,26 @@ impl MailTransport for Mailbox {
 impl TestApp {
     /// Delivers all due mail, beside the job that does the same.
     pub async fn deliver_mail(&self) {
-        while outbox::deliver_due(&self.state).await.unwrap() > 0 {}
+        while mail::deliver_due(&self.state).await.unwrap() > 0 {}
     }
 
-    /// Returns the last of `count` mails to an address. Waits until they are delivered.
+    /// Returns the last of `count` mails to an address, as [`readable`] text. Waits until they are delivered.
     pub async fn mail_to(&self, address: &str, count: usize) -> String {
         self.deliver_mail().await;
         wait_until(async || self.mailbox.files_to(address).len() >= count).await;
         let files = self.mailbox.files_to(address);
         assert_eq!(files.len(), count);
-        read(files.last().unwrap())
+        readable(&read(files.last().unwrap()))
     }
+}
+
+/// Returns the headers and the text alternative of a mail, decoded, with one line for each paragraph and plain spaces.
+pub fn readable(mail: &str) -> String {
+    let parsed = mailparse::parse_mail(mail.as_bytes()).unwrap();
+    let headers: String = parsed.headers.iter().map(|header| format!("{}: {}\n", header.get_key(), header.get_value())).collect();
+    let text = parsed.parts().find(|part| part.ctype.mimetype == "text/plain").unwrap().get_body().unwrap();
+    let paragraphs: Vec<String> = text.replace("\r\n", "\n").split("\n\n").map(|lines| lines.replace('\n', " ")).collect();
+    format!("{headers}\n{}", paragraphs.join("\n")).replace(['\u{a0}', '\u{202f}'], " ")
 }
 
 /// Returns the verification code in a mail.

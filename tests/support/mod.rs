@@ -44,7 +44,7 @@ pub use fixtures::{Event, Host, id_of, section};
 pub use http::{Rejection, Request, Response, rejection};
 pub use invariants::check_invariants;
 pub use mail_server::{MailServer, SmtpBehavior, TlsMode};
-pub use mailbox::{Mailbox, code_in, wait_until};
+pub use mailbox::{Mailbox, code_in, readable, wait_until};
 pub use mock_server::{MockServer, mock_request};
 pub use operations::{CONTRACT, Operation, operations};
 pub use pg_binaries::PgBinaries;
@@ -54,7 +54,7 @@ pub use remote_fake_gateway::RemoteFakeGateway;
 pub use runner::{run_on_postgres, run_on_sqlite, run_on_two_servers};
 pub use sales::{RESERVATION_TTL, card_payment, partial_card_payment};
 pub use snapshot::Snapshot;
-pub use test_app::{ANY_PORT, SecondServer, TestApp};
+pub use test_app::{ANY_PORT, SecondServer, TestApp, test_settings};
 pub use users::{PASSWORD, User};
 
 pub use boxoffice_client::{Client, types};

@@ -10,6 +10,7 @@ use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
 use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::types::language::Language;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::Listener;
@@ -140,7 +141,7 @@ impl TestApp {
         credentials: Option<Credentials>,
     ) -> Self {
         statements::start();
-        let settings = settings(folder.path());
+        let settings = test_settings(folder.path());
         let mailbox = Mailbox::new(&settings.mail, &folder.path().join("mail"));
         let gateway = FakeGateway::default();
         let state = open(database_url, settings.clone(), log::silent(), &gateway, &mailbox).await;
@@ -219,10 +220,12 @@ impl TestApp {
     }
 }
 
-fn settings(folder: &Path) -> Settings {
+/// Returns the settings of a test server with its files in `folder`.
+pub fn test_settings(folder: &Path) -> Settings {
     Settings {
         media_secret_key: None,
         public_url: "https://boxoffice.example".to_owned(),
+        site_url: None,
         media: MediaLocation::Folder(folder.join("media")),
         ticket_key_file: folder.join("ticket.key"),
         currency: "GHS".to_owned(),
@@ -235,6 +238,9 @@ fn settings(folder: &Path) -> Settings {
         mail: MailSettings {
             from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
             key_file: folder.join("mail.key"),
+            templates: None,
+            language: Language::En,
+            time_zone: chrono_tz::UTC,
             route: MailTransportSettings::Folder(folder.join("mail")),
         },
         retention: RetentionSettings {
@@ -261,7 +267,7 @@ async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &Fak
 
 /// Migrates an empty database and runs the first start on it.
 async fn create_template(database_url: &str, folder: &Path) -> Credentials {
-    let state = App::open(database_url, settings(folder), log::silent()).await.unwrap();
+    let state = App::open(database_url, test_settings(folder), log::silent()).await.unwrap();
     let credentials = first_start(&state).await;
     state.db.close().await;
     credentials

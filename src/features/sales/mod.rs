@@ -1,8 +1,11 @@
-//! Sales: orders, their payments and refunds, the ledger, tickets, transfers of tickets, and the deletion of accounts.
+//! Sales: orders, their payments and refunds, the ledger, tickets and their PDF, transfers of tickets, mails about all of them, and the
+//! deletion of accounts.
 
 pub mod account_deletion;
 pub mod ledger;
+pub mod mail;
 pub mod orders;
 pub mod payments;
+pub mod ticket_documents;
 pub mod tickets;
 pub mod transfers;

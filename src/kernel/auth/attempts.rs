@@ -8,6 +8,8 @@ use crate::kernel::http::LimitSettings;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
+/// Mails about offered tickets that an account gets in an hour.
+const TRANSFER_MAILS: u32 = 20;
 
 /// The limits of a server. Each server counts separately.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub struct AttemptLimits {
     pub credential_changes: AttemptLimit,
     /// Mailed codes, by purpose and e-mail address.
     pub codes: AttemptLimit,
+    /// Mails about offered tickets, by recipient.
+    pub transfer_mails: AttemptLimit,
 }
 
 impl AttemptLimits {
@@ -33,6 +37,7 @@ impl AttemptLimits {
             taken_names_of_address: AttemptLimit::new("names", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
+            transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
         }
     }
 }

@@ -212,6 +212,8 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // Deleted rows are overwritten, so that the file keeps no data of an erased account.
+        .pragma("secure_delete", "on")
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(5));
     {

@@ -121,6 +121,20 @@ impl Db {
         tx.commit().await
     }
 
+    /// Copies SQLite's write-ahead log into the database file and empties it: the log keeps the earlier content of changed rows.
+    /// Returns false if a reader prevented it; it doesn't wait for any. Does nothing on PostgreSQL.
+    ///
+    /// # Errors
+    /// Returns an error if no connection is free in time.
+    pub async fn empty_log(&self) -> Result<bool> {
+        let Self::Sqlite { writer, .. } = self else { return Ok(true) };
+        let mut connection = Tx::Sqlite(writer.acquire().await?);
+        let _set: Option<(i64,)> = connection.query("pragma busy_timeout = 0").optional().await?;
+        let emptied = connection.query("pragma wal_checkpoint(truncate)").optional::<(i64, i64, i64)>().await;
+        let _reset: Option<(i64,)> = connection.query("pragma busy_timeout = 5000").optional().await?;
+        Ok(emptied?.is_some_and(|(is_busy, _, _)| is_busy == 0))
+    }
+
     /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
     pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
         match outcome {

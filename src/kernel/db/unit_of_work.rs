@@ -184,6 +184,14 @@ impl UnitOfWork {
         }
     }
 
+    /// Empties SQLite's log, see [`Db::empty_log`].
+    ///
+    /// # Errors
+    /// Returns an error if no connection is free in time.
+    pub async fn empty_log(&self) -> Result<bool> {
+        self.db.empty_log().await
+    }
+
     /// The database, outside this unit of work.
     pub(super) fn db(&self) -> &Db {
         &self.db

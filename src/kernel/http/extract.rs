@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::handler::api_key;
 use crate::kernel::auth;
 use crate::kernel::context::Context;
+use crate::kernel::types::language::Language;
 
 /// A request that is valid by the contract.
 pub struct EndpointRequest<A> {
@@ -56,6 +57,10 @@ pub struct Json<T>(pub T);
 #[derive(Debug)]
 pub struct ClientAddress(pub IpAddr);
 
+/// The language that the client's `Accept-Language` prefers, if it accepts one of the platform's.
+#[derive(Debug)]
+pub struct AcceptedLanguage(pub Option<Language>);
+
 /// The API key as the client has sent it.
 #[derive(Debug)]
 pub struct ApiKey(pub String);
@@ -70,6 +75,13 @@ impl<A: 'static> Extract<A> for auth::Caller {
 impl<A: 'static> Extract<A> for ClientAddress {
     fn extract(request: &mut EndpointRequest<A>) -> Result<Self> {
         Ok(Self(request.incoming.client_address))
+    }
+}
+
+impl<A: 'static> Extract<A> for AcceptedLanguage {
+    fn extract(request: &mut EndpointRequest<A>) -> Result<Self> {
+        let header = request.incoming.head.headers.get(http::header::ACCEPT_LANGUAGE);
+        Ok(Self(header.and_then(|header| header.to_str().ok()).and_then(Language::preferred)))
     }
 }
 

@@ -14,7 +14,7 @@ mod routes;
 
 pub use endpoint::{delete, get, patch, post, put};
 pub use endpoint_metadata::CODES;
-pub use extract::{ApiKey, ClientAddress, Json, Path, Query};
+pub use extract::{AcceptedLanguage, ApiKey, ClientAddress, Json, Path, Query};
 pub use handler::{AppState, OutsideContractFn};
 pub use operator::Operator;
 pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};

@@ -19,8 +19,17 @@ use crate::kernel::types::secret;
 /// The key is in a file, not in the database. Servers with different keys can share a database: each sends its own mails.
 pub struct MailCipher {
     key: RandomizedNonceKey,
-    /// Identifies the key without revealing it.
-    pub key_id: String,
+    /// Identify the key without revealing it.
+    pub key_ids: KeyIds,
+}
+
+/// The names of one key. Mails with templates have a name of their own, so that a server of an earlier version, which would send
+/// their values as text, leaves them to the other servers.
+pub struct KeyIds {
+    /// The name in mails with templates.
+    pub current: String,
+    /// The name in mails that earlier versions have stored.
+    pub earlier: String,
 }
 
 impl MailCipher {
@@ -30,42 +39,51 @@ impl MailCipher {
     /// Returns an error if the file can't be created or read, or contains no key.
     pub fn open(file: &Path) -> Result<Self> {
         let key = key_file::open(file, "the mails")?;
-        let key_id = secret::hash(&format!("boxoffice: mail key {}", BASE64_STANDARD.encode(key)))[..16].to_owned();
-        Ok(Self { key: RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(crypto_error)?, key_id })
+        let text = BASE64_STANDARD.encode(key);
+        let name = |purpose: &str| secret::hash(&format!("boxoffice: {purpose} {text}"))[..16].to_owned();
+        let key_ids = KeyIds { current: name("mail template key"), earlier: name("mail key") };
+        Ok(Self { key: RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(crypto_error)?, key_ids })
     }
 
-    /// Encrypts the text of a mail. It can only be decrypted as the text of the same mail to the same recipient.
+    /// Encrypts the body of a mail. It can only be decrypted as the body of the same mail to the same recipient: an address, or an
+    /// account.
     ///
     /// # Errors
     /// Returns an error if the system has no random numbers.
-    pub fn encrypt(&self, id: Id, recipient: &str, text: &str) -> Result<String> {
+    pub fn encrypt(&self, id: Id, recipient: &str, account: Option<Id>, text: &str) -> Result<String> {
         let mut bytes = text.as_bytes().to_vec();
-        let nonce = self.key.seal_in_place_append_tag(Aad::from(context(id, recipient)), &mut bytes).map_err(crypto_error)?;
+        let nonce =
+            self.key.seal_in_place_append_tag(Aad::from(context(id, recipient, account)), &mut bytes).map_err(crypto_error)?;
         Ok(BASE64_STANDARD.encode([nonce.as_ref(), bytes.as_slice()].concat()))
     }
 
-    /// Returns the text of a mail. Mails of earlier versions are not encrypted.
+    /// Returns the body of a mail. Mails of earlier versions are not encrypted.
     ///
     /// # Errors
     /// Returns an error if it was encrypted with another key, or changed.
     pub fn decrypt(&self, mail: &MailRow) -> Result<String> {
         match mail.key_id.as_deref() {
             None => return Ok(mail.body.clone()),
-            Some(key_id) if key_id != self.key_id => return Err(anyhow!("it was encrypted with the key of another server")),
+            Some(key_id) if key_id != self.key_ids.current && key_id != self.key_ids.earlier => {
+                return Err(anyhow!("it was encrypted with the key of another server"));
+            }
             Some(_) => {}
         }
         let encrypted = BASE64_STANDARD.decode(&mail.body)?;
         let (nonce, text) = encrypted.split_at_checked(NONCE_LEN).context("it is incomplete")?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(crypto_error)?;
         let mut text = text.to_vec();
-        let aad = Aad::from(context(mail.id, &mail.recipient));
+        let aad = Aad::from(context(mail.id, &mail.recipient, mail.account_id));
         let text = self.key.open_in_place(nonce, aad, &mut text).map_err(crypto_error)?;
         Ok(String::from_utf8(text.to_vec())?)
     }
 }
 
-fn context(id: Id, recipient: &str) -> String {
-    format!("{id} {recipient}")
+fn context(id: Id, recipient: &str, account: Option<Id>) -> String {
+    match account {
+        Some(account) => format!("{id} account {account}"),
+        None => format!("{id} {recipient}"),
+    }
 }
 
 fn crypto_error(_: Unspecified) -> anyhow::Error {
@@ -80,9 +98,11 @@ mod tests {
 
     fn row(cipher: &MailCipher) -> MailRow {
         let (id, recipient) = (Id(17_637_000_000_001), "ama@example.com".to_owned());
-        let body = cipher.encrypt(id, &recipient, "Your code is 123456.").unwrap();
+        let body = cipher.encrypt(id, &recipient, None, "Your code is 123456.").unwrap();
         let (subject, created, due) = (String::new(), Timestamp(0), Timestamp(0));
-        MailRow { id, recipient, subject, body, key_id: Some(cipher.key_id.clone()), expires: None, created, attempts: 0, due }
+        let key_id = Some(cipher.key_ids.earlier.clone());
+        let (account_id, template) = (None, None);
+        MailRow { id, recipient, account_id, template, subject, body, key_id, expires: None, created, attempts: 0, due }
     }
 
     #[test]
@@ -97,6 +117,7 @@ mod tests {
         assert_eq!(MailCipher::open(&file).unwrap().decrypt(&mail).unwrap(), "Your code is 123456.");
         assert!(MailCipher::open(&other).unwrap().decrypt(&mail).is_err());
         assert!(cipher.decrypt(&MailRow { recipient: "kofi@example.com".to_owned(), ..row(&cipher) }).is_err());
+        assert!(cipher.decrypt(&MailRow { account_id: Some(Id(1)), ..row(&cipher) }).is_err());
         assert!(cipher.decrypt(&MailRow { body: "AAAA".to_owned(), ..row(&cipher) }).is_err());
         let plain = MailRow { body: "Good news.".to_owned(), key_id: None, ..row(&cipher) };
         assert_eq!(cipher.decrypt(&plain).unwrap(), "Good news.");

@@ -2,25 +2,47 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::template::MailTemplate;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::language::Language;
 
 /// A mail to be sent.
 pub struct Mail<'a> {
-    /// The recipient's e-mail address.
-    pub recipient: &'a str,
-    /// The subject. It must not contain secrets.
-    pub subject: &'a str,
-    /// The text, with `\n` as line break. It may contain a verification code.
-    pub body: String,
+    /// The recipient.
+    pub recipient: Recipient<'a>,
+    /// The mail's template.
+    pub template: MailTemplate,
+    /// The values that the template needs, or that [`MailContents`](super::MailContents) needs to load them. They may contain a
+    /// verification code.
+    pub values: Value,
+}
+
+/// The recipient of a mail.
+#[derive(Debug, Clone, Copy)]
+pub enum Recipient<'a> {
+    /// An account, at the e-mail address and in the language that it has when the mail is sent.
+    Account(Id),
+    /// An e-mail address. Its owner's account may have another one by the time the mail is sent.
+    Address {
+        /// The address.
+        email: &'a str,
+        /// The language of the mail; `None` for the platform's default.
+        language: Option<Language>,
+    },
 }
 
 /// A mail to be stored in `outbox`.
 pub struct NewMail<'a> {
     pub id: Id,
+    /// The e-mail address; empty if the recipient is an account.
     pub recipient: &'a str,
-    pub subject: &'a str,
-    /// The encrypted text.
+    pub account_id: Option<Id>,
+    pub template: &'static str,
+    /// The encrypted values.
     pub body: String,
     pub expires: Option<Timestamp>,
 }
@@ -29,11 +51,15 @@ pub struct NewMail<'a> {
 #[derive(sqlx::FromRow)]
 pub struct MailRow {
     pub id: Id,
+    /// The e-mail address; empty if the recipient is an account.
     pub recipient: String,
+    pub account_id: Option<Id>,
+    /// The name of the template; none in a mail of an earlier version, which has a subject and a text instead.
+    pub template: Option<String>,
     pub subject: String,
-    /// The text, encrypted if there is a `key_id`.
+    /// The values of the template as JSON, or the text of a mail of an earlier version. Encrypted if there is a `key_id`.
     pub body: String,
-    /// The key with which the text is encrypted.
+    /// The key with which the body is encrypted.
     pub key_id: Option<String>,
     /// The time after which the mail is useless, because the code in it is no longer valid.
     pub expires: Option<Timestamp>,
@@ -66,6 +92,14 @@ pub struct QueuedMail {
 
 impl fmt::Debug for Mail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mail").field("subject", &self.subject).finish_non_exhaustive()
+        f.debug_struct("Mail").field("template", &self.template).finish_non_exhaustive()
     }
+}
+
+/// The body of a mail before it is encrypted.
+#[derive(Serialize, Deserialize)]
+pub struct StoredValues {
+    /// The language of a mail to an address.
+    pub language: Option<Language>,
+    pub values: Value,
 }

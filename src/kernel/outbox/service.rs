@@ -3,15 +3,18 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::ApiError;
+use boxoffice_http::error::{Error, Result, one_line};
 use boxoffice_http::traces::SpanKind;
 use futures::future::join_all;
 use lettre::Message;
-use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{self, Mailbox, MultiPart, SinglePart};
 use slog::{error, info, warn};
 
-use super::model::{Mail, MailRow, NewMail};
+use super::content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
+use super::model::{Mail, MailRow, NewMail, Recipient, StoredValues};
+use super::template::{MailTemplate, RenderedMail};
 use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::config::{MailSettings, MailTransportSettings};
@@ -72,30 +75,38 @@ async fn encrypt_and_insert(
     mails: impl IntoIterator<Item = Mail<'_>>,
     expires: Option<Timestamp>,
 ) -> Result<()> {
-    let encrypt = |Mail { recipient, subject, body }| {
+    let encrypt = |Mail { recipient, template, values }| {
         let id = kernel.clock.next_id();
-        let body = kernel.mail_cipher.encrypt(id, recipient, &body)?;
-        Ok(NewMail { id, recipient, subject, body, expires })
+        let (recipient, account_id, language) = match recipient {
+            Recipient::Account(account) => ("", Some(account), None),
+            Recipient::Address { email, language } => (email, None, language),
+        };
+        let body = serde_json::to_string(&StoredValues { language, values }).map_err(|error| Error::Internal(error.into()))?;
+        let body = kernel.mail_cipher.encrypt(id, recipient, account_id, &body)?;
+        Ok(NewMail { id, recipient, account_id, template: template.name(), body, expires })
     };
     let mails = mails.into_iter().map(encrypt).collect::<Result<Vec<_>>>()?;
-    store::insert(tx, &mails, &kernel.mail_cipher.key_id, kernel.clock.now()).await
+    store::insert(tx, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()).await
 }
 
-/// Job step: tries to deliver a few due mails. Returns the number of attempts; call it until it returns 0.
+/// Job step: tries to deliver a few due mails, whose values and attachments `contents` completes. Returns the number of attempts;
+/// call it until it returns 0.
 ///
 /// # Errors
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
 /// again later.
-pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
-    let (now, key_id) = (kernel.clock.now(), &kernel.mail_cipher.key_id);
+pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result<u64> {
+    let (now, key_ids) = (kernel.clock.now(), &kernel.mail_cipher.key_ids);
     let abandoned = now.minus(ABANDONED_AFTER);
-    if !store::is_any_due(&mut kernel.db.read().await?, now, key_id, abandoned).await? {
+    if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
         return Ok(0);
     }
     let until = now.plus(kernel.mailer.timeout() + LEASE_MARGIN);
-    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_id, abandoned, CONCURRENCY).await)?;
+    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
-    for outcome in join_all(claimed.iter().map(|mail| deliver(kernel, mail))).await {
+    let prepared = prepare(kernel, contents, &claimed).await?;
+    let deliveries = claimed.iter().zip(prepared).map(|(mail, prepared)| deliver(kernel, mail, prepared));
+    for outcome in join_all(deliveries).await {
         outcome?;
     }
     Ok(count)
@@ -132,6 +143,74 @@ pub async fn discard(unit: &UnitOfWork, id: Id) -> Result<()> {
     if is_deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
+/// The message of a mail; `None` if there is nothing to send any more.
+type Prepared = Result<Option<Message>, DeliveryError>;
+
+/// Decrypts, completes and renders mails.
+async fn prepare(kernel: &Kernel, contents: &dyn MailContents, claimed: &[MailRow]) -> Result<Vec<Prepared>> {
+    let settings = &kernel.settings.mail;
+    let (mut prepared, mut queued, mut positions) = (Vec::with_capacity(claimed.len()), Vec::new(), Vec::new());
+    for (position, row) in claimed.iter().enumerate() {
+        prepared.push(match open(kernel, row) {
+            Ok(Opened::Queued(mail)) => {
+                queued.push(mail);
+                positions.push(position);
+                Ok(None)
+            }
+            Ok(Opened::Rendered(mail)) => compose(row, &row.recipient, mail, Vec::new(), settings).map(Some).map_err(permanent),
+            Err(error) => Err(permanent(error)),
+        });
+    }
+    let loaded = contents.load(&queued).await?;
+    for ((position, mail), content) in positions.into_iter().zip(queued).zip(loaded) {
+        prepared[position] = match content {
+            Ok(Some(content)) => render(kernel, &claimed[position], mail.template, content).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => {
+                let failure = ApiError::from(error);
+                let cause = failure.cause().map_or_else(|| failure.to_string(), one_line);
+                Err(DeliveryError::Temporary(format!("its content can't be made: {cause}")))
+            }
+        };
+    }
+    Ok(prepared)
+}
+
+/// Renders a mail. A failure is temporary, because the operator can correct a template.
+fn render(kernel: &Kernel, row: &MailRow, template: MailTemplate, content: MailContent) -> Result<Message, DeliveryError> {
+    let settings = &kernel.settings.mail;
+    let MailContent { email, language, values, attachments } = content;
+    let rendered = kernel.mail_templates.render(template, language.unwrap_or(settings.language), &values);
+    let rendered = rendered.map_err(|error| DeliveryError::Temporary(format!("{error:#}")))?;
+    compose(row, &email, rendered, attachments, settings).map_err(permanent)
+}
+
+fn permanent(error: anyhow::Error) -> DeliveryError {
+    DeliveryError::Permanent(format!("{error:#}"))
+}
+
+/// A decrypted mail.
+enum Opened {
+    /// A mail with a template.
+    Queued(DueMail),
+    /// A mail of an earlier version.
+    Rendered(RenderedMail),
+}
+
+fn open(kernel: &Kernel, row: &MailRow) -> anyhow::Result<Opened> {
+    let body = kernel.mail_cipher.decrypt(row)?;
+    let Some(template) = &row.template else {
+        return Ok(Opened::Rendered(RenderedMail { subject: row.subject.clone(), text: body, html: None }));
+    };
+    let template = MailTemplate::parse(template).with_context(|| format!("this version has no template {template}"))?;
+    let StoredValues { language, values } = serde_json::from_str(&body).context("its values can't be read")?;
+    let recipient = match row.account_id {
+        Some(account) => DueRecipient::Account(account),
+        None => DueRecipient::Address { email: row.recipient.clone(), language },
+    };
+    Ok(Opened::Queued(DueMail { template, recipient, values }))
+}
+
 /// Makes the mails due that were stored or postponed while the clock was ahead: at a time after `latest`. Returns their number.
 pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
     let longest_delay = RETRY_DELAYS.into_iter().max().unwrap_or_default();
@@ -139,16 +218,19 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 }
 
 /// Tries to deliver a mail without an open transaction, and records the result.
-async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
+async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Result<()> {
     let name = name(mail);
     let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
-    let message = kernel.mail_cipher.decrypt(mail).and_then(|text| compose(mail, text, &name, &kernel.settings.mail));
     let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
     span.set("boxoffice.mail", || mail.id.0.into());
-    let outcome = match message {
+    let outcome = match prepared {
         Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code has expired".to_owned())),
-        Ok(message) => kernel.mailer.send(&OutgoingMail { name, message }).await,
-        Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
+        Ok(Some(message)) => kernel.mailer.send(&OutgoingMail { name, message }).await,
+        Ok(None) => {
+            info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);
+            return transaction!(kernel.db, |tx| store::delete(tx, mail).await);
+        }
+        Err(error) => Err(error),
     };
     if outcome.is_err() {
         span.fail();
@@ -174,23 +256,42 @@ async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
     }
 }
 
-/// Builds the message of a mail. It is the same for each attempt.
-fn compose(mail: &MailRow, text: String, name: &str, settings: &MailSettings) -> anyhow::Result<Message> {
+/// Builds the message of a mail. Its boundaries are the same for each attempt.
+fn compose(
+    mail: &MailRow,
+    email: &str,
+    rendered: RenderedMail,
+    attachments: Vec<Attachment>,
+    settings: &MailSettings,
+) -> anyhow::Result<Message> {
+    let name = name(mail);
     let created = Duration::from_micros(u64::try_from(mail.created.0).unwrap_or_default());
-    let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
+    let recipient = email.parse().context("the recipient's address can't be used in a mail")?;
     let recipient = Mailbox::new(None, recipient);
     // Prevents automatic replies such as out-of-office messages (RFC 3834).
     let auto_submitted = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
-    Message::builder()
+    let message = Message::builder()
         .from(settings.from.clone())
         .to(recipient)
-        .subject(mail.subject.clone())
+        .subject(rendered.subject)
         .date(SystemTime::UNIX_EPOCH + created)
         .message_id(Some(format!("<{name}.outbox@{}>", settings.from.email.domain())))
-        .raw_header(auto_submitted)
-        .header(ContentType::TEXT_PLAIN)
-        .body(text)
-        .context("the mail can't be composed")
+        .raw_header(auto_submitted);
+    let Some(html) = rendered.html else {
+        let message = message.header(ContentType::TEXT_PLAIN).body(rendered.text);
+        return message.context("the mail can't be composed");
+    };
+    let body = MultiPart::alternative().boundary(format!("text.{name}"));
+    let body = body.singlepart(SinglePart::plain(rendered.text)).singlepart(SinglePart::html(html));
+    if attachments.is_empty() {
+        return message.multipart(body).context("the mail can't be composed");
+    }
+    let mut mixed = MultiPart::mixed().boundary(format!("files.{name}")).multipart(body);
+    for Attachment { file_name, media_type, bytes } in attachments {
+        let media_type = ContentType::parse(media_type).context("the type of an attachment is invalid")?;
+        mixed = mixed.singlepart(message::Attachment::new(file_name).body(bytes, media_type));
+    }
+    message.multipart(mixed).context("the mail can't be composed")
 }
 
 /// Returns the name of a mail, which is the same for each attempt, so that a recipient can detect duplicates.

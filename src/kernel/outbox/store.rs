@@ -2,6 +2,7 @@
 
 use boxoffice_http::error::Result;
 
+use super::cipher::KeyIds;
 use super::model::{MailRow, NewMail, QueuedMail};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
@@ -11,14 +12,16 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 /// The columns of [`QueuedMail`]. A macro, because statements are literals.
 macro_rules! queued_columns {
     () => {
-        "id, recipient, subject, created, attempts, due, failed, expires"
+        "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,
+         coalesce(template, subject) as subject, created, attempts, due, failed, expires"
     };
 }
 
 pub async fn insert(tx: &mut Tx, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Result<()> {
-    let into = "outbox (id, recipient, subject, body, key_id, expires, created, attempts, due)";
+    let into = "outbox (id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due)";
     tx.insert_rows(into, mails, |columns| {
-        columns.add(|mail| mail.id).add(|mail| mail.recipient.to_owned()).add(|mail| mail.subject.to_owned());
+        columns.add(|mail| mail.id).add(|mail| mail.recipient.to_owned()).add(|mail| mail.account_id);
+        columns.add(|mail| mail.template.to_owned()).add(|_| String::new());
         columns.add(|mail| mail.body.clone()).add(|_| key_id.to_owned()).add(|mail| mail.expires);
         columns.add(|_| now).add(|_| 0_i64).add(|_| now);
     })
@@ -27,10 +30,11 @@ pub async fn insert(tx: &mut Tx, mails: &[NewMail<'_>], key_id: &str, now: Times
 
 /// Returns whether a mail is due that [`claim`] with the same arguments would return. A cheap check, because usually there is none
 /// and a read takes no locks.
-pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_id: &str, abandoned: Timestamp) -> Result<bool> {
-    tx.query("select exists (select 1 from outbox where due <= $1 and (key_id is null or key_id = $2 or created <= $3))")
+pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_ids: &KeyIds, abandoned: Timestamp) -> Result<bool> {
+    tx.query("select exists (select 1 from outbox where due <= $1 and (key_id is null or key_id in ($2, $3) or created <= $4))")
         .bind(now)
-        .bind(key_id.to_owned())
+        .bind(key_ids.current.clone())
+        .bind(key_ids.earlier.clone())
         .bind(abandoned)
         .scalar()
         .await
@@ -48,22 +52,30 @@ pub async fn claim(
     tx: &mut Tx,
     now: Timestamp,
     until: Timestamp,
-    key_id: &str,
+    key_ids: &KeyIds,
     abandoned: Timestamp,
     most: i64,
 ) -> Result<Vec<MailRow>> {
     let update = if tx.is_postgres() {
         "update outbox set attempts = attempts + 1, due = $2 where id = any(array(
-             select id from outbox where due <= $1 and (key_id is null or key_id = $4 or created <= $5)
+             select id from outbox where due <= $1 and (key_id is null or key_id in ($4, $5) or created <= $6)
              order by due, id limit $3 for update skip locked))
-         returning id, recipient, subject, body, key_id, expires, created, attempts, due"
+         returning id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due"
     } else {
         "update outbox set attempts = attempts + 1, due = $2 where id in (
-             select id from outbox where due <= $1 and (key_id is null or key_id = $4 or created <= $5)
+             select id from outbox where due <= $1 and (key_id is null or key_id in ($4, $5) or created <= $6)
              order by due, id limit $3)
-         returning id, recipient, subject, body, key_id, expires, created, attempts, due"
+         returning id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due"
     };
-    tx.query(update).bind(now).bind(until).bind(most).bind(key_id.to_owned()).bind(abandoned).all().await
+    tx.query(update)
+        .bind(now)
+        .bind(until)
+        .bind(most)
+        .bind(key_ids.current.clone())
+        .bind(key_ids.earlier.clone())
+        .bind(abandoned)
+        .all()
+        .await
 }
 
 /// Deletes a delivered mail.
@@ -106,9 +118,10 @@ pub async fn delete_failed_before(tx: &mut Tx, before: Timestamp) -> Result<u64>
     tx.query(delete).bind(before).execute().await
 }
 
-/// Deletes all unsent and failed mail to an address.
-pub async fn forget(tx: &mut Tx, recipient: &str) -> Result<()> {
-    tx.query("delete from outbox where lower(recipient) = lower($1)").bind(recipient.to_owned()).execute().await?;
+/// Deletes all unsent and failed mail to an account with this address.
+pub async fn forget(tx: &mut Tx, account: Id, email: &str) -> Result<()> {
+    let delete = tx.query("delete from outbox where account_id = $1 or lower(recipient) = lower($2)");
+    delete.bind(account).bind(email.to_owned()).execute().await?;
     Ok(())
 }
 

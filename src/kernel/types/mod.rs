@@ -5,6 +5,7 @@ pub mod api_types;
 pub mod clock;
 pub mod folding;
 pub mod id;
+pub mod language;
 pub mod money;
 pub mod paging;
 pub mod period;

@@ -13,6 +13,7 @@ mod cache;
 mod endpoints;
 mod images;
 mod model;
+pub mod notices;
 mod requests;
 mod service;
 mod store;

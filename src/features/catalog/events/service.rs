@@ -7,6 +7,7 @@ use boxoffice_openapi::Scope;
 
 use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
+use super::notices;
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
 use super::store::{self, ListFilter, Visibility};
 use super::view::{view_one, views};
@@ -175,6 +176,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
         store::update(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
+        notices::store_change(tx, &before, &row, ctx.app.clock.now()).await?;
         let event = view_one(&ctx.app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
     });
@@ -249,6 +251,9 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     let row = lock_managed(tx, caller, id).await?;
     if !store::transition(tx, id, EventStatus::Listed, to, None).await? {
         return Err(Code::EventNotListed.into());
+    }
+    if to == EventStatus::Cancelled {
+        notices::store_cancellation(tx, &row, app.clock.now()).await?;
     }
     view_one(app, tx, EventRow { status: to, ..row }).await
 }

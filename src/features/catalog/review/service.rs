@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use boxoffice_http::error::{Code, Error, Result};
+use serde_json::json;
 
 use super::model::{
     Content, Decision, Submission, SubmissionFilter, SubmissionId, SubmissionRow, SubmissionStatus, SubmissionType,
@@ -12,7 +13,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail};
+use crate::kernel::outbox::{self, Mail, MailTemplate};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
@@ -80,12 +81,12 @@ async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
     let content = Content { kind: row.kind, id: row.content_id };
     let title = store::title(tx, content).await?.unwrap_or_default();
-    let (kind, outcome) = (row.kind.noun(), if row.status == SubmissionStatus::Approved { "approved" } else { "rejected" });
-    let subject = format!("Your {kind} \"{title}\" was {outcome}");
-    let uri = format!("{}{}", app.settings.public_url, content.uri());
-    let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nReason: {}", row.reason) };
-    let body = format!("Hello {},\n\nyour {kind} \"{title}\" was {outcome}.{reason}\n\n{uri}\n", account.username);
-    outbox::push(app, tx, [Mail { recipient: &account.email, subject: &subject, body }]).await
+    let approved = row.status == SubmissionStatus::Approved;
+    let values = json!({
+        "name": account.greeting(), "kind": row.kind.noun(), "title": title, "path": content.uri(), "approved": approved,
+        "reason": row.reason,
+    });
+    outbox::push(app, tx, [Mail { recipient: account.mail_address(), template: MailTemplate::ReviewDecision, values }]).await
 }
 
 /// Returns the latest submission with this identifier.

@@ -6,7 +6,7 @@ use dropshot::HttpResponseOk;
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, get, post, put};
+use crate::kernel::http::{AcceptedLanguage, ClientAddress, Created, Json, Path, Query, Routes, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -35,9 +35,10 @@ async fn account_create(
     ctx: Ctx,
     caller: Caller,
     ClientAddress(address): ClientAddress,
+    AcceptedLanguage(language): AcceptedLanguage,
     Json(body): Json<AccountCreate>,
 ) -> Result<Created<Account>> {
-    Ok(Created(service::sign_up(&ctx, &caller, address, body).await?))
+    Ok(Created(service::sign_up(&ctx, &caller, address, language, body).await?))
 }
 
 async fn account_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {

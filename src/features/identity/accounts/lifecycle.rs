@@ -3,13 +3,14 @@
 //! At least one platform administrator stays active. Without one, no caller could activate accounts any more.
 
 use boxoffice_http::error::{Code, Error, Result};
+use serde_json::json;
 
 use super::model::{Account, AccountNumber, AccountRow, Role};
 use super::service::{load, view};
 use super::store;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -47,14 +48,12 @@ async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number
 /// its number; a reader with permission can look up the rest.
 async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> Result<()> {
     let uri = format!("{}/accounts/{}", app.settings.public_url, account.number);
-    let body = format!(
-        "The removal of the account {number} was asked for.\n\nIt is deactivated, and its sessions are ended. To erase it, send \
-         DELETE to {uri}; to let it be used again, POST to {uri}/toggles.\n",
-        number = account.number,
-    );
-    let recipients = store::administrators_emails(tx).await?;
-    let mail = |recipient| Mail { recipient, subject: "An account is to be removed", body: body.clone() };
-    outbox::push(app, tx, recipients.iter().map(|recipient| mail(recipient.as_str()))).await
+    let recipients = store::administrators(tx).await?;
+    let mail = |recipient| {
+        let values = json!({ "number": account.number, "uri": uri });
+        Mail { recipient: Recipient::Account(recipient), template: MailTemplate::DeletionRequested, values }
+    };
+    outbox::push(app, tx, recipients.into_iter().map(mail).collect::<Vec<_>>()).await
 }
 
 /// Locks and returns the account, unless it is the last active platform administrator. It can't become the last one before this

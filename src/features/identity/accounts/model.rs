@@ -8,11 +8,13 @@ use clap::ValueEnum;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::kernel::http::HasLocation;
+use crate::kernel::outbox::Recipient;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
+use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::PageRequest;
 
 string_newtype!(
@@ -152,6 +154,37 @@ impl JsonSchema for TitleInput {
     }
 }
 
+/// A language in a request: `""` for the platform's default.
+#[derive(Debug, Clone)]
+pub struct LanguageInput(pub Option<Language>);
+
+impl<'de> Deserialize<'de> for LanguageInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let code = String::deserialize(deserializer)?;
+        Ok(Self(if code.is_empty() { None } else { Some(code.parse().map_err(serde::de::Error::custom)?) }))
+    }
+}
+
+impl JsonSchema for LanguageInput {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "LanguageInput".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let codes = Language::ALL.map(Language::code).into_iter().chain([""]);
+        SchemaObject {
+            instance_type: Some(InstanceType::String.into()),
+            enum_values: Some(codes.map(Into::into).collect()),
+            ..SchemaObject::default()
+        }
+        .into()
+    }
+}
+
 /// An account in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -176,6 +209,7 @@ pub struct Account {
     pub second_address_line: String,
     pub city: String,
     pub state: String,
+    pub language: String,
     pub preferences: Uri,
 }
 
@@ -234,6 +268,7 @@ pub struct AccountCreate {
     pub city: Option<String>,
     #[schemars(length(max = 200))]
     pub state: Option<String>,
+    pub language: Option<LanguageInput>,
     pub role: Option<AccountRole>,
 }
 
@@ -263,6 +298,7 @@ pub struct AccountUpdate {
     pub city: Option<String>,
     #[schemars(length(max = 200))]
     pub state: Option<String>,
+    pub language: Option<LanguageInput>,
 }
 
 /// Database row of an account, without the password hash. Only `sessions` reads that hash.
@@ -286,4 +322,17 @@ pub struct AccountRow {
     pub second_address_line: String,
     pub city: String,
     pub state: String,
+    pub language: Option<Language>,
+}
+
+impl AccountRow {
+    /// Returns the name by which mails address the person.
+    pub fn greeting(&self) -> &str {
+        if self.first_name.is_empty() { &self.username } else { &self.first_name }
+    }
+
+    /// Returns the recipient of a mail to the account's present address, whatever address the account has when the mail is sent.
+    pub fn mail_address(&self) -> Recipient<'_> {
+        Recipient::Address { email: &self.email, language: self.language }
+    }
 }

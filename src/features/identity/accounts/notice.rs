@@ -1,7 +1,9 @@
 //! Mails that report a change of credentials to an account's address.
 
+use serde_json::json;
+
 use super::model::AccountRow;
-use crate::kernel::outbox::Mail;
+use crate::kernel::outbox::{Mail, MailTemplate};
 use crate::state::App;
 
 /// The credentials that were changed.
@@ -15,22 +17,30 @@ pub enum Credential {
     Both,
 }
 
+/// The author of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangedBy {
+    /// The account itself.
+    Owner,
+    /// A platform administrator.
+    Staff,
+    /// The owner of a mailed code.
+    Code,
+}
+
 /// Returns the mail about a change, to the address that the account had before. It doesn't contain a new address.
-pub fn of_change<'a>(app: &App, before: &'a AccountRow, changed: Credential, by: &str) -> Mail<'a> {
-    let (subject, what) = match changed {
-        Credential::Password => ("Your password was changed", "The password"),
-        Credential::Email => ("Your e-mail address was changed", "The e-mail address"),
-        Credential::Both => ("Your e-mail address and password were changed", "The e-mail address and the password"),
+pub fn of_change<'a>(app: &App, before: &'a AccountRow, changed: Credential, by: ChangedBy) -> Mail<'a> {
+    let changed = match changed {
+        Credential::Password => "password",
+        Credential::Email => "email",
+        Credential::Both => "both",
     };
-    let were = if changed == Credential::Both { "were" } else { "was" };
-    let body = format!(
-        "Hello {username},\n\n{what} of your account {number} at {base_url} {were} changed{by} on {now} UTC.\nOther sessions of the \
-         account were ended.\n\nIf you made this change, you need do nothing. If you did not, someone else has access to your \
-         account: contact the platform's staff, and name the account's number.\n",
-        username = before.username,
-        number = before.number,
-        base_url = app.settings.public_url,
-        now = app.clock.now().to_minutes().replace('T', " "),
-    );
-    Mail { recipient: &before.email, subject, body }
+    let by = match by {
+        ChangedBy::Owner => "owner",
+        ChangedBy::Staff => "staff",
+        ChangedBy::Code => "code",
+    };
+    let values =
+        json!({ "name": before.greeting(), "number": before.number, "changed": changed, "by": by, "time": app.clock.now().0 });
+    Mail { recipient: before.mail_address(), template: MailTemplate::CredentialsChanged, values }
 }

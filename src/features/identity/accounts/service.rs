@@ -8,14 +8,17 @@ use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
-use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, OptionalDate};
-use super::notice::{self, Credential};
+use super::model::{
+    Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, LanguageInput, OptionalDate,
+};
+use super::notice::{self, ChangedBy, Credential};
 use super::store;
 use crate::kernel::auth::{Caller, HashRequester};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
+use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
@@ -33,10 +36,18 @@ pub struct PreparedAccount {
 }
 
 /// Creates an account. Every caller may create a customer; only a platform administrator may create an administrator.
-pub async fn sign_up(ctx: &Ctx, caller: &Caller, address: IpAddr, new: AccountCreate) -> Result<Account> {
+/// Without a language in the body, the account has the one that the client's `Accept-Language` prefers.
+pub async fn sign_up(
+    ctx: &Ctx,
+    caller: &Caller,
+    address: IpAddr,
+    preferred: Option<Language>,
+    mut new: AccountCreate,
+) -> Result<Account> {
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
+    new.language = new.language.or(Some(LanguageInput(preferred)));
     limit_taken_names(ctx, caller, address, create(ctx, Some(address), new)).await
 }
 
@@ -179,6 +190,7 @@ pub fn view_for_others(row: AccountRow) -> Account {
         second_address_line: empty(),
         city: empty(),
         state: empty(),
+        language: None,
         ..row
     })
 }
@@ -204,6 +216,7 @@ pub fn view(row: AccountRow) -> Account {
         second_address_line: row.second_address_line,
         city: row.city,
         state: row.state,
+        language: row.language.map(Language::code).unwrap_or_default().to_owned(),
     }
 }
 
@@ -233,6 +246,7 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         second_address_line: new.second_address_line.unwrap_or_default(),
         city: new.city.unwrap_or_default(),
         state: new.state.unwrap_or_default(),
+        language: new.language.and_then(|language| language.0),
     };
     (row, new.password.0)
 }
@@ -269,7 +283,7 @@ async fn apply(
     };
     store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
     store::invalidate_resets(tx, id).await?;
-    let by = if caller.is(id) { "" } else { " by the platform's staff" };
+    let by = if caller.is(id) { ChangedBy::Owner } else { ChangedBy::Staff };
     outbox::push(app, tx, [notice::of_change(app, &before, changed, by)]).await?;
     Ok(row)
 }
@@ -277,7 +291,7 @@ async fn apply(
 /// Sets another password after a password reset. Ends every session of the account and reports the change to its address.
 pub async fn reset_password(app: &App, tx: &mut Tx, account: &AccountRow, password_hash: &str) -> Result<()> {
     store::set_password(tx, account.id, password_hash, app.clock.now()).await?;
-    outbox::push(app, tx, [notice::of_change(app, account, Credential::Password, " with a mailed code")]).await
+    outbox::push(app, tx, [notice::of_change(app, account, Credential::Password, ChangedBy::Code)]).await
 }
 
 /// Rejects a username or an e-mail address that another account has. If both are taken, the error names both.

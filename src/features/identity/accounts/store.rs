@@ -7,13 +7,14 @@ use crate::kernel::auth::KeyKind;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::PagedRows;
 
 /// The columns of [`AccountRow`]. A macro, because statements are literals.
 macro_rules! columns {
     () => {
         "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
-         country, first_address_line, second_address_line, city, state"
+         country, first_address_line, second_address_line, city, state, language"
     };
 }
 
@@ -76,11 +77,11 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-/// Returns the e-mail addresses of the active platform administrators, the oldest account first.
-pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
-    let emails = tx.query("select email from accounts where role = 'administrator' and activated order by id");
-    let rows: Vec<(String,)> = emails.all().await?;
-    Ok(rows.into_iter().map(|(email,)| email).collect())
+/// Returns the active platform administrators, the oldest account first.
+pub async fn administrators(tx: &mut Tx) -> Result<Vec<Id>> {
+    let administrators = tx.query("select id from accounts where role = 'administrator' and activated order by id");
+    let rows: Vec<(Id,)> = administrators.all().await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
 /// Returns whether a platform administrator other than this one is active.
@@ -124,8 +125,8 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
     let inserted = tx
         .query(
             "insert into accounts (id, number, username, email, password_hash, role, verified, activated, first_name,
-             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state, language)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
              on conflict (number) do nothing",
         )
         .bind(row.id)
@@ -146,6 +147,7 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
         .bind(row.second_address_line.clone())
         .bind(row.city.clone())
         .bind(row.state.clone())
+        .bind(row.language)
         .execute()
         .await?;
     Ok(inserted == 1)
@@ -159,7 +161,8 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
          first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
          date_of_birth = nullif(coalesce($8, date_of_birth), ''), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
-         city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning ",
+         city = coalesce($13, city), state = coalesce($14, state),
+         language = nullif(coalesce($15, language), '') where id = $1 and removed = false returning ",
         columns!()
     ))
     .bind(id)
@@ -176,6 +179,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .bind(change.second_address_line.clone())
     .bind(change.city.clone())
     .bind(change.state.clone())
+    .bind(change.language.as_ref().map(|language| language.0.map(Language::code).unwrap_or_default().to_owned()))
     .optional()
     .await
 }
@@ -273,7 +277,7 @@ pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_ha
     tx.query(
         "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,
          first_name = '', last_name = '', title = '', date_of_birth = null, phone = '', country = '',
-         first_address_line = '', second_address_line = '', city = '', state = '', removed = true where id = $1",
+         first_address_line = '', second_address_line = '', city = '', state = '', language = null, removed = true where id = $1",
     )
     .bind(id)
     .bind(username.to_owned())

@@ -4,13 +4,14 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use boxoffice_http::error::{Code as Refusal, Error, Result};
+use serde_json::json;
 
 use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::HashRequester;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
@@ -59,7 +60,7 @@ async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier
         email: account.email.clone(),
     };
     store::insert(tx, &row).await?;
-    outbox::push_until(app, tx, mail(app, &row, &account, digits), row.expires).await?;
+    outbox::push_until(app, tx, mail(&row, &account, digits), row.expires).await?;
     Ok(row)
 }
 
@@ -180,17 +181,12 @@ fn code_hash(identifier: &str, digits: &str) -> String {
     secret::hash(&format!("{identifier} {digits}"))
 }
 
-fn mail<'a>(app: &App, code: &'a CodeRow, account: &AccountRow, digits: &str) -> Mail<'a> {
-    let (subject, purpose) = match code.kind {
-        CodePurpose::Verification => ("Your verification code", "verifies this e-mail address"),
-        CodePurpose::Reset => ("Your code for a new password", "lets you choose a new password"),
+fn mail<'a>(code: &'a CodeRow, account: &AccountRow, digits: &str) -> Mail<'a> {
+    let template = match code.kind {
+        CodePurpose::Verification => MailTemplate::VerificationCode,
+        CodePurpose::Reset => MailTemplate::PasswordReset,
     };
-    let until = code.expires.to_minutes().replace('T', " ");
-    let body = format!(
-        "Hello {username},\n\nthis code {purpose} at {base_url}:\n\n    {digits}\n\nIt counts until {until} UTC, and once.\n\n\
-         If you did not ask for it, you need do nothing: without the code nothing changes.\n",
-        username = account.username,
-        base_url = app.settings.public_url,
-    );
-    Mail { recipient: &code.email, subject, body }
+    let recipient = Recipient::Address { email: &code.email, language: account.language };
+    let values = json!({ "name": account.greeting(), "code": digits, "expires": code.expires.0 });
+    Mail { recipient, template, values }
 }

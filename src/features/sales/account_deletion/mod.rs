@@ -17,3 +17,4 @@ mod endpoints;
 mod service;
 
 pub use endpoints::register;
+pub use service::empty_log;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use boxoffice_http::error::Result;
+use serde_json::{Map, Value, json};
 
 use super::model::{ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::store;
@@ -15,8 +16,10 @@ use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, NewTickets};
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
 /// Returns those of the locked `orders` that can no longer be paid because one of their events is cancelled.
@@ -122,6 +125,10 @@ async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> R
     store::set_cancelled(tx, &orders).await?;
     release(tx, &orders).await?;
     payments::schedule_refunds(app, tx, orders.iter().copied()).await?;
+    let cancelled: Vec<(Id, Id)> =
+        locked.iter().filter(|order| orders.contains(&order.id)).map(|order| (order.id, order.account_id)).collect();
+    let because = Map::from_iter([("because".to_owned(), Value::from("event"))]);
+    push_mails(app, tx, MailTemplate::OrderCancelled, cancelled, because).await?;
     Ok(orders.len() as u64)
 }
 
@@ -162,7 +169,8 @@ fn freed(reservations: &[ReservationRow]) -> BTreeMap<Id, (i64, i64)> {
     changes
 }
 
-/// Issues the tickets of order items, whose places already count as sold, and adds them to the popularity of their events.
+/// Issues the tickets of order items, whose places already count as sold, adds them to the popularity of their events, and mails
+/// the tickets to the customers.
 pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
     for (_, item) in items {
@@ -178,5 +186,41 @@ pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow
         section: item.section_id,
         quantity: item.quantity,
     });
-    tickets::issue(app, tx, tickets).await
+    tickets::issue(app, tx, tickets).await?;
+    let orders: BTreeMap<Id, Id> = items.iter().map(|(order, _)| (order.id, order.account_id)).collect();
+    push_mails(app, tx, MailTemplate::OrderConfirmation, orders.into_iter().collect(), Map::new()).await
+}
+
+/// Stores a mail to the customer of each order: pairs of an order and its account. `values` are what the template needs beside the
+/// order.
+pub async fn push_mails(
+    app: &App,
+    tx: &mut Tx,
+    template: MailTemplate,
+    orders: Vec<(Id, Id)>,
+    values: Map<String, Value>,
+) -> Result<()> {
+    if orders.is_empty() {
+        return Ok(());
+    }
+    let mails = orders.into_iter().map(|(order, account)| {
+        let mut values = values.clone();
+        values.insert("order".to_owned(), order.into());
+        Mail { recipient: Recipient::Account(account), template, values: values.into() }
+    });
+    outbox::push(app, tx, mails.collect::<Vec<_>>()).await
+}
+
+/// Mails the refunds of locked orders to their customers. The mail is not sent for an order whose returned tickets were refunded,
+/// because the return was mailed.
+pub async fn mail_refunds(app: &App, tx: &mut Tx, amounts: &BTreeMap<Id, Money>) -> Result<()> {
+    if amounts.is_empty() {
+        return Ok(());
+    }
+    let customers = store::customers(tx, amounts.keys().copied()).await?;
+    let mails = customers.into_iter().filter_map(|(order, account)| {
+        let values = json!({ "order": order.0, "amount": amounts.get(&order)?.0 });
+        Some(Mail { recipient: Recipient::Account(account), template: MailTemplate::Refund, values })
+    });
+    outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }

@@ -29,9 +29,9 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill};
-pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
+pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
+pub use model::{OrderNumber, OrderPath, OrderRow, OrderStatus, uri};
 pub use placement::OrderRequest;
 pub use search::parse as read_number_filter;
 pub use service::{find_with_payments, lock_authorized};
-pub use store::{lock, lock_all};
+pub use store::{find, lock, lock_all};

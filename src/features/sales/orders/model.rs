@@ -98,8 +98,10 @@ pub struct OrderItem {
     pub modifiers: Vec<Uri>,
 }
 
+/// Path parameters of an order.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderPath {
+    /// The number of the order.
     pub order: OrderNumber,
 }
 

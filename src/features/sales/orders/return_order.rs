@@ -7,16 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::{Code, Error, Result};
+use serde_json::{Map, Value};
 
 use super::model::{Order, OrderRow, OrderStatus, OrderVoidCreate};
 use super::returns::{OrderReturnCreate, Revocation};
-use super::{service, store};
+use super::{lifecycle, service, store};
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::MailTemplate;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -53,6 +55,13 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
     let reason = request.reason.clone().unwrap_or_default();
     let revocation = Revocation { amount: Some(amount), ..revocation(app, caller, id, to_return.len(), reason) };
     store::insert_revocation(tx, &revocation, "Return").await?;
+    let values = [
+        ("returned".to_owned(), revocation.tickets.into()),
+        ("amount".to_owned(), amount.0.into()),
+        ("reason".to_owned(), revocation.reason.as_str().into()),
+    ];
+    let customer = vec![(id, order.account_id)];
+    lifecycle::push_mails(app, tx, MailTemplate::TicketsReturned, customer, Map::from_iter(values)).await?;
     service::view(tx, caller, order.ended(status), app.clock.now()).await
 }
 
@@ -70,6 +79,8 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller, id, valid.len(), request.reason.0.clone());
     store::insert_revocation(tx, &revocation, "Void").await?;
+    let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
+    lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use boxoffice_http::error::{Code, Error, Result};
+use serde_json::{Map, Value};
 
 use super::model::{
     AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
@@ -17,6 +18,7 @@ use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::MailTemplate;
 use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -80,6 +82,8 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
         return Err(Code::OrderNotOpen.with_message("This order is no longer open, so it can't be cancelled."));
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
+    let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
+    lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, row.account_id)], because).await?;
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 

@@ -86,6 +86,7 @@ pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<V
     orders.push(" order by o.id").push(criteria.direction.sql()).all().await
 }
 
+/// Returns the order with this identifier.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
     tx.query(concat!("select ", columns!(), " from orders where id = $1")).bind(id).optional().await
 }
@@ -98,6 +99,11 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
 /// Locks these orders by ascending identifier, which prevents deadlocks, and returns their current rows.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
     tx.select(concat!(columns!(), " from orders where true")).and_in("id", ids).for_update().all().await
+}
+
+/// Returns these orders with their accounts.
+pub async fn customers(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
+    tx.select("id, account_id from orders where true").and_in("id", ids).all().await
 }
 
 /// Returns the items of these orders, sorted by order and position.

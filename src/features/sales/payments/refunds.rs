@@ -87,7 +87,13 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
         Entry { payment: refund.payment_id, order: refund.order_id, refund: Some(refund.id), part }
     };
     ledger::record(app, tx, done.iter().map(entry).collect()).await?;
-    store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await
+    store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await?;
+    let mut amounts: BTreeMap<Id, Money> = BTreeMap::new();
+    for refund in &done {
+        let amount = amounts.entry(refund.order_id).or_insert(Money::ZERO);
+        *amount = *amount + refund.amount;
+    }
+    orders::mail_refunds(app, tx, &amounts).await
 }
 
 /// Has the gateway make a few refunds of one order. Logs errors and returns none, because the change of the order is already

@@ -16,4 +16,5 @@ mod service;
 mod store;
 
 pub use endpoints::register;
+pub use model::TransferStatus;
 pub use service::{cancel_for_account, cancel_for_tickets};

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, Error, FieldError, Result};
+use serde_json::json;
 
 use super::model::{
     Transfer, TransferCreate, TransferFilter, TransferRow, TransferStatus, TransferTicket, TransferTicketRow,
@@ -15,6 +16,7 @@ use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -116,6 +118,10 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     let row = TransferRow { id, status: TransferStatus::Pending, sender_id: sender, recipient_id: recipient };
     store::insert(tx, &row).await?;
     store::insert_tickets(tx, id, &ids).await?;
+    // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
+    if app.attempts.transfer_mails.begin(recipient).is_ok() {
+        push_mail(app, tx, MailTemplate::TransferReceived, recipient, id).await?;
+    }
     view(tx, caller, row, now).await
 }
 
@@ -166,6 +172,9 @@ async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: Transf
     // The lock serializes with the deletion of the account, so that no ticket is transferred to a deleted account.
     accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
     let ended = close(app, tx, row, status).await?;
+    if status == TransferStatus::Claimed {
+        push_mail(app, tx, MailTemplate::TransferClaimed, ended.recipient_id, ended.id).await?;
+    }
     view(tx, caller, ended, app.clock.now()).await
 }
 
@@ -189,6 +198,11 @@ async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus)
         return Err(anyhow!("a ticket of the open transfer {} is not Pending", row.id).into());
     }
     Ok(TransferRow { status, ..row })
+}
+
+async fn push_mail(app: &App, tx: &mut Tx, template: MailTemplate, recipient: Id, transfer: Id) -> Result<()> {
+    let values = json!({ "transfer": transfer.0 });
+    outbox::push(app, tx, [Mail { recipient: Recipient::Account(recipient), template, values }]).await
 }
 
 async fn load(tx: &mut Tx, id: Id) -> Result<TransferRow> {

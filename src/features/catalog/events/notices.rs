@@ -1,0 +1,106 @@
+//! Notices of changed and cancelled events, which a job mails to the holders of tickets.
+
+use std::time::Duration;
+
+use boxoffice_http::error::Result;
+
+use super::model::EventRow;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+
+/// The time for which changes of an event are collected before they are reported. It bounds the number of mails that a host can
+/// cause.
+const CHANGE_DELAY: Duration = Duration::from_secs(10 * 60);
+
+/// The kind of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum NoticeKind {
+    /// The start or the venue was changed.
+    Changed,
+    /// The event was cancelled.
+    Cancelled,
+}
+
+/// A row of `event_notices`.
+#[derive(Debug, sqlx::FromRow)]
+pub struct NoticeRow {
+    /// The event.
+    pub event_id: Id,
+    /// The kind.
+    pub kind: NoticeKind,
+    /// The start that the holders know.
+    pub starts: Timestamp,
+    /// The name of the venue that the holders know.
+    pub venue: String,
+    /// The holders of tickets up to this one have got their mail.
+    pub last_ticket_id: Id,
+}
+
+/// Stores the notice of a change, if the start or the venue of a locked event is another one and tickets were sold.
+pub async fn store_change(tx: &mut Tx, before: &EventRow, after: &EventRow, now: Timestamp) -> Result<()> {
+    let has_changed = before.starts != after.starts || before.venue_id != after.venue_id;
+    if !has_changed || before.popularity == 0 || after.ends <= now {
+        return Ok(());
+    }
+    insert(tx, before, NoticeKind::Changed, now.plus(CHANGE_DELAY)).await
+}
+
+/// Stores the notice of the cancellation of a locked event, if tickets were sold.
+pub async fn store_cancellation(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
+    if event.popularity == 0 || event.ends <= now { Ok(()) } else { insert(tx, event, NoticeKind::Cancelled, now).await }
+}
+
+/// Inserts a notice. If there is one already, it keeps what the holders know, and all of them get a mail.
+async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
+    tx.query(
+        "insert into event_notices (event_id, kind, starts, venue, due, last_ticket_id)
+         select $1, $2, $3, name, $5, 0 from venues where id = $4
+         on conflict (event_id, kind) do update set last_ticket_id = 0",
+    )
+    .bind(known.id)
+    .bind(kind)
+    .bind(known.starts)
+    .bind(known.venue_id)
+    .bind(due)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Returns whether a notice is due. A cheap check, because usually there is none.
+pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    tx.query("select exists (select 1 from event_notices where due <= $1)").bind(now).scalar().await
+}
+
+/// Locks and returns a due notice that no other server works on.
+pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<NoticeRow>> {
+    let select = if tx.is_postgres() {
+        "select event_id, kind, starts, venue, last_ticket_id from event_notices where due <= $1 order by due limit 1
+         for update skip locked"
+    } else {
+        "select event_id, kind, starts, venue, last_ticket_id from event_notices where due <= $1 order by due limit 1"
+    };
+    tx.query(select).bind(now).optional().await
+}
+
+/// Records that the holders of tickets up to this one have got their mail.
+pub async fn advance(tx: &mut Tx, notice: &NoticeRow, last_ticket: Id) -> Result<()> {
+    let update = "update event_notices set last_ticket_id = $3 where event_id = $1 and kind = $2";
+    tx.query(update).bind(notice.event_id).bind(notice.kind).bind(last_ticket).execute().await?;
+    Ok(())
+}
+
+/// Removes a notice of which all holders have got their mail.
+pub async fn remove(tx: &mut Tx, notice: &NoticeRow) -> Result<()> {
+    let delete = "delete from event_notices where event_id = $1 and kind = $2";
+    tx.query(delete).bind(notice.event_id).bind(notice.kind).execute().await?;
+    Ok(())
+}
+
+/// Makes notices due at `latest` that a clock ahead has postponed beyond it. Returns their number.
+pub async fn correct_future(tx: &mut Tx, latest: Timestamp) -> Result<u64> {
+    let latest = latest.plus(CHANGE_DELAY);
+    tx.query("update event_notices set due = $1 where due > $1").bind(latest).execute().await
+}

@@ -1,0 +1,24 @@
+//! HTTP endpoint of the export.
+
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
+
+use super::model::{AccountExport, ExportPath, ExportQuery};
+use super::service;
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Query, Routes, get};
+use crate::state::{App, Ctx};
+
+/// Adds the endpoint to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add("Accounts", [get("account_export_get", "/accounts/{number}/export", account_export_get)]);
+}
+
+async fn account_export_get(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<ExportPath>,
+    Query(query): Query<ExportQuery>,
+) -> Result<HttpResponseOk<AccountExport>> {
+    Ok(HttpResponseOk(service::page(&ctx, &caller, &path.number, query.after.as_ref()).await?))
+}

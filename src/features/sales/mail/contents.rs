@@ -1,0 +1,198 @@
+//! Contents of mails.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use boxoffice_http::error::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use super::store::{self, MailItemRow, MailOrderRow, MailTransferRow};
+use crate::features::identity::accounts::{self, AccountRow};
+use crate::features::sales::orders::OrderStatus;
+use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
+use crate::features::sales::tickets::TicketStatus;
+use crate::features::sales::transfers::TransferStatus;
+use crate::kernel::context::Context;
+use crate::kernel::outbox::{self, Attachment, DueMail, DueRecipient, MailContent, MailContents, MailTemplate};
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// Job step: tries to deliver a few due mails. Returns the number of attempts; call it until it returns 0.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn deliver_due(app: &Arc<App>) -> Result<u64> {
+    outbox::deliver_due(app, &Contents(Context::immediate(Arc::clone(app)))).await
+}
+
+/// Loads the contents of a batch of mails with six queries at most.
+struct Contents(Ctx);
+
+/// The rows of a batch of mails.
+struct Rows {
+    accounts: HashMap<Id, AccountRow>,
+    orders: HashMap<Id, MailOrderRow>,
+    items: Vec<MailItemRow>,
+    transfers: HashMap<Id, MailTransferRow>,
+    /// The tickets of the orders and the transfers.
+    tickets: Vec<DocumentTicketRow>,
+}
+
+#[async_trait]
+impl MailContents for Contents {
+    async fn load(&self, mails: &[DueMail]) -> Result<Vec<Result<Option<MailContent>>>> {
+        let rows = Rows::load(&self.0, mails).await?;
+        let mut contents = Vec::with_capacity(mails.len());
+        for mail in mails {
+            contents.push(self.content(&rows, mail).await);
+        }
+        Ok(contents)
+    }
+}
+
+impl Rows {
+    async fn load(ctx: &Ctx, mails: &[DueMail]) -> Result<Self> {
+        let ids = |name: &str| mails.iter().filter_map(|mail| id_in(&mail.values, name)).collect::<Vec<Id>>();
+        let (orders, transfers) = (ids("order"), ids("transfer"));
+        let account = |mail: &DueMail| match mail.recipient {
+            DueRecipient::Account(account) => Some(account),
+            DueRecipient::Address { .. } => None,
+        };
+        let mut account_ids: Vec<Id> = mails.iter().filter_map(account).collect();
+        let mut rows =
+            Self { accounts: HashMap::new(), orders: HashMap::new(), items: vec![], transfers: HashMap::new(), tickets: vec![] };
+        if account_ids.is_empty() {
+            return Ok(rows);
+        }
+        let mut tx = ctx.unit.read().await?;
+        if !orders.is_empty() {
+            rows.orders = store::orders(&mut tx, &orders).await?.into_iter().map(|order| (order.id, order)).collect();
+            rows.items = store::items(&mut tx, &orders).await?;
+            rows.tickets = ticket_documents::of_orders(&mut tx, orders).await?;
+        }
+        if !transfers.is_empty() {
+            let found = store::transfers(&mut tx, &transfers).await?;
+            rows.transfers = found.into_iter().map(|transfer| (transfer.id, transfer)).collect();
+            rows.tickets.extend(ticket_documents::of_transfers(&mut tx, transfers).await?);
+        }
+        account_ids.extend(rows.transfers.values().map(|transfer| transfer.sender_id));
+        rows.accounts = accounts::find_all(&mut tx, account_ids).await?.into_iter().map(|row| (row.id, row)).collect();
+        Ok(rows)
+    }
+}
+
+impl Contents {
+    /// Returns the content of a mail, or `None` if its order or transfer no longer needs it.
+    async fn content(&self, rows: &Rows, mail: &DueMail) -> Result<Option<MailContent>> {
+        let mut values = mail.values.as_object().cloned().unwrap_or_default();
+        let account = match &mail.recipient {
+            DueRecipient::Address { email, language } => {
+                let (email, language) = (email.clone(), *language);
+                return Ok(Some(MailContent { email, language, values: values.into(), attachments: vec![] }));
+            }
+            DueRecipient::Account(account) => rows.accounts.get(account),
+        };
+        let Some(account) = account else { return Ok(None) };
+        values.entry("name").or_insert_with(|| account.greeting().into());
+        let (order, transfer) = (id_in(&mail.values, "order"), id_in(&mail.values, "transfer"));
+        let is_needed = match (order, transfer) {
+            (Some(order), _) => add_order(rows, mail.template, order, &mut values),
+            (None, Some(transfer)) => add_transfer(rows, mail.template, transfer, &mut values),
+            (None, None) => true,
+        };
+        if !is_needed {
+            return Ok(None);
+        }
+        let has_tickets = [MailTemplate::OrderConfirmation, MailTemplate::TransferClaimed].contains(&mail.template);
+        let source = if has_tickets { order.or(transfer) } else { None };
+        let is_own = |ticket: &&DocumentTicketRow| {
+            Some(ticket.source_id) == source
+                && ticket.ticket.owner_id == account.id
+                && ticket.ticket.status == TicketStatus::Issued
+        };
+        let tickets: Vec<DocumentTicketRow> = rows.tickets.iter().filter(is_own).cloned().collect();
+        if has_tickets {
+            values.insert("tickets".to_owned(), tickets.len().into());
+        }
+        let attachments = if tickets.is_empty() { vec![] } else { vec![self.document(account, tickets).await?] };
+        let (email, language) = (account.email.clone(), account.language);
+        Ok(Some(MailContent { email, language, values: values.into(), attachments }))
+    }
+
+    /// Returns the PDF with these tickets. Drawing many takes a while, so it has a thread of its own.
+    async fn document(&self, owner: &AccountRow, tickets: Vec<DocumentTicketRow>) -> Result<Attachment> {
+        let app = &self.0.app;
+        let style = ticket_documents::style(app, owner);
+        let tickets = tickets.into_iter().map(|row| ticket_documents::ticket(app, row, owner));
+        let tickets = tickets.collect::<Result<Vec<DocumentTicket>>>()?;
+        let rendered = tokio::task::spawn_blocking(move || ticket_documents::render(&tickets, &style)).await;
+        let bytes = rendered.map_err(|error| Error::Internal(error.into()))??;
+        Ok(Attachment { file_name: "tickets.pdf".to_owned(), media_type: "application/pdf", bytes })
+    }
+}
+
+/// Adds the values of an order. Returns whether the mail is still needed.
+fn add_order(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<String, Value>) -> bool {
+    let Some(order) = rows.orders.get(&id) else { return false };
+    // The refund of returned tickets was announced with their return.
+    let is_returned = [OrderStatus::Fulfilled, OrderStatus::Returned].contains(&order.status);
+    if template == MailTemplate::Refund && is_returned {
+        return false;
+    }
+    let items = || rows.items.iter().filter(|item| item.order_id == id);
+    let mut events: Vec<(Id, Value)> = Vec::new();
+    for item in items() {
+        if events.iter().all(|(event, _)| *event != item.event_id) {
+            let event = event(item.event_id, &item.title, item.starts.0, &item.venue, &item.address);
+            events.push((item.event_id, event));
+        }
+    }
+    let item = |item: &MailItemRow| {
+        let amount = (item.unit_price * item.quantity).0;
+        json!({ "event": item.title, "section": item.section, "quantity": item.quantity, "amount": amount })
+    };
+    let total = order.subtotal + order.fees;
+    values.insert(
+        "order".to_owned(),
+        json!({
+            "number": id.to_string(), "fees": order.fees.0, "total": total.0, "items": items().map(item).collect::<Vec<_>>(),
+        }),
+    );
+    values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
+    true
+}
+
+/// Adds the values of a transfer. Returns whether the mail is still needed: an offer may have ended already.
+fn add_transfer(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<String, Value>) -> bool {
+    let Some(transfer) = rows.transfers.get(&id) else { return false };
+    let is_offer = template == MailTemplate::TransferReceived;
+    let Some(sender) = rows.accounts.get(&transfer.sender_id) else { return false };
+    if is_offer && transfer.status != TransferStatus::Pending {
+        return false;
+    }
+    let tickets = || rows.tickets.iter().filter(|ticket| ticket.source_id == id);
+    let mut events: Vec<(Id, Value)> = Vec::new();
+    for ticket in tickets() {
+        if events.iter().all(|(event, _)| *event != ticket.ticket.event_id) {
+            let event = event(ticket.ticket.event_id, &ticket.title, ticket.starts.0, &ticket.venue, &ticket.address);
+            events.push((ticket.ticket.event_id, event));
+        }
+    }
+    let count = tickets().count();
+    values.insert("transfer".to_owned(), id.to_string().into());
+    values.insert("sender".to_owned(), ticket_documents::full_name(sender).into());
+    values.insert("tickets".to_owned(), count.into());
+    values.insert("accepted".to_owned(), count.into());
+    values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
+    true
+}
+
+fn event(id: Id, title: &str, starts: i64, venue: &str, address: &str) -> Value {
+    json!({ "number": id.to_string(), "title": title, "starts": starts, "venue": venue, "address": address })
+}
+
+/// Returns the identifier that a mail was stored with.
+fn id_in(values: &Value, name: &str) -> Option<Id> {
+    values.get(name)?.as_i64().map(Id)
+}

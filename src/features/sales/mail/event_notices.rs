@@ -1,0 +1,66 @@
+//! The job that mails changes of events to the holders of tickets.
+
+use boxoffice_http::error::Result;
+use serde_json::json;
+
+use super::store::{self, NoticeEventRow};
+use crate::features::catalog::events::EventStatus;
+use crate::features::catalog::events::notices::{self, NoticeKind, NoticeRow};
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// Holders of tickets to whom a step stores mails.
+const BATCH: i64 = 200;
+
+/// Job step: stores the mails about a changed or cancelled event to a few holders of tickets. Returns 1, or 0 if there is nothing to
+/// do; call it until it returns 0.
+pub async fn report_events(ctx: &Ctx) -> Result<u64> {
+    if !notices::is_any_due(&mut ctx.unit.read().await?, ctx.app.clock.now()).await? {
+        return Ok(0);
+    }
+    transaction!(ctx.unit, |tx| report_next(&ctx.app, tx).await)
+}
+
+async fn report_next(app: &App, tx: &mut Tx) -> Result<u64> {
+    let now = app.clock.now();
+    let Some(notice) = notices::claim(tx, now).await? else { return Ok(0) };
+    let event = store::notice_event(tx, notice.event_id).await?;
+    let Some(event) = event.filter(|event| event.ends > now && is_true(&notice, event)) else {
+        notices::remove(tx, &notice).await?;
+        return Ok(1);
+    };
+    let holders = store::holders(tx, event.id, notice.last_ticket_id, BATCH).await?;
+    let mails: Vec<Mail<'_>> = holders.iter().map(|(_, holder)| mail(&notice, &event, *holder)).collect();
+    outbox::push(app, tx, mails).await?;
+    match holders.last() {
+        Some((last_ticket, _)) if holders.len() as i64 == BATCH => notices::advance(tx, &notice, *last_ticket).await?,
+        _ => notices::remove(tx, &notice).await?,
+    }
+    Ok(1)
+}
+
+/// Returns whether the event still differs from what its holders know. A change may have been taken back.
+fn is_true(notice: &NoticeRow, event: &NoticeEventRow) -> bool {
+    let is_cancelled = event.status == EventStatus::Cancelled;
+    match notice.kind {
+        NoticeKind::Changed => !is_cancelled && (notice.starts != event.starts || notice.venue != event.venue),
+        NoticeKind::Cancelled => is_cancelled,
+    }
+}
+
+fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static> {
+    let template = match notice.kind {
+        NoticeKind::Changed => MailTemplate::EventChanged,
+        NoticeKind::Cancelled => MailTemplate::EventCancelled,
+    };
+    let values = json!({
+        "event": {
+            "number": event.id.to_string(), "title": event.title, "starts": event.starts.0, "venue": event.venue,
+            "address": event.address,
+        },
+        "before": { "starts": notice.starts.0, "venue": notice.venue },
+    });
+    Mail { recipient: Recipient::Account(holder), template, values }
+}

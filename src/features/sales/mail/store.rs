@@ -1,0 +1,94 @@
+//! SQL of the contents of mails.
+
+use boxoffice_http::error::Result;
+
+use crate::features::catalog::events::EventStatus;
+use crate::features::sales::orders::OrderStatus;
+use crate::features::sales::transfers::TransferStatus;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+
+/// An order in a mail.
+#[derive(Debug, sqlx::FromRow)]
+pub struct MailOrderRow {
+    pub id: Id,
+    /// The stored status: an order whose reservation is over may still be Placed.
+    pub status: OrderStatus,
+    pub subtotal: Money,
+    pub fees: Money,
+}
+
+/// An item of an order in a mail.
+#[derive(Debug, sqlx::FromRow)]
+pub struct MailItemRow {
+    pub order_id: Id,
+    pub quantity: i64,
+    pub unit_price: Money,
+    pub section: String,
+    pub event_id: Id,
+    pub title: String,
+    pub starts: Timestamp,
+    pub venue: String,
+    pub address: String,
+}
+
+/// A transfer in a mail.
+#[derive(Debug, sqlx::FromRow)]
+pub struct MailTransferRow {
+    pub id: Id,
+    pub status: TransferStatus,
+    pub sender_id: Id,
+}
+
+pub async fn orders(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailOrderRow>> {
+    tx.select("id, status, subtotal, fees from orders where true").and_in("id", ids.to_vec()).all().await
+}
+
+/// Returns the items of these orders in their order, without those of events or sections that were removed.
+pub async fn items(tx: &mut Tx, orders: &[Id]) -> Result<Vec<MailItemRow>> {
+    let items = tx.select(
+        "i.order_id, i.quantity, i.unit_price, s.name as section, i.event_id, e.title, e.starts, v.name as venue, v.address
+         from order_items i join sections s on s.id = i.section_id join events e on e.id = i.event_id
+         join venues v on v.id = e.venue_id where true",
+    );
+    items.and_in("i.order_id", orders.to_vec()).push(" order by i.order_id, i.position").all().await
+}
+
+pub async fn transfers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailTransferRow>> {
+    tx.select("id, status, sender_id from transfers where true").and_in("id", ids.to_vec()).all().await
+}
+
+/// An event in a notice.
+#[derive(Debug, sqlx::FromRow)]
+pub struct NoticeEventRow {
+    pub id: Id,
+    pub status: EventStatus,
+    pub title: String,
+    pub starts: Timestamp,
+    pub ends: Timestamp,
+    pub venue: String,
+    pub address: String,
+}
+
+pub async fn notice_event(tx: &mut Tx, id: Id) -> Result<Option<NoticeEventRow>> {
+    let event = "select e.id, e.status, e.title, e.starts, e.ends, v.name as venue, v.address
+         from events e join venues v on v.id = e.venue_id where e.id = $1";
+    tx.query(event).bind(id).optional().await
+}
+
+/// Returns the next holders of unused tickets of an event, each once, with the ticket by which it was found.
+pub async fn holders(tx: &mut Tx, event: Id, after_ticket: Id, most: i64) -> Result<Vec<(Id, Id)>> {
+    tx.query(
+        "select t.id, t.owner_id from tickets t where t.event_id = $1 and t.id > $2 and t.status in ('Issued', 'Pending')
+         and not exists (select 1 from tickets o where o.owner_id = t.owner_id and o.id < t.id and o.event_id = t.event_id
+                         and o.status in ('Issued', 'Pending'))
+         order by t.id limit $3",
+    )
+    .bind(event)
+    .bind(after_ticket)
+    .bind(most)
+    .all()
+    .await
+}

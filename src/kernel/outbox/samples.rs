@@ -1,0 +1,76 @@
+//! Sample values of every mail, with which the templates are checked at the start.
+
+use serde_json::{Value, json};
+
+use super::template::MailTemplate;
+
+/// A time: 2025-12-20T19:00:00Z.
+const TIME: i64 = 1_766_257_200_000_000;
+
+/// Returns sample values of a mail: one set for each of its forms.
+pub(super) fn values(template: MailTemplate) -> Vec<Value> {
+    let mut all = forms(template);
+    for values in all.iter_mut().filter_map(Value::as_object_mut) {
+        values.entry("name").or_insert_with(|| "Ama".into());
+    }
+    all
+}
+
+fn forms(template: MailTemplate) -> Vec<Value> {
+    match template {
+        MailTemplate::VerificationCode | MailTemplate::PasswordReset => vec![json!({ "code": "123456", "expires": TIME })],
+        MailTemplate::CredentialsChanged => {
+            let form = |changed: &str, by: &str| json!({ "changed": changed, "by": by, "number": "GH-4K7QW2MZ", "time": TIME });
+            vec![form("password", "code"), form("email", "staff"), form("both", "owner")]
+        }
+        MailTemplate::DeletionRequested => {
+            vec![json!({ "number": "GH-4K7QW2MZ", "uri": "https://boxoffice.example/accounts/GH-4K7QW2MZ" })]
+        }
+        MailTemplate::ReviewDecision => {
+            let form = |kind: &str, path: &str, approved: bool, reason: &str| json!({ "kind": kind, "title": "Harmattan Jazz Night", "path": path, "approved": approved, "reason": reason });
+            vec![
+                form("event", "/events/17630000000001", true, ""),
+                form("venue", "/venues/17630000000002", false, "The address is incomplete."),
+                form("advertisement", "/advertisements/17630000000003", true, ""),
+            ]
+        }
+        MailTemplate::OrderConfirmation => {
+            [0, 1, 3].map(|tickets| json!({ "tickets": tickets, "order": order(), "events": [event()] })).into()
+        }
+        MailTemplate::OrderCancelled => {
+            ["customer", "event"].map(|because| json!({ "because": because, "order": order(), "events": [event()] })).into()
+        }
+        MailTemplate::TicketsReturned => {
+            let form = |returned: i64, amount: i64, reason: &str| json!({ "returned": returned, "amount": amount, "reason": reason, "order": order(), "events": [event()] });
+            vec![form(1, 0, ""), form(2, 24_398, "The event was cancelled.")]
+        }
+        MailTemplate::OrderVoided => ["", "Paid with a stolen card."]
+            .map(|reason| json!({ "reason": reason, "order": order(), "events": [event()] }))
+            .into(),
+        MailTemplate::Refund => vec![json!({ "amount": 24_398, "order": order(), "events": [event()] })],
+        MailTemplate::EventChanged => [(TIME, "Old Theatre"), (TIME - 1, "National Theatre"), (TIME - 1, "Old Theatre")]
+            .map(|(starts, venue)| json!({ "event": event(), "before": { "starts": starts, "venue": venue } }))
+            .into(),
+        MailTemplate::EventCancelled => vec![json!({ "event": event() })],
+        MailTemplate::TransferReceived | MailTemplate::TransferClaimed => [0, 1, 2]
+            .map(|tickets| {
+                let (sender, transfer) = ("Kofi Asante", "17630000000005");
+                json!({ "sender": sender, "transfer": transfer, "tickets": tickets, "accepted": tickets, "events": [event()] })
+            })
+            .into(),
+    }
+}
+
+fn order() -> Value {
+    json!({
+        "number": "17630000000004", "fees": 798, "total": 24_798,
+        "items": [{ "event": "Harmattan Jazz Night", "section": "VIP", "quantity": 2, "amount": 24_000 }],
+    })
+}
+
+fn event() -> Value {
+    json!({
+        "number": "17630000000001", "title": "Harmattan Jazz Night", "starts": TIME, "venue": "National Theatre",
+        "address": "Liberia Road, Accra",
+    })
+}

@@ -1,0 +1,94 @@
+//! The export of everything that is stored about an account.
+
+use std::collections::BTreeSet;
+
+use boxoffice::features::insight::account_export::PERSONAL_TABLES;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{TestApp, card_payment, section};
+
+on_both_databases![export_has_everything_about_account, export_covers_every_table_that_names_accounts, export_has_pages];
+
+impl TestApp {
+    /// Returns all entries of an export as pairs of type and data.
+    async fn export(&self, key: &str, number: &str) -> Vec<(String, Value)> {
+        let (mut entries, mut next) = (Vec::new(), Some(format!("/accounts/{number}/export")));
+        while let Some(path) = next {
+            let page = self.request("GET", &path).key(key).send().await;
+            assert_eq!(page.status, 200, "{}", page.body);
+            let of_page = page.body["entries"].as_array().unwrap();
+            entries.extend(of_page.iter().map(|entry| (entry["type"].as_str().unwrap().to_owned(), entry["data"].clone())));
+            next = page.body["next"].as_str().map(str::to_owned);
+        }
+        entries
+    }
+}
+
+async fn export_has_everything_about_account(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap();
+    assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
+    esi.order(&event.sections[0], 1).await.unwrap();
+    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "firstName": "Ama" })).send().await;
+
+    let export = app.export(&ama.key, &ama.number).await;
+
+    let of = |kind: &str| export.iter().filter(|(found, _)| found == kind).map(|(_, data)| data).collect::<Vec<_>>();
+    assert_eq!((of("account")[0]["firstName"].as_str(), of("account")[0]["activated"].as_bool()), (Some("Ama"), Some(true)));
+    assert_eq!(of("order").len(), 1, "not that of another account");
+    assert_eq!(
+        (&of("order")[0]["number"], &of("order")[0]["subtotal"]),
+        (&json!(order.self_.rsplit('/').next().unwrap()), &json!(20.0))
+    );
+    assert_eq!((of("ticket").len(), &of("payment")[0]["amount"]), (2, &json!(21.98)));
+    assert!(of("auditEntry").iter().any(|entry| entry["operation"] == "order_create"));
+    let host = app.export(&app.staff.key, &kofi.number).await;
+    assert!(host.iter().any(|(kind, _)| kind == "administeredHost") && host.iter().any(|(kind, _)| kind == "submission"));
+    let text = serde_json::to_string(&export).unwrap();
+    assert!(!text.contains(&ama.key) && !text.contains("argon2"), "{text}");
+}
+
+/// A new table with a foreign key to accounts must be added to the export.
+async fn export_covers_every_table_that_names_accounts(app: TestApp) {
+    let mut tx = app.state.db.read().await.unwrap();
+    let references = if tx.is_postgres() {
+        "select k.table_name::text, k.column_name::text from information_schema.table_constraints c
+         join information_schema.key_column_usage k on k.constraint_name = c.constraint_name and k.table_schema = c.table_schema
+         join information_schema.constraint_column_usage u on u.constraint_name = c.constraint_name
+         where c.constraint_type = 'FOREIGN KEY' and u.table_name = 'accounts' and c.table_schema = current_schema()"
+    } else {
+        "select m.name, f.\"from\" from sqlite_master m join pragma_foreign_key_list(m.name) f
+         where m.type = 'table' and f.\"table\" = 'accounts'"
+    };
+    let references: BTreeSet<(String, String)> =
+        tx.query(references).all::<(String, String)>().await.unwrap().into_iter().collect();
+
+    let covered: BTreeSet<(String, String)> =
+        PERSONAL_TABLES.iter().map(|table| (table.table.to_owned(), table.column.to_owned())).collect();
+
+    assert!(references.len() > 10, "{references:?}");
+    let missing: Vec<_> = references.difference(&covered).collect();
+    assert!(missing.is_empty(), "the export lacks {missing:?}; add them to PERSONAL_TABLES");
+}
+
+async fn export_has_pages(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let many = "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
+         select n, 'venue', n, 'Approved', 0, (select id from accounts where username = 'ama'), '' from numbers";
+    app.execute_sql(many).await;
+
+    let whole = app.export(&ama.key, &ama.number).await;
+    let rest = app.request("GET", &format!("/accounts/{}/export?after=0-1", ama.number)).key(&ama.key).send().await;
+    let end = app.request("GET", &format!("/accounts/{}/export?after=99-0", ama.number)).key(&ama.key).send().await;
+    let invalid = app.request("GET", &format!("/accounts/{}/export?after=all", ama.number)).key(&ama.key).send().await;
+
+    let submissions = whole.iter().filter(|(kind, _)| kind == "submission");
+    let numbers: BTreeSet<&str> = submissions.map(|(_, data)| data["content"].as_str().unwrap()).collect();
+    assert_eq!((numbers.len(), whole.len() > 1100), (1100, true));
+    assert_eq!((rest.body["entries"].as_array().unwrap().len(), &rest.body["entries"][0]["type"]), (500, &json!("key")));
+    assert_eq!((&end.body["entries"], &end.body["next"]), (&json!([]), &Value::Null));
+    assert_eq!((invalid.status, invalid.invalid_arguments()), (400, vec!["after".to_owned()]));
+}

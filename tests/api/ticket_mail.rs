@@ -1,0 +1,252 @@
+//! Mails about orders, tickets and transfers, and tickets as a PDF.
+
+use std::time::Duration;
+
+use boxoffice::features::sales::mail;
+use boxoffice::kernel::context::Context;
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, readable, section};
+
+on_both_databases![
+    free_order_is_confirmed_with_its_tickets,
+    mails_are_in_the_language_of_the_account,
+    paid_order_is_confirmed_once,
+    ended_orders_are_mailed,
+    transfer_is_offered_and_tickets_are_mailed,
+    changes_of_an_event_are_mailed_to_holders_once,
+    cancellation_of_an_event_is_mailed_to_holders,
+    tickets_are_read_as_pdf,
+];
+
+impl TestApp {
+    /// Delivers all mail, and returns the mails to a user, oldest first, as the server has sent them.
+    async fn mails_of(&self, user: &User) -> Vec<String> {
+        self.deliver_mail().await;
+        let files = self.mailbox.files_to(&format!("{}@example.com", user.username));
+        files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect()
+    }
+
+    /// Delivers all mail, and returns the subjects of the mails to a user, oldest first.
+    async fn subjects_of(&self, user: &User) -> Vec<String> {
+        self.mails_of(user).await.iter().map(|mail| subject(mail)).collect()
+    }
+
+    /// Runs the job that reports changed events.
+    async fn report_events(&self) {
+        while mail::report_events(&Context::immediate(self.state.clone())).await.unwrap() > 0 {}
+    }
+}
+
+fn subject(mail: &str) -> String {
+    readable(mail).lines().find_map(|line| line.strip_prefix("Subject: ")).unwrap().to_owned()
+}
+
+/// Returns the attached PDF of a mail.
+fn attachment(mail: &str) -> Option<Vec<u8>> {
+    let parsed = mailparse::parse_mail(mail.as_bytes()).unwrap();
+    let part = parsed.parts().find(|part| part.ctype.mimetype == "application/pdf")?;
+    Some(part.get_body_raw().unwrap())
+}
+
+/// Returns the number of pages of a PDF.
+fn pages(pdf: &[u8]) -> usize {
+    assert!(pdf.starts_with(b"%PDF-1.") && pdf[pdf.len() - 8..].windows(5).any(|end| end == b"%%EOF"), "it is no PDF");
+    let count = |text: &[u8]| pdf.windows(text.len()).filter(|window| *window == text).count();
+    count(b"/MediaBox")
+}
+
+async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
+
+    ama.order_free_tickets(&event.sections[0], 3).await;
+    let mails = app.mails_of(&ama).await;
+
+    assert_eq!(mails.len(), 1);
+    assert_eq!(subject(&mails[0]), format!("Your tickets: {title}"));
+    let text = readable(&mails[0]);
+    assert!(text.contains("Hello ama") && text.contains("Your 3 tickets are attached") && text.contains("3 × Floor"), "{text}");
+    assert!(mails[0].contains("Content-Type: text/html"), "{}", mails[0]);
+    assert_eq!(pages(&attachment(&mails[0]).unwrap()), 3);
+    assert!(app.mails_of(&kofi).await.iter().all(|mail| attachment(mail).is_none()));
+}
+
+async fn mails_are_in_the_language_of_the_account(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let account = json!({ "username": "awa", "email": "awa@example.com", "password": "correct horse" });
+    let created = app.request("POST", "/accounts").header("Accept-Language", "fr-CA, en;q=0.5").json(&account).send().await;
+    let awa = app.sign_in("awa", "correct horse").await.unwrap();
+    assert_eq!((created.status, &created.body["language"]), (201, &json!("fr")));
+    let path = created.body["self"].as_str().unwrap().to_owned();
+    let order = async || {
+        let floor = event.sections[0].as_str();
+        assert_eq!(app.place_order(&awa.key, json!({ floor: 1 })).await.status, 201);
+        app.mail_to("awa@example.com", 1).await
+    };
+
+    let french = order().await;
+    let change = |language: &str| app.request("PUT", &path).key(&awa.key).json(&json!({ "language": language })).send();
+    let (english, default, unknown) = (change("en").await, change("").await, change("de").await);
+
+    assert!(french.contains("Subject: Vos billets : ") && french.contains("Présentez le code QR à l’entrée"), "{french}");
+    assert_eq!((&english.body["language"], &default.body["language"]), (&json!("en"), &json!("")));
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["language".to_owned()]));
+}
+
+async fn paid_order_is_confirmed_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 1234.5, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap();
+    assert_eq!(app.mails_of(&ama).await.len(), 0, "it is not paid");
+
+    ama.pay(&order).await.unwrap();
+    let mails = app.mails_of(&ama).await;
+
+    assert_eq!(mails.len(), 1);
+    let text = readable(&mails[0]);
+    assert!(text.contains("GHS 2,469.00") && text.contains("GHS 9.98") && text.contains("GHS 2,478.98"), "{text}");
+    assert!(text.contains(&format!("https://boxoffice.example/open?to={}", order.self_)), "{text}");
+    assert_eq!(pages(&attachment(&mails[0]).unwrap()), 2);
+}
+
+async fn ended_orders_are_mailed(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 50)]).await;
+    let floor = event.sections[0].as_str();
+
+    let cancelled = ama.order(floor, 1).await.unwrap();
+    assert_eq!(app.pay(&ama.key, &cancelled.self_, partial_card_payment(10.0)).await.status, 201);
+    assert_eq!(app.cancel_order(&ama.key, &cancelled.self_).await.status, 200);
+    app.assert_subjects(&ama, &["was cancelled", "Refund of GHS 10.00"]).await;
+
+    let returned = ama.order(floor, 2).await.unwrap();
+    ama.pay(&returned).await.unwrap();
+    app.return_tickets(&kofi.key, &returned.self_, json!({ "reason": "Bad weather" })).await;
+    app.assert_subjects(&ama, &["was cancelled", "Refund of", "Your tickets", "2 tickets of your order"]).await;
+    let text = readable(app.mails_of(&ama).await.last().unwrap());
+    assert!(text.contains("GHS 41.98 are refunded") && text.contains("Reason: Bad weather"), "{text}");
+
+    let timed_out = ama.order(floor, 1).await.unwrap();
+    assert_eq!(app.pay(&ama.key, &timed_out.self_, partial_card_payment(5.0)).await.status, 201);
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    let voided = ama.order(floor, 1).await.unwrap();
+    app.pay(&ama.key, &voided.self_, card_payment()).await;
+    app.void_order(&app.staff.key, &voided.self_, json!({ "reason": "Stolen card" })).await;
+    let expected = [
+        "was cancelled",
+        "Refund of",
+        "Your tickets",
+        "2 tickets of your order",
+        "Refund of GHS 5.00",
+        "Your tickets",
+        "are void",
+    ];
+    app.assert_subjects(&ama, &expected).await;
+}
+
+impl TestApp {
+    /// Asserts that the subjects of a user's mails contain these texts.
+    async fn assert_subjects(&self, user: &User, expected: &[&str]) {
+        let subjects = self.subjects_of(user).await;
+        assert_eq!(subjects.len(), expected.len(), "{subjects:?}");
+        for (subject, expected) in subjects.iter().zip(expected) {
+            assert!(subject.contains(expected), "{subjects:?}");
+        }
+    }
+}
+
+async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let offer = json!({ "recipient": esi.number, "tickets": serials });
+    let offered = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+    let transfer = offered.body["self"].as_str().unwrap();
+
+    let subjects = app.subjects_of(&esi).await;
+    assert_eq!(subjects, ["ama offers you 2 tickets"]);
+    app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send().await;
+    let mails = app.mails_of(&esi).await;
+
+    assert_eq!(mails.len(), 2);
+    assert_eq!(subject(&mails[1]), "Your tickets from ama");
+    assert_eq!((attachment(&mails[0]), pages(&attachment(&mails[1]).unwrap())), (None, 2));
+    let text = readable(&mails[0]);
+    assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
+}
+
+async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 2).await;
+    let change = async |start: &str| {
+        let body = json!({ "start": start });
+        assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&body).send().await.status, 200);
+    };
+    let before = app.read(&event.uri).await["start"].as_str().unwrap().to_owned();
+    change("2998-01-02T20:00").await;
+    change("2998-01-03T20:30").await;
+    app.report_events().await;
+    assert_eq!(app.subjects_of(&ama).await.len(), 1, "further changes may follow");
+
+    app.advance_clock(Duration::from_secs(10 * 60));
+    app.report_events().await;
+    app.report_events().await;
+    let mails = app.mails_of(&ama).await;
+
+    assert_eq!((mails.len(), app.mails_of(&esi).await.len()), (2, 0));
+    let text = readable(&mails[1]);
+    assert!(
+        text.contains("Subject: Changed: ") && text.contains("changed its time") && text.contains("3 January 2998, 20:30 UTC"),
+        "{text}"
+    );
+
+    change("2998-01-04T20:30").await;
+    change("2998-01-03T20:30").await;
+    app.advance_clock(Duration::from_secs(10 * 60));
+    app.report_events().await;
+    assert_eq!(app.mails_of(&ama).await.len(), 2, "the change was taken back");
+    assert_ne!(before, "2998-01-03T20:30");
+}
+
+async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    ama.order_free_tickets(&event.sections[0], 2).await;
+    esi.order(&event.sections[1], 1).await.unwrap();
+
+    let cancelled = app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(cancelled.status, 200);
+    app.report_events().await;
+    app.expire_due().await;
+
+    let (amas, esis) = (app.subjects_of(&ama).await, app.subjects_of(&esi).await);
+    assert!(amas.len() == 2 && amas[1].starts_with("Cancelled: "), "{amas:?}");
+    assert!(esis.len() == 1 && esis[0].ends_with("was cancelled"), "{esis:?}");
+}
+
+async fn tickets_are_read_as_pdf(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 60)]).await;
+    let order = ama.order(&event.sections[0], 50).await.unwrap();
+    let path = format!("{}/tickets.pdf", order.self_);
+    let unpaid = app.request("GET", &path).key(&ama.key).send().await;
+    ama.pay(&order).await.unwrap();
+
+    let response = reqwest::Client::new().get(format!("{}{path}", app.address)).header("X-API-Key", &ama.key);
+    let response = response.header("X-Client-Version", "3.0.0").send().await.unwrap();
+
+    assert_eq!((unpaid.status, unpaid.code()), (409, "ticket.not-issued"));
+    assert_eq!(response.status().as_u16(), 200);
+    assert_eq!(response.headers()["content-type"], "application/pdf");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    let pdf = response.bytes().await.unwrap();
+    assert_eq!(pages(&pdf), 50);
+    assert!(pdf.len() < 500_000, "{} bytes", pdf.len());
+}
