@@ -57,6 +57,10 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
             let serials = ama.order_free_tickets(place, 2).await;
             send(&ama.key, "POST", "/transfers", json!({ "recipient": esi.number, "tickets": [serials[0]] })).await;
             send(&kofi.key, "POST", &format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })).await;
+            // Another gate admitted the ticket too.
+            let scans = json!([{ "serial": serials[1], "scanned": chrono::Utc::now().to_rfc3339() }]);
+            let scans = json!({ "device": "Hand scanner", "scans": scans });
+            send(&kofi.key, "POST", &format!("{}/offline-scans", event.uri), scans).await;
         }
         let banner =
             create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), &paid, &[&zone])).await;

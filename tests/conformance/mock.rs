@@ -38,7 +38,7 @@ fn header<'a>(reply: &'a ReceivedResponse, name: &str) -> &'a str {
 async fn every_operation_returns_its_first_example() {
     let mock = MockServer::start(Settings::default());
     let requests = requests(&mock.contract);
-    assert_eq!(requests.len(), 143);
+    assert_eq!(requests.len(), 145);
     for (operation, request) in requests {
         let reply = mock.send(&request).await;
 
@@ -48,7 +48,10 @@ async fn every_operation_returns_its_first_example() {
             Some(content) if content.is_json() => {
                 assert_eq!(Some(&reply.json()), content.examples.values().next(), "{}", operation.id);
             }
-            Some(_) => assert!(reply.body.starts_with(b"\x89PNG"), "{}", operation.id),
+            Some(content) if content.media_type.starts_with("image/") => {
+                assert!(reply.body.starts_with(b"\x89PNG"), "{}", operation.id);
+            }
+            Some(_) => assert!(!reply.body.is_empty(), "{}", operation.id),
             None => assert!(reply.body.is_empty(), "{}", operation.id),
         }
         if reply.status == 201 && reply.headers.contains_key("location") {

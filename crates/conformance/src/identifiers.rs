@@ -94,12 +94,17 @@ impl Identifiers {
         collection.clone_into(&mut request.path);
         let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
         let path = created_path(&request, &response)?;
+        let path = contract.without_prefix(path.strip_prefix(client.base_url.as_str()).unwrap_or(&path)).to_owned();
+        // An action returns the resource to which the collection belongs.
+        if collection.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/')) {
+            return None;
+        }
+        let last = Value::from(path.rsplit('/').next()?);
         let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if created.len() < MAX_CREATED {
-            created.push(contract.without_prefix(path.strip_prefix(client.base_url.as_str()).unwrap_or(&path)).to_owned());
+            created.push(path);
         }
         drop(created);
-        let last = Value::from(path.rsplit('/').next()?);
         // A number stays a number, for schemas of integers.
         Some(response.json().get("id").filter(|id| id.is_number()).cloned().unwrap_or(last))
     }

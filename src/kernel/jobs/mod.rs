@@ -86,9 +86,11 @@ async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, mut stopped: watch::Recei
     // The time and the outcome of the last run that was stored.
     let mut recorded: Option<(Instant, bool)> = None;
     loop {
+        // A tick is due when a run took longer than the interval, as in an outage. The server still stops.
         tokio::select! {
-            _ = ticks.tick() => {}
+            biased;
             _ = stopped.changed() => return,
+            _ = ticks.tick() => {}
         }
         let kernel = app.kernel();
         let may_run = !job.runs_on_one_server || lease(&job, kernel).await;
@@ -96,6 +98,9 @@ async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, mut stopped: watch::Recei
             continue;
         }
         let run = run_to_end(&job, &app, &stopped).await;
+        if *stopped.borrow() {
+            return;
+        }
         let is_due = recorded.is_none_or(|(at, success)| success != run.is_success || at.elapsed() >= RECORD_INTERVAL);
         if is_due && record(kernel, &run).await {
             recorded = Some((Instant::now(), run.is_success));

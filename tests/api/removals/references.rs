@@ -125,6 +125,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
         "rows of accounts, hosts, orders, payments, refunds, tickets, transfers and transactions stay",
         &[
             "login_addresses(account_id)",
+            "outbox(account_id)",
             "order_items(order_id)",
             "payments(order_id)",
             "refund_shares(host_id)",
@@ -150,6 +151,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
     (
         "both rows are written under a lock of the first, or in one transaction",
         &[
+            "event_notices(event_id)",
             "advertisement_slots(advertisement_id)",
             "advertisement_zones(advertisement_id)",
             "order_item_modifiers(order_id,position)",

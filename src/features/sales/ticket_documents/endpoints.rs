@@ -28,12 +28,11 @@ async fn order_document_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath
 /// A PDF in a response.
 struct DocumentResponse(Vec<u8>);
 
-/// The response headers that the contract declares.
+/// The response header that the contract declares.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 struct DocumentResponseHeaders {
     etag: String,
-    cache_control: String,
 }
 
 impl HttpResponse for DocumentResponse {
