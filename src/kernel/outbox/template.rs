@@ -241,7 +241,7 @@ pub fn format_money(minor: i64, currency: &str, language: Language) -> String {
     let digits = (minor / 100).unsigned_abs().to_string();
     let mut whole = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             whole.push(separator);
         }
         whole.push(digit);

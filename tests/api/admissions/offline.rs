@@ -282,7 +282,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     });
     assert_eq!(conflict["scan"], scan);
     for device in ["Gate A", "Gate B"] {
-        assert_eq!(conflicts(&app, &key, &event, device).await, [conflict.clone()], "{device}");
+        assert_eq!(conflicts(&app, &key, &event, device).await, std::slice::from_ref(conflict), "{device}");
     }
     assert_eq!(conflicts(&app, &key, &event, "Gate C").await, [] as [Value; 0]);
     let third = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, scanned)]).await;

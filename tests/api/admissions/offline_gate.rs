@@ -13,9 +13,9 @@ use crate::tokens::{global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
 #[expect(dead_code, reason = "the test doesn't call the example's main function")]
-mod offline_gate;
+mod example;
 
-use offline_gate::{Decision, Gate};
+use example::{Decision, Gate};
 
 on_both_databases![gate_works_with_the_cable_pulled];
 
