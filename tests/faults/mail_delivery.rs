@@ -113,18 +113,24 @@ async fn confirmations_of_a_sale_are_delivered() {
     tx.commit().await.unwrap();
 
     let before = Instant::now();
-    app.deliver_mail().await;
-    wait_until(async || server.accepted_count() == usize::try_from(orders).unwrap()).await;
+    // Each delivery sends a batch.
+    let all = usize::try_from(orders).unwrap();
+    for _ in 0..orders {
+        if server.accepted_count() <= all {
+            app.deliver_mail().await;
+        }
+    }
     let seconds = before.elapsed().as_secs_f64();
 
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let memory = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap().trim().to_owned();
     let mails: usize = server.accepted().iter().map(String::len).sum();
-    assert!(server.accepted().iter().all(|mail| mail.contains("application/pdf")));
+    // The host's mail about the review has no tickets.
+    assert_eq!(server.accepted().iter().filter(|mail| mail.contains("application/pdf")).count(), all);
     print_figure(format!(
         "{orders} confirmations with PDF: {:.0} mails per second, {} KB each; at most {memory} of memory, of which {} MB are the mails",
         orders as f64 / seconds,
-        mails / usize::try_from(orders).unwrap() / 1000,
+        mails / all / 1000,
         mails / 1_000_000
     ));
 }

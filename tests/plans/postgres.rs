@@ -60,9 +60,10 @@ fn collect(step: &Value, is_limited: bool, partial_indexes: &BTreeSet<String>, a
     // The index of a bitmap scan is in the step below it, which has no relation.
     let index_step = if kind == "Bitmap Heap Scan" { &step["Plans"][0] } else { step };
     if let Some(table) = step["Relation Name"].as_str().filter(|_| kind.contains("Scan")) {
-        // An `or` of several indexes has a condition for each.
+        // A combination of several indexes has a condition for each.
         let first = &index_step["Plans"][0];
-        let index_step = if index_step["Node Type"] == "BitmapOr" { first } else { index_step };
+        let index_step =
+            if ["BitmapOr", "BitmapAnd"].iter().any(|kind| index_step["Node Type"] == *kind) { first } else { index_step };
         let conditions = index_step["Index Cond"].as_str().unwrap_or_default();
         let columns: Vec<String> = EQUAL.captures_iter(conditions).map(|column| column[1].to_owned()).collect();
         let is_partial = index_step["Index Name"].as_str().is_some_and(|index| partial_indexes.contains(index));
