@@ -226,7 +226,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
     for number in 1..=10 {
         assert_eq!(get("/media/ghana.png").await.status, 200, "{number}");
     }
-    for path in ["/media/ghana.png".to_owned(), format!("/media/banner/{}", event.id)] {
+    for path in ["/media/ghana.png".to_owned(), format!("/media/banner/{}", event.id), "/ticket-keys".to_owned()] {
         let rejected = get(&path).await;
         assert_eq!((rejected.status, rejected.code()), (429, "requests.too-many"), "{path}");
         assert!(!rejected.header("retry-after").is_empty());
