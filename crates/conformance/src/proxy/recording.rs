@@ -28,7 +28,7 @@ const MAX_HOPS: usize = 64;
 #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
 static SECRET_NAME: LazyLock<Regex> = LazyLock::new(|| {
     let names = "api-?key|access-?key|private-?key|secret|password|passwd|pwd|token|authorization|credentials?|cookie|session-?id|signature|otp|pin|cvc|cvv|iban|card-?number";
-    Regex::new(&format!("(?i)^(?:.*[-_. ])?(?:key|{names})s?$|(?i:password|secret|token|api-?key)$|[a-z]Key$")).unwrap()
+    Regex::new(&format!("^(?i:(?:.*[-_. ])?(?:key|{names})s?)$|(?i:password|secret|token|api-?key)$|[a-z]Key$")).unwrap()
 });
 
 /// Secrets within texts: parameters of URLs, and JSON web tokens.
