@@ -3,6 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
+use super::store;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::sales::tickets;
 use crate::kernel::db::Tx;
@@ -21,18 +22,7 @@ const FROM_CONFLICTS: &str =
 pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<ScannedTicketRow>> {
     let columns = "t.id, t.serial, t.status, t.section_id, t.owner_id, t.issued, a.id as admission_id, a.redeemer, a.device,
          a.token_id, a.admitted, ";
-    let tickets = tx.select(columns);
-    let tickets = match scope.token() {
-        Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
-        None => tickets.push("true"),
-    };
-    tickets
-        .push(" as is_covered from tickets t left join admissions a on a.ticket_id = t.id where true")
-        // Without the sign, the database would read all tickets of the event by its index.
-        .and_where("+t.event_id = ?", Some(event))
-        .and_in("t.serial", serials)
-        .all()
-        .await
+    store::find_with_admissions(tx, columns, event, serials, scope).await
 }
 
 /// Redeems tickets that are [locked](tickets::lock_all) and Issued, at the times of their admissions. Returns their number.

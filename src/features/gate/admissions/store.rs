@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdmissionFilter, AdmissionRow, RefusedTicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{DbRow, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -70,6 +70,18 @@ pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
 /// Returns the tickets of an event with these serial numbers, with their admissions.
 pub async fn find_refused(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<RefusedTicketRow>> {
     let columns = "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, a.admitted, ";
+    find_with_admissions(tx, columns, event, serials, scope).await
+}
+
+/// Returns columns of the tickets of an event with these serial numbers and of their admissions, and whether the scope covers them.
+/// The columns end with a comma.
+pub(super) async fn find_with_admissions<R: DbRow>(
+    tx: &mut Tx,
+    columns: &str,
+    event: Id,
+    serials: Vec<String>,
+    scope: AdmissionScope,
+) -> Result<Vec<R>> {
     let tickets = tx.select(columns);
     let tickets = match scope.token() {
         Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
