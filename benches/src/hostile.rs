@@ -101,7 +101,7 @@ struct Counts {
 /// # Errors
 /// Returns an error if the server or its database can't be started.
 pub async fn run(options: &HostileOptions) -> anyhow::Result<bool> {
-    let program = options.program.clone().map_or_else(server::build, Ok)?;
+    let program = server::path(options.program.as_deref())?;
     let database = Database::new(options.database, &options.place)?;
     let fixtures = create_fixtures(&program, &database).await?;
     let server = Server::with_default_limits(&program, &database.url, database.folder.path())?;

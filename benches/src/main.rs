@@ -73,6 +73,9 @@ struct Options {
     /// Measured seconds per scenario, after 2 seconds of warm-up
     #[arg(long, default_value_t = 10)]
     seconds: u64,
+    /// Server program [default: built with the profile `dist`]
+    #[arg(long)]
+    program: Option<PathBuf>,
     /// Folder of the databases; its disk determines the cost of a commit
     #[arg(long, default_value = "target/load")]
     place: PathBuf,
@@ -101,7 +104,7 @@ fn serve_bare(file: &Path) -> anyhow::Result<()> {
 }
 
 async fn measure_all(options: &Options) -> anyhow::Result<()> {
-    let program = server::build()?;
+    let program = server::path(options.program.as_deref())?;
     let scenarios = if options.scenarios.is_empty() { Scenario::value_variants() } else { &options.scenarios };
     let mut rows = Vec::new();
     writeln!(stdout(), "{HEADINGS}")?;

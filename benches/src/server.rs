@@ -123,11 +123,18 @@ fn logged_address(line: &str) -> Option<SocketAddr> {
     serde_json::from_str::<Value>(line).ok()?["address"].as_str()?.parse().ok()
 }
 
-/// Builds the platform with the profile `dist` and returns the program's path.
+/// Returns the path of the program to measure. Without one, builds the platform with the profile `dist`.
 ///
 /// # Errors
-/// Returns an error if the build fails.
-pub fn build() -> anyhow::Result<PathBuf> {
+/// Returns an error if the program doesn't exist or the build fails.
+pub fn path(program: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match program {
+        Some(program) => program.canonicalize().with_context(|| format!("cannot find {}", program.display())),
+        None => build(),
+    }
+}
+
+fn build() -> anyhow::Result<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Together with this package, so that common dependencies are built once.
