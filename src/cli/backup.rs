@@ -7,7 +7,8 @@ use anyhow::{anyhow, bail, ensure};
 use clap::Args;
 use slog::Logger;
 
-use super::{StopSignals, print};
+use super::print;
+use super::signals::StopSignals;
 use crate::backup::{self, BackupSource, Manifest, RestoreTarget};
 use crate::bootstrap::plain;
 use crate::config::{PlatformOptions, StorageOptions};

@@ -10,7 +10,8 @@ use slog::Logger;
 
 use super::config_check::{Finding, State, check_dependencies};
 use super::invocation::{Invocation, all_options};
-use super::{ServeOptions, block_on, print, print_error, table, unknown_variables};
+use super::serve::ServeOptions;
+use super::{block_on, print, print_error, table, unknown_variables};
 use crate::config::{CONFIG_FILE, InvalidSettings};
 
 #[derive(Debug, Subcommand)]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use slog::Logger;
 use tokio::time::timeout;
 
-use super::{ServeSettings, reserve};
+use super::serve::{ServeSettings, reserve};
 use crate::config::{MailSettings, MailTransportSettings, MediaLocation, PlatformOptions, Settings};
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, inspect, require_writable};

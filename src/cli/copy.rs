@@ -7,7 +7,8 @@ use clap::Args;
 use slog::Logger;
 
 use super::backup::progress;
-use super::{StopSignals, print};
+use super::print;
+use super::signals::StopSignals;
 use crate::config::{InvalidSettings, Setting, database_url, setting};
 use crate::kernel::db::{self, DatabaseLocation};
 use crate::kernel::private_files;

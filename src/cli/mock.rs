@@ -13,7 +13,8 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 use slog::{Logger, info, warn};
 
-use super::{StopSignals, handle_other_signals, print};
+use super::print;
+use super::signals::{StopSignals, handle_other_signals};
 use crate::config::{InvalidSettings, Setting, setting};
 use crate::contract;
 use crate::kernel::http::{ListenAddress, TlsOptions};

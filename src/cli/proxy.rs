@@ -7,7 +7,8 @@ use boxoffice_conformance::options::BuiltinDocument;
 use boxoffice_conformance::proxy::{ProxyEvent, ProxyOptions};
 use boxoffice_conformance::report;
 
-use super::{StopSignals, print, print_error};
+use super::signals::StopSignals;
+use super::{print, print_error};
 use crate::contract;
 use crate::routes::routes;
 
