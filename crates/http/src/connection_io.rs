@@ -18,9 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connections::{Connection, Connections, RequestGuard};
 use crate::detach_on_drop::DetachOnDrop;
-use crate::dispatcher::{Dispatcher, REQUEST_ID, RequestHandler, error_response};
+use crate::dispatcher::{Dispatcher, REQUEST_ID};
 use crate::error::Code;
+use crate::request_handler::RequestHandler;
 use crate::response_headers;
+use crate::responses::error_response;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 

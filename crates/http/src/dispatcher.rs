@@ -3,12 +3,11 @@
 //! It finds the operation of every request in the contract, checks the request against it, and calls the handler (the platform or
 //! the mock).
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::anyhow;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
@@ -16,13 +15,11 @@ use dropshot::Body;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
-use hyper::body::Body as _;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use slog::{Logger, debug, error};
 use uuid::Uuid;
 
-use super::body_memory::{BodyOwner, BodyReservation};
+use super::body_memory::BodyReservation;
 use super::rate_limit::RateLimitStatus;
 use super::request_body::{BodyReader, ReadBody, may_be_large};
 use super::shutdown::GracefulShutdown;
@@ -33,156 +30,13 @@ use crate::client_version::ClientVersion;
 use crate::error::{Code, Error, one_line};
 use crate::etag;
 use crate::log::Throttle;
-use crate::traces::{RequestTrace, Span, TRACEPARENT, Tracer};
-
-/// Application behind the dispatcher: the platform or the mock.
-pub trait RequestHandler: Send + Sync + 'static {
-    /// The endpoint of an operation.
-    type Route: Send + Sync;
-    /// The authenticated caller.
-    type Principal: Send + Sync;
-    /// If true, a development build rejects responses that the contract doesn't declare.
-    const VALIDATES_RESPONSES: bool;
-
-    /// Returns the endpoint of an operation of the contract, if there is one.
-    fn look_up(&self, operation: &Operation) -> Option<Self::Route>;
-
-    /// Checks the client's version and its key (steps 2 and 3 of the order of checks).
-    fn authenticate(
-        &self,
-        operation: &Operation,
-        route: &Self::Route,
-        incoming: &IncomingRequest,
-    ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
-
-    /// Checks that the principal's scope covers this operation (the rest of step 4).
-    ///
-    /// # Errors
-    /// 403 if it doesn't.
-    fn authorize(&self, _operation: &Operation, _principal: &Self::Principal) -> Result<(), ApiError> {
-        Ok(())
-    }
-
-    /// Counts a request against its rate limit, if it has one (step 4).
-    fn count(&self, _: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
-        None
-    }
-
-    /// Returns the owner of a request's body, whose memory for bodies is limited.
-    fn body_owner(&self, _principal: &Self::Principal, _client_address: IpAddr) -> Option<BodyOwner> {
-        None
-    }
-
-    /// Checks the access to the resource in the path, before a large body is read.
-    ///
-    /// # Errors
-    /// 404 or 403.
-    fn check_access(&self, _request: AccessContext<'_, Self>) -> impl Future<Output = Result<(), ApiError>> + Send {
-        std::future::ready(Ok(()))
-    }
-
-    /// Returns the identifier of the principal's account, for the log.
-    fn account(&self, _principal: &Self::Principal) -> Option<i64> {
-        None
-    }
-
-    /// Begins the response to a GET of a path that the contract doesn't have, such as a health check, if there is one.
-    fn respond_outside_contract(
-        &self,
-        _path: &str,
-        _shutdown: &Arc<GracefulShutdown>,
-    ) -> Option<BoxFuture<'static, Response<Body>>> {
-        None
-    }
-
-    /// Returns the tracer, which creates no spans by default.
-    fn tracer(&self) -> Tracer {
-        Tracer::default()
-    }
-
-    /// Counts a request of the contract that was answered.
-    fn record(&self, _operation: &Operation, _status: StatusCode, _duration: Duration) {}
-
-    /// Handles a request that failed a check: returns the error, or a response in its place.
-    ///
-    /// # Errors
-    /// The error to send.
-    fn reject(
-        &self,
-        request: RejectedRequest<'_, Self>,
-        error: ApiError,
-    ) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
-
-    /// Handles a request that is valid by the contract. Its body has been read.
-    fn respond(&self, request: AuthorizedRequest<'_, Self>) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
-}
-
-/// A request without its body. Boxed because it is large and moved through several layers.
-#[derive(Debug)]
-pub struct IncomingRequest {
-    /// Its identifier, which the response has in `X-Request-ID`.
-    pub id: String,
-    /// The address of its client, which a trusted proxy may have forwarded.
-    pub client_address: IpAddr,
-    /// Its method, URI and headers.
-    pub head: Parts,
-    /// Its parsed arguments; empty until the request has been validated.
-    pub arguments: ParsedRequest,
-    /// Its span.
-    pub span: Span,
-}
-
-/// A request that passed all checks.
-pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
-    /// The request.
-    pub incoming: Box<IncomingRequest>,
-    /// The contract that it was validated against.
-    pub contract: &'a Contract,
-    /// The requested operation.
-    pub operation: &'a Operation,
-    /// The operation's endpoint.
-    pub route: B::Route,
-    /// The authenticated caller.
-    pub principal: B::Principal,
-}
-
-/// Input of the rate limiter.
-pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
-    /// The authenticated caller.
-    pub principal: &'a B::Principal,
-    /// The address of the client.
-    pub client_address: IpAddr,
-    /// The identity whose credentials are being tried, if the operation can be used for that and the key's scope covers it.
-    pub brute_force_target: Option<String>,
-}
-
-/// A request whose large body was not read yet.
-pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
-    /// The requested operation.
-    pub operation: &'a Operation,
-    /// The operation's endpoint.
-    pub route: &'a B::Route,
-    /// The authenticated caller.
-    pub principal: &'a B::Principal,
-    /// Its path, without the base path of the contract's server.
-    pub path: &'a str,
-    /// Its span.
-    pub span: &'a Span,
-}
-
-/// A request that failed a check.
-pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
-    /// The contract that it was validated against.
-    pub contract: &'a Contract,
-    /// The requested operation.
-    pub operation: &'a Operation,
-    /// The authenticated caller; `None` if authentication failed.
-    pub principal: Option<&'a B::Principal>,
-    /// Its URI.
-    pub uri: &'a Uri,
-    /// Its identifier.
-    pub id: &'a str,
-}
+use crate::request_handler::{
+    AccessContext, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler,
+};
+use crate::responses::{
+    IGNORED_PARAMETERS, allowed_methods, error_response, ignored_parameters, is_preflight, respond_options, without_body,
+};
+use crate::traces::{RequestTrace, TRACEPARENT, Tracer};
 
 /// Result of routing.
 enum Destination<'a, F> {
@@ -477,59 +331,6 @@ pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), 
     if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
-/// Response header with the names of the query parameters that the operation doesn't define.
-const IGNORED_PARAMETERS: HeaderName = HeaderName::from_static("x-ignored-parameters");
-/// Maximum length of that header, in bytes. `...` replaces the names that don't fit.
-const MAX_IGNORED_PARAMETERS_BYTES: usize = 1024;
-/// The characters of a name that are not percent-encoded in that header: letters, digits and the other unreserved ones (RFC 3986).
-const ESCAPED_IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-
-/// Returns the names of the query parameters that the operation ignores, each once, percent-encoded and separated by commas.
-fn ignored_parameters(operation: &Operation, uri: &Uri) -> Option<HeaderValue> {
-    let (mut list, mut listed) = (String::new(), HashSet::new());
-    for name in operation.undefined_parameters(uri.query()?) {
-        if listed.contains(&name) {
-            continue;
-        }
-        let separator = if list.is_empty() { "" } else { ", " };
-        let encoded = utf8_percent_encode(&name, ESCAPED_IN_NAMES).to_string();
-        if list.len() + encoded.len() > MAX_IGNORED_PARAMETERS_BYTES - ", , ...".len() {
-            list.extend([separator, "..."]);
-            break;
-        }
-        list.extend([separator, &encoded]);
-        listed.insert(name);
-    }
-    HeaderValue::try_from(list).ok().filter(|names| !names.is_empty())
-}
-
-/// Removes the body of a response, and keeps its length in `Content-Length`, if it is known.
-fn without_body(response: Response<Body>) -> Response<Body> {
-    let (mut head, body) = response.into_parts();
-    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
-        head.headers.insert(header::CONTENT_LENGTH, length.into());
-    }
-    Response::from_parts(head, Body::empty())
-}
-
-/// `Retry-After` of a 503, in seconds. Short, so that clients return soon after an outage; the timeouts of the failing dependency
-/// limit how often a client can retry.
-const RETRY_AFTER: &str = "1";
-
-/// Returns the value of `Allow`: the methods of a path, and HEAD and OPTIONS, which the server handles itself.
-fn allowed_methods(mut methods: Vec<String>) -> Option<HeaderValue> {
-    if let Some(get) = methods.iter().position(|method| method == Method::GET.as_str()) {
-        methods.insert(get + 1, Method::HEAD.to_string());
-    }
-    methods.push(Method::OPTIONS.to_string());
-    HeaderValue::try_from(methods.join(", ")).ok()
-}
-
-/// Returns whether a browser asks by this request whether a page may send another one (Fetch, section 3.3.2).
-fn is_preflight(head: &Parts) -> bool {
-    head.method == Method::OPTIONS && head.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
-}
-
 /// Turns a response that the contract doesn't declare into an error. Development builds only, so that tests find it.
 fn assert_documented(operation: &Operation, response: Result<Response<Body>, ApiError>) -> Result<Response<Body>, ApiError> {
     let status = response.as_ref().map_or_else(ApiError::status, Response::status);
@@ -542,33 +343,4 @@ fn assert_documented(operation: &Operation, response: Result<Response<Body>, Api
         Ok(_) => undeclared,
     })
     .into())
-}
-
-/// Returns the response for an error.
-pub fn error_response(error: &ApiError) -> Response<Body> {
-    let body = error.body().unwrap_or_default();
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = error.status();
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(rate_limit) = error.rate_limit() {
-        rate_limit.write_headers(response.headers_mut());
-    }
-    if error.code() == Code::ServerUnavailable {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
-    }
-    response
-}
-
-/// Returns the response to OPTIONS, which is also the one to a CORS preflight request. It allows any origin. That is safe, because a
-/// browser never attaches API keys by itself.
-fn respond_options(allowed: HeaderValue) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allowed.clone());
-    headers.insert(header::ALLOW, allowed);
-    // `*` covers every header except this one (Fetch, section 4.9).
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
-    response
 }

@@ -18,8 +18,10 @@ pub mod log;
 pub mod rate_limit;
 pub mod refused_ticket;
 mod request_body;
+mod request_handler;
 mod request_head;
 pub mod response_headers;
+mod responses;
 mod server;
 mod shutdown;
 mod string_newtype;
@@ -29,11 +31,10 @@ pub mod traces;
 pub use api_error::ApiError;
 pub use body_memory::{BodyMemoryLimits, BodyOwner};
 pub use connections::ConnectionLimits;
-pub use dispatcher::{
-    AccessContext, AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler,
-    check_version, error_response,
-};
+pub use dispatcher::{Dispatcher, check_version};
 pub use request_body::BodyTimeouts;
+pub use request_handler::{AccessContext, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler};
+pub use responses::error_response;
 pub use server::{Listener, ServerHandle, serve};
 pub use shutdown::GracefulShutdown;
 pub use string_newtype::text_schema;

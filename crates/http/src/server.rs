@@ -26,9 +26,10 @@ use crate::body_memory::BodyMemoryLimits;
 use crate::client_ip::TrustedProxies;
 use crate::connection_io::{ConnectionService, CountingIo};
 use crate::connections::{ConnectionGuard, ConnectionLimits, Connections};
-use crate::dispatcher::{Dispatcher, RequestHandler};
+use crate::dispatcher::Dispatcher;
 use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
+use crate::request_handler::RequestHandler;
 use crate::shutdown::{GracefulShutdown, MIN_DRAIN_PERIOD};
 use crate::tls::Certificate;
 
