@@ -113,6 +113,12 @@ async fn manages_orders_and_events(app: TestApp) {
     assert_eq!((&shown["status"], &shown["payments"][0]["status"]), (&json!("Fulfilled"), &json!("Confirmed")));
     let shown = text(&app, &["orders", "show", returned]);
     assert!(shown.contains("ama@example.com") && shown.contains(floor.as_str()) && shown.contains("Confirmed"), "{shown}");
+    app.mail_to("ama@example.com", 2).await;
+    text(&app, &["orders", "resend-mail", returned]);
+    let resent = app.mail_to("ama@example.com", 3).await;
+    assert!(resent.contains("Your tickets") && resent.contains(returned), "{resent}");
+    fails(&app, &["orders", "resend-mail", open], 1, "order.not-fulfilled");
+    fails(&app, &["orders", "resend-mail", "17"], 1, "resource.not-found");
     fails(&app, &["orders", "find", "--status", "Lost"], 1, "status");
     fails(&app, &["orders", "refund", returned], 2, "refunds them. Add --yes");
     let reason = ["--reason", "the singer is ill", "--yes"];

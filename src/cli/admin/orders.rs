@@ -5,8 +5,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::output::Field;
-use super::{Admin, PageOptions, encode};
+use super::{Admin, PageOptions, describe, encode};
 use crate::cli::print;
+use crate::features::sales::orders::resend_confirmation;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
 
 const COLUMNS: [Field; 7] = [
     ("number", "/number"),
@@ -84,6 +87,11 @@ pub enum OrdersCommand {
         #[arg(long)]
         reason: String,
     },
+    /// Mail the tickets of a fulfilled order to its customer again
+    ResendMail {
+        /// Number of the order
+        number: String,
+    },
 }
 
 pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
@@ -117,6 +125,15 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
             admin.confirm(&format!("makes all unused tickets of the order {number} void without a refund"))?;
             change(admin, &number, "voids", Some(&json!({ "reason": reason })), "was voided").await
         }
+        OrdersCommand::ResendMail { number } => {
+            let id = Id::parse(&number).unwrap_or(Id::NONE);
+            let resend = |ctx: Ctx| async move { resend_confirmation(&ctx, id).await };
+            let resent = admin.operator.change("order_mail_resend", format!("/orders/{number}"), resend).await;
+            resent.map_err(|error| describe(&error))?;
+            let done =
+                format!("The tickets of the order {number} are mailed again. A running server sends the mail within seconds.");
+            admin.output.done(&json!({ "number": number }), &done)
+        }
     }
 }
 
@@ -139,7 +156,7 @@ async fn show(admin: &Admin, number: &str) -> anyhow::Result<()> {
 
 async fn change(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
     let path = format!("/orders/{}/{step}", encode(number));
-    let order = admin.operator.request(Method::POST, &path, body).await.map_err(|error| super::describe(&error))?;
+    let order = admin.operator.request(Method::POST, &path, body).await.map_err(|error| describe(&error))?;
     admin
         .output
         .done(&order, &format!("The order {number} {done}. Its status is {}.", order["status"].as_str().unwrap_or_default()))

@@ -74,7 +74,7 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             if mail.failed.is_some() {
                 bail!(
                     "the mail {id} was given up, and its text was deleted then. Have a new one sent: a code with `accounts \
-                     reset-password`"
+                     reset-password`, tickets with `orders resend-mail`"
                 );
             }
             let now = admin.operator.app.clock.now();

@@ -33,5 +33,5 @@ pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before,
 pub use model::{OrderNumber, OrderPath, OrderRow, OrderStatus, uri};
 pub use placement::OrderRequest;
 pub use search::parse as read_number_filter;
-pub use service::{find_with_payments, lock_authorized};
+pub use service::{find_with_payments, lock_authorized, resend_confirmation};
 pub use store::{find, lock, lock_all};

@@ -87,6 +87,21 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
+/// Mails the tickets of a fulfilled order to its customer again.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`], and [`Code::OrderNotFulfilled`] for an order without valid tickets of its own.
+pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
+        let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        if row.stored() != OrderStatus::Fulfilled {
+            return Err(Code::OrderNotFulfilled.with_message("This order is not fulfilled, so it has no tickets to mail."));
+        }
+        let orders = vec![(row.id, row.account_id)];
+        lifecycle::push_mails(&ctx.app, tx, MailTemplate::OrderConfirmation, orders, Map::new()).await
+    })
+}
+
 /// Loads an order for a caller who may read its payments and returns: its customer, an account that administers the hosts of all
 /// its events, or a platform administrator.
 ///
