@@ -142,6 +142,9 @@ async fn manages_orders_and_events(app: TestApp) {
     let operations: Vec<(String, i64)> =
         audited(&app).await.into_iter().map(|(operation, _, status)| (operation, status)).collect();
     let expected = [
+        ("order_mail_resend", 200),
+        ("order_mail_resend", 409),
+        ("order_mail_resend", 404),
         ("order_return_create", 200),
         ("order_return_create", 409),
         ("order_void_create", 200),
