@@ -2,22 +2,13 @@
 
 use boxoffice_http::error::{Code, Error};
 use boxoffice_openapi::Schema;
+use boxoffice_openapi::paging::{
+    OFFSET_NAMES, PAGE_COUNT_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name, normalize_name,
+};
 use serde_json::Value;
 
 use super::MockRequest;
 use super::resource::{project_to_schema, violation_count};
-use crate::responses::normalize_name;
-
-/// Names of the total number of entries.
-const TOTAL: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];
-/// Names of the page number, which starts at 1.
-const PAGE: [&str; 3] = ["page", "pagenumber", "currentpage"];
-/// Names of the page size.
-const SIZE: [&str; 5] = ["records", "limit", "perpage", "pagesize", "size"];
-/// Names of the number of entries before the page.
-const OFFSET: [&str; 2] = ["offset", "skip"];
-/// Names of the number of pages.
-const PAGES: [&str; 3] = ["pages", "totalpages", "pagecount"];
 
 /// Page size if neither the request nor the document has one.
 const DEFAULT_SIZE: usize = 25;
@@ -29,11 +20,6 @@ pub fn entries(list: &Value) -> &[Value] {
         _ => Some(list),
     };
     array.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
-}
-
-fn entries_property(list: &Value) -> Option<&str> {
-    let arrays = list.as_object()?.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
-    arrays.min_by_key(|(_, items)| !items.iter().any(Value::is_object)).map(|(name, _)| name.as_str())
 }
 
 /// Returns the requested page; `None` if the response is no list.
@@ -57,16 +43,16 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         to_number(value)
     };
     let example_size = || {
-        let mut sizes = list.as_object().into_iter().flatten().filter(|(name, _)| has_name(&SIZE, name));
+        let mut sizes = list.as_object().into_iter().flatten().filter(|(name, _)| has_name(&SIZE_NAMES, name));
         sizes.find_map(|(_, value)| to_number(value))
     };
-    let size = match parameter(&SIZE) {
-        Some(_) => argument(&SIZE).or_else(example_size).unwrap_or(DEFAULT_SIZE).max(1),
+    let size = match parameter(&SIZE_NAMES) {
+        Some(_) => argument(&SIZE_NAMES).or_else(example_size).unwrap_or(DEFAULT_SIZE).max(1),
         None => usize::MAX,
     };
     let values: Vec<&Value> = values.iter().copied().filter(|value| matches_query(request, value)).collect();
-    let page = argument(&PAGE).unwrap_or(1).max(1);
-    let offset = argument(&OFFSET).unwrap_or_else(|| (page - 1).saturating_mul(size));
+    let page = argument(&PAGE_NAMES).unwrap_or(1).max(1);
+    let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - 1).saturating_mul(size));
     if page > 1 && offset >= values.len() && request.operation.statuses.contains(&404) {
         return Err(Code::PagePastEnd.into());
     }
@@ -80,17 +66,17 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         let projected = on_page().filter_map(|value| project_to_schema(&entry_schema, value, || example.clone()));
         set_entries(&mut list, property.as_deref(), projected.collect());
     }
-    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| has_name(&TOTAL, name)));
+    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| has_name(&TOTAL_NAMES, name)));
     let total = values.len();
     for (name, value) in list.as_object_mut().into_iter().flatten().filter(|(_, value)| value.is_u64()) {
         let number = match normalize_name(name).as_str() {
-            name if TOTAL.contains(&name) => total,
+            name if TOTAL_NAMES.contains(&name) => total,
             "count" if has_total => count,
             "count" => total,
-            name if PAGE.contains(&name) => page,
-            name if SIZE.contains(&name) && size < usize::MAX => size,
-            name if OFFSET.contains(&name) => offset,
-            name if PAGES.contains(&name) => total.div_ceil(size),
+            name if PAGE_NAMES.contains(&name) => page,
+            name if SIZE_NAMES.contains(&name) && size < usize::MAX => size,
+            name if OFFSET_NAMES.contains(&name) => offset,
+            name if PAGE_COUNT_NAMES.contains(&name) => total.div_ceil(size),
             _ => continue,
         };
         *value = number.into();
@@ -98,15 +84,11 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
     Ok(Some(list))
 }
 
-fn has_name(names: &[&str], name: &str) -> bool {
-    names.contains(&normalize_name(name).as_str())
-}
-
 /// Returns whether an entry matches the query parameters that are named like its properties. It matches if the value is equal, is
 /// the identifier at the end of a URI, or, for unrestricted text, is contained in the property. Other parameters are ignored,
 /// because the document doesn't define their meaning.
 fn matches_query(request: &MockRequest<'_>, entry: &Value) -> bool {
-    let paging = [&PAGE[..], &SIZE, &OFFSET].concat();
+    let paging = [&PAGE_NAMES[..], &SIZE_NAMES, &OFFSET_NAMES].concat();
     let parameters = request.operation.parameters.iter().filter(|parameter| !has_name(&paging, &parameter.name));
     let mut filters = parameters
         .filter_map(|parameter| Some((parameter, entry.get(&parameter.name)?, request.arguments.query.get(&parameter.name)?)));

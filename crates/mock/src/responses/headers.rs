@@ -1,0 +1,51 @@
+//! Headers that the document declares.
+
+use anyhow::Context;
+use boxoffice_openapi::response::{Header, ResponseSpec};
+use boxoffice_openapi::{ExampleUse, to_plain_string};
+use http::{HeaderName, HeaderValue, header};
+use serde_json::Value;
+
+use super::RenderContext;
+use super::rendering::sampler;
+
+/// Headers that describe the message or the connection. The server sets those that it needs, so an example would be wrong.
+const SERVER_HEADERS: [HeaderName; 9] = [
+    header::CONNECTION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::DATE,
+    HeaderName::from_static("keep-alive"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Returns the declared headers that the mock renders: not [`SERVER_HEADERS`], nor those that the server adds itself if they apply.
+pub fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Header> {
+    let added = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy", "idempotency-replayed"];
+    spec.headers
+        .iter()
+        .filter(|header| !SERVER_HEADERS.iter().any(|name| header.name.eq_ignore_ascii_case(name.as_str())))
+        .filter(move |header| header.is_required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
+}
+
+/// Renders a declared header from its example or its schema.
+///
+/// # Errors
+/// Returns an error if no value can be generated, or it can't be sent as a header.
+pub fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
+    let example = header.example.clone().filter(|example| header.schema.violations(example).is_empty());
+    let value = match example {
+        Some(example) => example,
+        None => sampler(context, &header.schema)?.sample_with(context.seed, ExampleUse::Always)?,
+    };
+    let text = match &value {
+        // Lists have the style `simple`, the only one for headers (OpenAPI 3.0, Header Object).
+        Value::Array(items) => items.iter().map(to_plain_string).collect::<Vec<_>>().join(","),
+        _ => to_plain_string(&value),
+    };
+    let header_name = || format!("the header {}", header.name);
+    Ok((HeaderName::try_from(&header.name).with_context(header_name)?, HeaderValue::try_from(text).with_context(header_name)?))
+}

@@ -1,0 +1,53 @@
+//! Names of the parameters and properties of paged lists, as they are common in APIs. A document doesn't define their meaning.
+
+use serde_json::Value;
+
+/// Names of the number of a page, which mostly starts at 1.
+pub const PAGE_NAMES: [&str; 3] = ["page", "pagenumber", "currentpage"];
+/// Names of the size of a page.
+pub const SIZE_NAMES: [&str; 5] = ["records", "limit", "perpage", "pagesize", "size"];
+/// Names of the number of entries before a page.
+pub const OFFSET_NAMES: [&str; 2] = ["offset", "skip"];
+/// Names of the position of a page that only the server can interpret.
+pub const CURSOR_NAMES: [&str; 6] = ["cursor", "after", "before", "startingafter", "pagetoken", "nexttoken"];
+/// Names of the total number of entries.
+pub const TOTAL_NAMES: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];
+/// Names of the number of pages.
+pub const PAGE_COUNT_NAMES: [&str; 3] = ["pages", "totalpages", "pagecount"];
+
+/// Returns a name without separators, in lower case: the same for `soldOut`, `sold-out` and `sold_out`.
+pub fn normalize_name(name: &str) -> String {
+    name.chars().filter(|character| !"-_ ".contains(*character)).flat_map(char::to_lowercase).collect()
+}
+
+/// Returns whether a name is one of these, apart from separators and case.
+pub fn has_name(names: &[&str], name: &str) -> bool {
+    names.contains(&normalize_name(name).as_str())
+}
+
+/// Returns the name of the property with the entries of a list: the first array, preferably of objects. `None` if the list is an
+/// array itself, or has none.
+pub fn entries_property(list: &Value) -> Option<&str> {
+    let arrays = list.as_object()?.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
+    arrays.min_by_key(|(_, items)| !items.iter().any(Value::is_object)).map(|(name, _)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{SIZE_NAMES, entries_property, has_name};
+
+    #[test]
+    fn separators_and_case_have_no_meaning() {
+        assert!(has_name(&SIZE_NAMES, "per_page") && has_name(&SIZE_NAMES, "perPage") && has_name(&SIZE_NAMES, "Page-Size"));
+        assert!(!has_name(&SIZE_NAMES, "page"));
+    }
+
+    #[test]
+    fn entries_are_preferably_objects() {
+        assert_eq!(entries_property(&json!({ "tags": ["a"], "books": [{ "id": 1 }] })), Some("books"));
+        assert_eq!(entries_property(&json!({ "total": 0, "books": [] })), Some("books"));
+        assert_eq!(entries_property(&json!([1])), None);
+    }
+}
