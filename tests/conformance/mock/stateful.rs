@@ -107,6 +107,10 @@ async fn every_collection_stores_posted_items() {
         let made = mock.send(&request).await;
         if operation.id == "order_return_create" {
             assert_eq!((made.status, &made.json()["self"]), (200, &json!("/orders/17637202000001")), "it returns the order");
+            let returns = mock.send(&super::request("GET", "/orders/17637202000001/returns")).await.json();
+            assert_eq!((&returns["total"], returns["entries"].as_array().unwrap().len()), (&json!(2), 2), "{returns}");
+            let read = mock.send(&super::request("GET", returns["entries"][1]["self"].as_str().unwrap())).await;
+            assert_eq!((read.status, &read.json()), (200, &returns["entries"][1]), "the new return");
             continue;
         }
         assert_eq!(made.status, 201, "{} {}", operation.id, made.json());

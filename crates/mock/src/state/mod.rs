@@ -135,7 +135,12 @@ impl MockStore {
             }
             "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
             "POST" if is_collection && !request.returns_parent() => return Ok(self.create(request, resources, &path)),
-            "POST" => self.apply_action(request, resources, &path).or_else(|| request.rebased_example()),
+            "POST" => {
+                if is_collection {
+                    self.create_entry(request, resources, &path);
+                }
+                self.apply_action(request, resources, &path).or_else(|| request.rebased_example())
+            }
             _ => request.rebased_example(),
         };
         Ok(value.map(|value| MockBody { value, location: None }))
@@ -143,8 +148,7 @@ impl MockStore {
 
     /// Creates a resource from the document's example and the request's body; several if the response is a list.
     fn create(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, collection: &str) -> Option<MockBody> {
-        // The first by name, if the document has more than one.
-        let item_path = self.item_paths.iter().filter(|path| parent(path) == request.operation.path).min()?;
+        let item_path = self.item_path(request.operation)?;
         let schema = request.selected.schema();
         let example = request.rebase_uris(request.selected.body_value(request.context, request.seed).ok()?);
         let mut create = |schema: Option<&Schema>, example: &Value| {
@@ -157,6 +161,20 @@ impl MockStore {
         let schema = schema.and_then(|schema| list::entry_schema(schema, None));
         let created: Option<Vec<_>> = examples.iter().map(|example| Some(create(schema.as_ref(), example)?.1)).collect();
         Some(MockBody { value: created?.into(), location: None })
+    }
+
+    /// Creates the entry of a collection whose POST returns the resource above it, such as a return of an order. It is the document's
+    /// example of an entry with the properties of the request's body.
+    fn create_entry(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, collection: &str) -> Option<()> {
+        let item_path = self.item_path(request.operation)?;
+        let example = request.rebase_uris(self.item_examples.get(item_path)?.clone());
+        let schema = success_schema(request.context.contract, item_path);
+        self.create_resource(request, resources, (item_path, collection), schema, &example).map(|_| ())
+    }
+
+    /// Returns the path of the items of a collection; the first by name, if the document has more than one.
+    fn item_path(&self, collection: &Operation) -> Option<&str> {
+        self.item_paths.iter().map(String::as_str).filter(|path| parent(path) == collection.path).min()
     }
 
     /// Stores a new resource and returns it with its new identifier. Returns `None` if the example has no identifier.

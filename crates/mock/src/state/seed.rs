@@ -29,7 +29,10 @@ impl MockStore {
         let (lists, items) = (examples("GET", parent(item_path)), examples("GET", item_path));
         let created = examples("POST", parent(item_path));
         let entries = lists.first().map(list::entries).unwrap_or_default();
-        for (operation, _) in entries.iter().chain(&items).chain(&created).filter_map(|value| self_path(contract, value)) {
+        // A POST may return the resource above the collection, such as the order of a return.
+        let is_above = |path: &str| item_path.starts_with(&format!("{path}/"));
+        let shown = entries.iter().chain(&items).chain(&created).filter_map(|value| self_path(contract, value));
+        for (operation, _) in shown.filter(|(operation, _)| !is_above(&operation.path)) {
             if operation.path != item_path && !parent(&operation.path).contains('{') {
                 self.short_prefixes.insert(item_path.to_owned(), parent(&operation.path).to_owned());
             }
