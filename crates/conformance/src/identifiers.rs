@@ -7,6 +7,7 @@ use boxoffice_openapi::Contract;
 use serde_json::Value;
 
 use super::checks::life::{created_path, identifier};
+use super::checks::list_reader::listed_entries;
 use super::http_client::{HttpClient, Request};
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
 
@@ -118,9 +119,7 @@ async fn first_listed(client: &HttpClient, contract: &Contract, key: &str, seed:
     collection.clone_into(&mut request.path);
     let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
     let body = response.json();
-    let lists = ["entries", "items", "data", "results"];
-    let entries = body.as_array().or_else(|| lists.iter().find_map(|name| body[*name].as_array()))?;
-    let first = entries.first()?;
+    let first = listed_entries(spec, &body)?.first()?;
     if let Some(id) = first.get("id") {
         return Some(id.clone());
     }

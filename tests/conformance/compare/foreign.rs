@@ -1,13 +1,22 @@
 //! Mocks of documents that differ from the platform's contract.
 
+use std::io;
+
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
+use boxoffice_conformance::model::Check;
 use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::log;
 use boxoffice_mock::{self, Settings};
 use boxoffice_openapi::Contract;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::support::ANY_PORT;
 
@@ -116,9 +125,101 @@ fn trees() -> Value {
     document("trees", paths, added)
 }
 
+/// A list in a property, paged by `limit` and `offset`, with a filter.
+fn notes() -> Value {
+    let note = json!({ "type": "object", "required": ["text", "color"], "properties": {
+        "id": { "type": "integer", "minimum": 1, "readOnly": true },
+        "text": { "type": "string", "minLength": 1, "maxLength": 40 },
+        "color": { "type": "string", "enum": ["red", "green"] },
+    } });
+    let example = |id: u64, color: &str| json!({ "id": id, "text": format!("Note {id}"), "color": color });
+    let mut list = answer(json!({ "type": "object", "required": ["notes"], "properties": {
+        "notes": { "type": "array", "items": note },
+    } }));
+    list["content"]["application/json"]["example"] =
+        json!({ "notes": [example(1, "red"), example(2, "green"), example(3, "red"), example(4, "green"), example(5, "red")] });
+    let error = answer(json!({ "type": "object" }));
+    let paths = json!({
+        "/notes": {
+            "get": {
+                "operationId": "note_list",
+                "parameters": [
+                    { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 2 } },
+                    { "name": "offset", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
+                    { "name": "color", "in": "query", "schema": { "type": "string", "enum": ["red", "green"] } },
+                ],
+                "responses": { "200": list, "400": error },
+            },
+            "post": {
+                "requestBody": { "required": true, "content": { "application/json": { "schema": note } } },
+                "responses": { "201": answer(note.clone()), "400": error },
+            },
+        },
+        "/notes/{id}": {
+            "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
+            "get": { "responses": { "200": answer(note.clone()), "400": error, "404": error } },
+            "delete": { "responses": { "204": { "description": "" }, "400": error, "404": error } },
+        },
+    });
+    document("notes", paths, json!({}))
+}
+
+/// Starts a proxy in front of a stateful mock, and returns its address. The mock can't be recognized, because the proxy removes `Prefer`.
+/// It also removes these parts of the query.
+async fn server_ignoring(mock: String, ignored: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let http = reqwest::Client::new();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (mock, http) = (mock.clone(), http.clone());
+            let forward = service_fn(move |request: Request<Incoming>| {
+                let (mock, http) = (mock.clone(), http.clone());
+                async move {
+                    let (mut head, body) = request.into_parts();
+                    head.headers.remove("host");
+                    head.headers.remove("prefer");
+                    let query = head.uri.query().unwrap_or_default().split('&');
+                    let query: Vec<_> = query.filter(|part| !ignored.contains(part)).collect();
+                    let url = format!("{mock}{}?{}", head.uri.path(), query.join("&"));
+                    let body = body.collect().await.unwrap().to_bytes();
+                    let response = http.request(head.method, url).headers(head.headers).body(body).send().await.unwrap();
+                    let (status, headers) = (response.status(), response.headers().clone());
+                    let mut answer = Response::new(Full::new(response.bytes().await.unwrap()));
+                    (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
+                    Ok::<Response<Full<Bytes>>, io::Error>(answer)
+                }
+            });
+            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), forward));
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ignored_filter_of_paged_list_is_found() {
+    let contract = || Contract::new(notes()).unwrap();
+    let valid_filters: &[&str] = &["color=red", "color=green"];
+    for (ignored, expected) in [(&[][..], None), (valid_filters, Some(Check::Filter))] {
+        let settings = Settings { is_stateful: true, ..Settings::default() };
+        let mock = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
+        let address = server_ignoring(format!("http://{}", mock.address()), ignored).await;
+        let side = Target::connect(&address, None).await.unwrap();
+        let requested = select_operations(&contract(), &[], &[]).unwrap();
+        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
+
+        let report = comparison.run(|_| ()).await;
+
+        let list = report.operations.iter().find(|operation| operation.operation == "note_list").unwrap();
+        assert!(list.checks.contains_key(&Check::Filter), "{list:?}");
+        let checks: Vec<_> = report.findings.iter().map(|finding| (finding.operation.as_str(), finding.check)).collect();
+        assert_eq!(checks, Vec::from_iter(expected.map(|check| ("note_list", check))), "{:#?}", report.findings);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_of_other_document_conforms() {
-    for document in [books(), points(), trees()] {
+    for document in [books(), points(), trees(), notes()] {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();

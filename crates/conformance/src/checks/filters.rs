@@ -1,29 +1,28 @@
 //! Checks of the filters of a list: each returns the entries with the value, and no others.
 
+use boxoffice_openapi::paging::{CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, has_name};
 use boxoffice_openapi::to_plain_string;
 use serde_json::{Value, json};
 
-use super::lists::{read_list, read_whole_list};
+use super::list_reader::{read_list, read_whole_list};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::{Argument, ArgumentLocation};
 
-/// Parameters that select a page or an order, or the shape of entries.
-const NO_FILTERS: [&str; 16] = [
-    "page", "records", "limit", "offset", "size", "per_page", "perPage", "cursor", "after", "before", "sort", "order", "fields",
-    "include", "expand", "skip",
-];
+/// Names of parameters that select an order or the shape of entries.
+const SHAPE_NAMES: [&str; 7] = ["sort", "order", "sortby", "orderby", "fields", "include", "expand"];
 
 impl OperationRun<'_> {
     /// Checks each filter of a list with a value that matches some entries and, if possible, not others.
     pub async fn check_filters(&mut self, list: &Request) {
+        let no_filters = [&PAGE_NAMES[..], &SIZE_NAMES, &OFFSET_NAMES, &CURSOR_NAMES, &SHAPE_NAMES];
         let filters: Vec<&Argument> = self
             .operation
             .arguments
             .iter()
             .filter(|argument| argument.location == ArgumentLocation::Query && !argument.required)
-            .filter(|argument| !NO_FILTERS.contains(&argument.name.as_str()))
+            .filter(|argument| !no_filters.iter().any(|names| has_name(names, &argument.name)))
             .collect();
         if filters.is_empty() {
             return;

@@ -5,7 +5,7 @@ use http::header::LOCATION;
 use serde_json::Value;
 
 use super::changed_values::difference;
-use super::lists::read_whole_list;
+use super::list_reader::read_whole_list;
 use super::updates::as_read;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;

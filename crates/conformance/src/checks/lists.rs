@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
+use super::list_reader::{MAX_PAGE_SIZE, read_whole_list, with_numbers};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -15,13 +16,6 @@ use crate::server_kind::ServerKind;
 
 /// Number of pages to read of a list.
 const MAX_PAGES: u64 = 4;
-/// Largest page size.
-const MAX_PAGE_SIZE: u64 = 100;
-/// Largest number of pages of a list that is read completely.
-const MAX_LIST_PAGES: u64 = 10;
-/// Parameters of lists that are paged in another way.
-const OTHER_PAGING: [&str; 10] =
-    ["page", "limit", "offset", "size", "per_page", "perPage", "pageSize", "cursor", "after", "skip"];
 /// Number of attempts to read a list. Other clients may add entries between two pages.
 const ATTEMPTS: usize = 3;
 
@@ -227,46 +221,11 @@ impl ListPage {
     }
 }
 
-/// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
-/// unknown way.
-pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {
-    read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
-}
-
-/// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
-pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
-    let operation = run.find_read_operation(&list.path)?;
-    let has = |name: &str| operation.has_parameter(name);
-    if !(has("page") && has("records")) {
-        if OTHER_PAGING.iter().any(|name| has(name)) {
-            return None;
-        }
-        let response = run.send_as_owner(list).await.filter(|response| response.status == 200)?;
-        let body = response.json();
-        return Some((body.as_array().or_else(|| body["entries"].as_array()).cloned()?, true));
-    }
-    let mut entries = Vec::new();
-    for number in 1..=MAX_LIST_PAGES {
-        let response = run.send_as_owner(&with_page(list, number, MAX_PAGE_SIZE)).await?;
-        let page = ListPage::parse(&response)?;
-        let is_last = page.entries.is_empty() || (entries.len() + page.entries.len()) as u64 >= page.total;
-        entries.extend(page.entries);
-        if is_last {
-            return Some((entries, true));
-        }
-    }
-    Some((entries, false))
-}
-
 /// Returns a number from the query of a request.
 fn query_number(request: &Request, name: &str) -> Option<u64> {
     request.query.iter().find(|(other, _)| other == name)?.1.parse().ok()
 }
 
 fn with_page(request: &Request, page: u64, records: u64) -> Request {
-    let mut request = request.clone();
-    request.query.retain(|(name, _)| !["page", "records"].contains(&name.as_str()));
-    request.query.push(("page".to_owned(), page.to_string()));
-    request.query.push(("records".to_owned(), records.to_string()));
-    request
+    with_numbers(request, [("page", page), ("records", records)].into_iter())
 }

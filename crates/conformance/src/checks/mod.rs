@@ -11,6 +11,7 @@ mod document;
 mod filters;
 mod ignored_parameters;
 pub mod life;
+pub mod list_reader;
 mod lists;
 mod messages;
 mod methods;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-use super::lists::read_whole_list;
+use super::list_reader::read_whole_list;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;

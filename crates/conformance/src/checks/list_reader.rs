@@ -1,0 +1,126 @@
+//! Reading of whole lists, page after page. Lists of other documents are paged by a page number or an offset, under several names.
+
+use boxoffice_openapi::paging::{CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name};
+use boxoffice_openapi::{Operation, Parameter, ParameterLocation};
+use serde_json::Value;
+
+use super::life::identifier;
+use crate::http_client::Request;
+use crate::operation_run::OperationRun;
+
+/// Largest page size to request, if the document has no smaller maximum.
+pub const MAX_PAGE_SIZE: u64 = 100;
+/// Largest number of pages of a list that is read completely.
+const MAX_LIST_PAGES: u64 = 10;
+
+/// The query parameters that select a page of a list.
+struct Paging<'a> {
+    size: Option<&'a Parameter>,
+    position: Option<Position<'a>>,
+}
+
+/// The parameter that says where a page begins.
+enum Position<'a> {
+    /// The number of the page.
+    Page(&'a Parameter),
+    /// The number of entries before the page.
+    Offset(&'a Parameter),
+}
+
+impl<'a> Paging<'a> {
+    /// Returns the paging of an operation; `None` if only the server can interpret a position.
+    fn of(operation: &'a Operation) -> Option<Self> {
+        let find = |names: &[&str]| {
+            let is_named =
+                |parameter: &&Parameter| parameter.location == ParameterLocation::Query && has_name(names, &parameter.name);
+            operation.parameters.iter().find(is_named)
+        };
+        if find(&CURSOR_NAMES).is_some() {
+            return None;
+        }
+        let position = find(&PAGE_NAMES).map(Position::Page).or_else(|| find(&OFFSET_NAMES).map(Position::Offset));
+        Some(Self { size: find(&SIZE_NAMES), position })
+    }
+
+    /// Returns the size of the pages to request; `None` if the server alone determines it.
+    fn page_size(&self) -> Option<u64> {
+        let maximum = |size: &Parameter| size.schema.resolved["maximum"].as_u64().unwrap_or(MAX_PAGE_SIZE);
+        self.size.map(|size| maximum(size).min(MAX_PAGE_SIZE))
+    }
+
+    /// Sets the parameters of a page. `number` counts from 0, and `before` is the number of entries of the earlier pages.
+    fn request_page(&self, list: &Request, number: u64, before: usize) -> Request {
+        let position = self.position.as_ref().map(|position| match position {
+            Position::Page(parameter) => (parameter.name.as_str(), first_page(parameter) + number),
+            Position::Offset(parameter) => (parameter.name.as_str(), before as u64),
+        });
+        let size = self.size.zip(self.page_size()).map(|(parameter, size)| (parameter.name.as_str(), size));
+        with_numbers(list, position.into_iter().chain(size))
+    }
+}
+
+/// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
+/// unknown way.
+pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {
+    read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
+}
+
+/// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
+pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
+    let operation = run.find_read_operation(&list.path)?;
+    let paging = Paging::of(operation)?;
+    let mut entries = Vec::new();
+    for number in 0..MAX_LIST_PAGES {
+        let response = run.send_as_owner(&paging.request_page(list, number, entries.len())).await?;
+        if number > 0 && response.status == 404 && operation.statuses.contains(&404) {
+            return Some((entries, true));
+        }
+        let body = (response.status == 200).then(|| response.json())?;
+        let page = listed_entries(operation, &body)?;
+        entries.extend_from_slice(page);
+        let read = entries.len() as u64;
+        let is_last = match (&paging.position, paging.page_size()) {
+            (Some(_), _) => page.is_empty() || total(&body).is_some_and(|total| read >= total),
+            (None, Some(size)) => return Some((entries, read < size)),
+            (None, None) => true,
+        };
+        if is_last {
+            return Some((entries, true));
+        }
+    }
+    Some((entries, false))
+}
+
+/// Returns the entries in the response of a list: those of an array, of a property with a usual name, or of the only property that is
+/// an array. `None` if the response is no list but a resource, which has an identifier.
+pub fn listed_entries<'b>(operation: &Operation, body: &'b Value) -> Option<&'b [Value]> {
+    let usual_names = ["entries", "items", "data", "results"];
+    let array = body.as_array().or_else(|| usual_names.iter().find_map(|name| body[*name].as_array()));
+    let only_property = || {
+        let arrays = body.as_object()?.values().filter(|value| value.is_array()).count();
+        let is_list = arrays == 1 && !operation.path.ends_with('}') && identifier(body).is_none();
+        body[entries_property(body).filter(|_| is_list)?].as_array()
+    };
+    array.or_else(only_property).map(Vec::as_slice)
+}
+
+/// Returns a request with these numbers in its query.
+pub fn with_numbers<'n>(request: &Request, numbers: impl Iterator<Item = (&'n str, u64)>) -> Request {
+    let mut request = request.clone();
+    for (name, number) in numbers {
+        request.query.retain(|(other, _)| other != name);
+        request.query.push((name.to_owned(), number.to_string()));
+    }
+    request
+}
+
+/// Returns the total number of entries that a page declares.
+fn total(page: &Value) -> Option<u64> {
+    page.as_object()?.iter().find(|(name, _)| has_name(&TOTAL_NAMES, name))?.1.as_u64()
+}
+
+/// Returns the number of the first page: 1, unless the document has another default or minimum.
+fn first_page(parameter: &Parameter) -> u64 {
+    let schema = &parameter.schema.resolved;
+    ["default", "minimum"].iter().find_map(|keyword| schema[*keyword].as_u64()).unwrap_or(1)
+}
