@@ -202,8 +202,10 @@ fn operation_command(operation: CliCommand, facts: &Operation, page: Option<u64>
 
 /// Joins the lines of each paragraph and list item of the contract's prose, because clap wraps them for the terminal.
 fn unwrap_lines(text: &str) -> String {
+    let is_numbered = |line: &str| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
     text.lines().fold(String::new(), |mut joined, line| {
-        let starts_block = line.is_empty() || line.starts_with("- ") || line.starts_with('|') || joined.ends_with('\n');
+        let is_item = line.starts_with("- ") || is_numbered(line);
+        let starts_block = line.is_empty() || is_item || line.starts_with('|') || joined.ends_with('\n');
         if !joined.is_empty() {
             joined.push(if starts_block { '\n' } else { ' ' });
         }
@@ -219,8 +221,8 @@ mod tests {
 
     #[test]
     fn lines_are_joined() {
-        let text = "One\ntwo.\n\nErrors:\n\n- 400: a\n  b\n- 409";
-        assert_eq!(unwrap_lines(text), "One two.\n\nErrors:\n\n- 400: a b\n- 409");
+        let text = "One\ntwo.\n\nErrors:\n\n- 400: a\n  b\n- 409\n\n1. Load it,\n   whole.\n2. Check it.";
+        assert_eq!(unwrap_lines(text), "One two.\n\nErrors:\n\n- 400: a b\n- 409\n\n1. Load it, whole.\n2. Check it.");
     }
 
     #[test]
