@@ -13,7 +13,8 @@ use slog::{error, warn};
 
 use crate::features::catalog::events::notices;
 use crate::features::identity::verification_codes;
-use crate::features::sales::{orders, payments};
+use crate::features::sales::orders::{self, waiting_list};
+use crate::features::sales::payments;
 use crate::kernel::auth;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::{ClockStep, MAX_LEAD, Timestamp};
@@ -142,13 +143,14 @@ async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     let keys = auth::correct_future(tx, now, latest).await?;
     let codes = verification_codes::correct_future(tx, now, latest).await?;
     let orders = orders::correct_future(tx, now, latest).await?;
+    let offers = waiting_list::correct_future(tx, now, latest).await?;
     let payments = payments::correct_future(tx, now, latest).await?;
     let mails = outbox::correct_future(tx, now, latest).await?;
     let notices = notices::correct_future(tx, latest).await?;
     let requests = idempotency::correct_future(tx, now, latest).await?;
-    if keys + codes + orders + payments + mails + notices + requests > 0 {
+    if keys + codes + orders + offers + payments + mails + notices + requests > 0 {
         warn!(app.log, "stored times in the future were corrected"; "clock" => now.format_rfc3339(), "keys" => keys,
-            "codes" => codes, "orders" => orders, "payments" => payments, "mails" => mails, "notices" => notices, "idempotency_keys" => requests);
+            "codes" => codes, "orders" => orders, "offers" => offers, "payments" => payments, "mails" => mails, "notices" => notices, "idempotency_keys" => requests);
     }
     Ok(())
 }

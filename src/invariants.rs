@@ -21,12 +21,20 @@ pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 12] = [
+const INVARIANTS: [(&str, &str); 13] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
             or s.sold <> (select count(*) from tickets t where t.section_id = s.id and t.status <> 'Void')
-            or s.reserved <> coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id), 0)",
+            or s.reserved <> s.offered
+                + coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id), 0)",
+    ),
+    (
+        "a section's counters differ from its waiting list",
+        "select s.id from sections s
+         where s.waiting <> (select count(*) from waiting_entries w where w.section_id = s.id and w.status = 'Waiting')
+            or s.offered <> coalesce((select cast(sum(w.quantity) as bigint) from waiting_entries w
+                where w.section_id = s.id and w.status = 'Offered'), 0)",
     ),
     (
         "an event's popularity differs from its number of valid tickets",

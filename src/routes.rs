@@ -38,6 +38,7 @@ pub fn routes() -> Routes<App> {
         advertisements::register,
         review::register,
         orders::register,
+        orders::waiting_list::register,
         payments::register,
         ledger::register,
         tickets::register,

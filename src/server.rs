@@ -12,7 +12,8 @@ use crate::admin;
 use crate::clock_watch;
 use crate::contract;
 use crate::features::identity::sessions;
-use crate::features::sales::{account_deletion, mail, orders};
+use crate::features::sales::orders::{self, waiting_list};
+use crate::features::sales::{account_deletion, mail};
 use crate::kernel::audit;
 use crate::kernel::context::Context;
 use crate::kernel::http;
@@ -23,7 +24,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 9] = [
+pub(crate) const JOBS: [Job<App>; 10] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -38,6 +39,14 @@ pub(crate) const JOBS: [Job<App>; 9] = [
         shutdown_timeout: Duration::from_secs(60),
         runs_on_one_server: false,
         run_once: |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed(),
+    },
+    // Places become free in many ways, so the job looks for them instead of being called by each.
+    Job {
+        name: "offer places to waiting accounts",
+        interval: Duration::from_secs(1),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { waiting_list::offer_places(&Context::immediate(app)).await }.boxed(),
     },
     Job {
         name: "deliver mail",

@@ -52,7 +52,7 @@ async fn slow_down(app: &TestApp) {
         "do $$ declare t text; begin
             foreach t in array array['accounts', 'account_preferences', 'advertisement_zones', 'advertisements', 'api_keys', 'codes',
                 'events', 'host_administrators', 'hosts', 'modifiers', 'orders', 'payments', 'reservations', 'sections',
-                'submissions', 'tickets', 'token_sections', 'tokens', 'transfers', 'venues']
+                'submissions', 'tickets', 'token_sections', 'tokens', 'transfers', 'venues', 'waiting_entries']
             loop
                 execute format('create trigger pause after insert or update or delete on %I execute function pause()', t);
             end loop;
@@ -92,7 +92,11 @@ async fn concurrent_changes_do_not_deadlock(app: TestApp) {
         if round % 2 == 1 {
             app.advance_clock(RESERVATION_TTL);
         }
-        let (responses, ()) = join(join_all(calls.iter().map(|call| call.send(&app))), app.expire_due()).await;
+        let (responses, ()) = join(join_all(calls.iter().map(|call| call.send(&app))), async {
+            app.expire_due().await;
+            app.offer_places().await;
+        })
+        .await;
         for (call, response) in calls.iter().zip(&responses) {
             assert_ne!(response.status, 500, "{} {}: {}", call.method, call.path, response.body);
         }
@@ -140,9 +144,12 @@ struct Fixtures<'a> {
     region: String,
     category: String,
     venues: [String; 2],
-    /// Open orders of Ama and of Esi, each in both paid sections.
+    /// Open orders of Ama and of Esi, each in the stalls and the balcony.
     open: Vec<String>,
     hers: Vec<String>,
+    /// Open orders of Yaw for all places of the pit, and the entries of Ama and of Esi in its waiting list.
+    full: Vec<String>,
+    waiting: Vec<String>,
     /// Fulfilled orders of Ama with two tickets each, and their serial numbers.
     fulfilled: Vec<String>,
     serials: Vec<String>,
@@ -159,7 +166,8 @@ impl<'a> Fixtures<'a> {
         let ama = app.sign_up(&format!("ama-{round}")).await;
         let yaw = app.sign_up(&format!("yaw-{round}")).await;
         let esi = app.sign_up(&format!("esi-{round}")).await;
-        let blocks = [section("Free", 0.0, 1000), section("Stalls", 10.0, 1000), section("Balcony", 20.0, 1000)];
+        let blocks =
+            [section("Free", 0.0, 1000), section("Stalls", 10.0, 1000), section("Balcony", 20.0, 1000), section("Pit", 20.0, 2)];
         let listed = app.create_listed_event(host, &blocks).await;
         let mut draft = app.create_draft(host).await;
         for block in &blocks {
@@ -188,6 +196,8 @@ impl<'a> Fixtures<'a> {
             advertisements: Vec::new(),
             open: Vec::new(),
             hers: Vec::new(),
+            full: Vec::new(),
+            waiting: Vec::new(),
             fulfilled: Vec::new(),
             serials: Vec::new(),
             his: Vec::new(),
@@ -235,6 +245,14 @@ impl<'a> Fixtures<'a> {
             let order = self.esi.order_items([(balcony.as_str(), 1), (stalls.as_str(), 1)]).await.unwrap();
             self.hers.push(order.self_);
         }
+        let pit = self.listed.sections[3].clone();
+        for _ in 0..2 {
+            self.full.push(self.yaw.order(&pit, 1).await.unwrap().self_);
+        }
+        for key in [self.ama.key.clone(), self.esi.key.clone()] {
+            let entry = self.send(&key, "POST", &format!("{pit}/waiting-list"), json!({ "quantity": 1 })).await;
+            self.waiting.push(entry["self"].as_str().unwrap().to_owned());
+        }
         for _ in 0..4 {
             let order = self.ama.order(&free, 2).await.unwrap();
             self.fulfilled.push(order.self_);
@@ -269,7 +287,7 @@ impl<'a> Fixtures<'a> {
         };
         let (kofi, staff) = (self.host.owner.key.as_str(), self.app.staff.key.as_str());
         let (listed, draft) = (&self.listed, &self.draft);
-        let [free, stalls, balcony] = [0, 1, 2].map(|number| listed.sections[number].as_str());
+        let [free, stalls, balcony, pit] = [0, 1, 2, 3].map(|number| listed.sections[number].as_str());
         for number in 0..2 {
             let name = |kind: &str| format!("{kind} {} {number}", listed.id);
             // Orders, payments and their ends.
@@ -285,6 +303,11 @@ impl<'a> Fixtures<'a> {
             add(&self.ama.key, "POST", format!("{}/payments", self.open[2 + number]), card);
             add(&self.ama.key, "POST", format!("{}/cancellations", self.open[number]), Value::Null);
             add(kofi, "POST", format!("{}/returns", self.fulfilled[number]), json!({}));
+            // The waiting list.
+            add(&self.yaw.key, "POST", format!("{}/cancellations", self.full[number]), Value::Null);
+            add(&self.ama.key, "POST", "/orders".to_owned(), json!({ "items": { pit: 1, stalls: 1 } }));
+            add(&self.yaw.key, "POST", format!("{pit}/waiting-list"), json!({ "quantity": 1 }));
+            add(&self.ama.key, "DELETE", self.waiting[0].clone(), Value::Null);
             add(staff, "POST", format!("{}/voids", self.fulfilled[2 + number]), json!({ "reason": "Fraud." }));
             // Transfers and admissions.
             let offer = |to: &User, serial: &str| json!({ "recipient": to.number, "tickets": [serial] });

@@ -84,4 +84,5 @@ mod transfers;
 mod two_servers;
 mod venues;
 mod verifications;
+mod waiting_lists;
 mod zones;

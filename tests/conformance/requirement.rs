@@ -120,6 +120,11 @@ const LOWEST: &[(Scope, &str)] = &[
          order_return_create order_return_list order_return_get event_order_list host_order_list",
     ),
     (Scope::Customer, "ticket_code_get ticket_code_image_get"),
+    (
+        Scope::Customer,
+        "section_waiting_entry_list section_waiting_entry_create section_waiting_entry_get section_waiting_entry_delete \
+         account_waiting_entry_list",
+    ),
     (Scope::Customer, "transfer_create transfer_get transfer_delete transfer_claim_create transfer_rejection_create"),
     (
         Scope::Customer,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::features::sales::orders;
+use boxoffice::features::sales::orders::{self, waiting_list};
 use boxoffice::kernel::context::Context;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -89,6 +89,18 @@ impl TestApp {
         let owed = tx.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
         let pending = tx.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
         assert_eq!((owed, pending.scalar::<i64>().await.unwrap()), (0, 0));
+    }
+
+    /// Runs the job that offers places to waiting accounts, on every server at once, until it has nothing to do.
+    pub async fn offer_places(&self) {
+        join_all(
+            self.states().map(
+                async |state| {
+                    while waiting_list::offer_places(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}
+                },
+            ),
+        )
+        .await;
     }
 
     /// Runs the job that expires orders, on every server at once, until it has nothing to do.

@@ -52,6 +52,9 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             .map(|(starts, venue)| json!({ "event": event(), "before": { "starts": starts, "venue": venue } }))
             .into(),
         MailTemplate::EventCancelled => vec![json!({ "event": event() })],
+        MailTemplate::PlacesOffered => {
+            [1, 2].map(|quantity| json!({ "quantity": quantity, "section": "VIP", "expires": TIME, "events": [event()] })).into()
+        }
         MailTemplate::TransferReceived | MailTemplate::TransferClaimed => [0, 1, 2]
             .map(|tickets| {
                 let (sender, transfer) = ("Kofi Asante", "17630000000005");

@@ -91,6 +91,8 @@ mail_templates! {
     EventChanged = "event-changed",
     /// An event was cancelled.
     EventCancelled = "event-cancelled",
+    /// Places are reserved for an account that has waited for them.
+    PlacesOffered = "places-offered",
     /// An account is offered tickets.
     TransferReceived = "transfer-received",
     /// An account has accepted tickets, which are attached.

@@ -287,6 +287,12 @@ async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mu
         let created = send_successfully(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
         ids.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
     }
+    for (name, section_name) in [("full_section", "Lounge"), ("taken_section", "Terrace")] {
+        let section = create_section(app, key, &uri, section_name, 0.0).await;
+        let path = format!("{uri}/sections/{section}");
+        send_successfully(app, key, "PUT", &path, &json!({ "capacity": 2 })).await;
+        ids.insert(name, section);
+    }
     send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
     approve(app, &uri).await;
 }
@@ -327,10 +333,17 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
     let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
+    let section = |name: &str| format!("/events/{}/sections/{}", ids["event"], ids[name]);
+    let full = section("full_section");
+    let items = json!({ &full: 2, section("taken_section"): 2 });
+    send_successfully(app, &app.staff.key, "POST", "/orders", &json!({ "items": items })).await;
+    let waiting = format!("{full}/waiting-list");
+    let waiting = send_successfully(app, key, "POST", &waiting, &json!({ "quantity": 1 })).await;
     let returned = buy(app, key, &[&gold]).await;
     let returns = format!("/orders/{returned}/returns");
     send_successfully(app, &owners.host.key, "POST", &returns, &json!({})).await;
     ids.extend([
+        ("waiting_entry", uri_end(&waiting)),
         ("entry", uri_end(&app.read(&returns).await["entries"][0])),
         ("returned_order", returned),
         ("order", order),

@@ -29,6 +29,7 @@ const OPEN: &[(&str, &[&str], &str)] = &[
     ("event_order", &["order"], "hosts know their orders"),
     ("host_order", WHO, "hosts know their customers"),
     ("host_order", &["order"], "hosts know their orders"),
+    ("section_waiting_entry", WHO, "hosts know who waits for their tickets"),
     ("ticket_get", TICKET, "hosts know their ticket holders"),
     ("ticket_get", &["order"], "a ticket names its order"),
     ("event_ticket", TICKET, "redeemers see the ticket holder"),

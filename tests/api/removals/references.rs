@@ -89,6 +89,12 @@ pub const REFERENCES: &[Reference] = &[
     exclusive("order_create", "free section", &["tickets(section_id)"], &[INVALID], &[(409, "section.in-use")]),
     exclusive("order_create", "event with free section", &["tickets(event_id)"], &[INVALID], &[(409, "event.sold")]),
     refused_by_removal("order_create", "customer", &["orders(account_id)"], &[INVALID]),
+    refused_by_removal(
+        "section_waiting_entry_create",
+        "account",
+        &["waiting_entries(account_id)", "waiting_entries(section_id)"],
+        &[(403, "key.refused"), (409, "waiting-list.joined")],
+    ),
     refused_by_removal("account_preferences_update", "region", &["account_preferences(region_id)"], &[INVALID]),
     refused_by_removal("account_preferences_update", "account", &["account_preferences(account_id)"], &[UNKNOWN]),
     refused_by_removal("account_update", "account", &[], &[UNKNOWN]),
@@ -206,6 +212,7 @@ pub const INDEPENDENT_OPERATIONS: &[&str] = &[
     "section_delete",
     "section_modifier_delete",
     "section_shorthand_delete",
+    "section_waiting_entry_delete",
     "session_active_delete",
     "transfer_claim_create",
     "transfer_delete",
@@ -485,6 +492,16 @@ impl<'a> World<'a> {
             ("host_update", _) => {
                 let host = self.app.create_host(&self.kofi).await;
                 race(repeat(&|| self.by_host("PUT", &host.uri, json!({ "city": self.name("Accra") }))), removal(&host.uri))
+            }
+            ("section_waiting_entry_create", _) => {
+                let (event, user) = (self.listed_event(&[0.0]).await, self.leaving_user().await);
+                let floor = &event.sections[0];
+                self.create_with(self.by_host("PUT", floor, json!({ "capacity": 1 }))).await;
+                self.create_with(self.order(&self.buyers[0], floor)).await;
+                let path = format!("{floor}/waiting-list");
+                let request =
+                    || Call { key: user.key.clone(), method: "POST", path: path.clone(), body: json!({ "quantity": 1 }) };
+                race(repeat(&request), removal(&format!("/accounts/{}", user.number)))
             }
             ("transfer_create", _) => {
                 let (event, user) = (self.listed_event(&[0.0]).await, self.leaving_user().await);

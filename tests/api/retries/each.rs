@@ -130,6 +130,11 @@ impl Fixture<'_> {
             "order_payment_create" => with(&format!("{}/payments", self.order().await), &ama.key, card_payment()),
             "order_return_create" => with(&format!("{}/returns", self.sold().await.0), staff, json!({})),
             "order_void_create" => with(&format!("{}/voids", self.sold().await.0), staff, json!({ "reason": "Lost" })),
+            "section_waiting_entry_create" => {
+                let event = app.create_listed_event(self.host, &[section("Lounge", 0.0, 1)]).await;
+                kofi.order(&event.sections[0], 1).await.unwrap();
+                with(&format!("{}/waiting-list", event.sections[0]), &ama.key, json!({ "quantity": 1 }))
+            }
             "transfer_create" => {
                 let body = json!({ "recipient": kofi.number, "tickets": [self.sold().await.1] });
                 with("/transfers", &ama.key, body)

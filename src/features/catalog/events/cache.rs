@@ -129,11 +129,14 @@ impl EventWithRelations {
     /// Updates the fields that buyers change. Returns whether the counts are of exactly this event's sections.
     fn apply_counts(&mut self, counts: &[SectionCounts]) -> bool {
         let sections = self.sections.iter_mut();
-        let section_counts = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
+        let section_counts =
+            counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?, count.waiting?)));
         let mut section_counts = section_counts.peekable();
         for section in sections {
             match section_counts.next_if(|(id, ..)| *id == section.id) {
-                Some((_, sold, reserved)) => (section.sold, section.reserved) = (sold, reserved),
+                Some((_, sold, reserved, waiting)) => {
+                    (section.sold, section.reserved, section.waiting) = (sold, reserved, waiting);
+                }
                 None => return false,
             }
         }

@@ -133,6 +133,7 @@ pub struct SectionCounts {
     /// `None` in the only row of an event without sections.
     pub section_id: Option<Id>,
     pub sold: Option<i64>,
+    pub waiting: Option<i64>,
     pub reserved: Option<i64>,
 }
 
@@ -140,13 +141,15 @@ pub struct SectionCounts {
 /// with the `event_changes` counter: nothing else in these events' representation has changed since the counter had another
 /// value.
 pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionCounts>> {
-    tx.select("(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, ")
-        .push_bind(sections::store::RESERVED, now)
-        .push(" from events e left join sections s on s.event_id = e.id where true")
-        .and_in("e.id", ids)
-        .push(" order by e.id, s.id")
-        .all()
-        .await
+    tx.select(
+        "(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, s.waiting, ",
+    )
+    .push_bind(sections::store::RESERVED, now)
+    .push(" from events e left join sections s on s.event_id = e.id where true")
+    .and_in("e.id", ids)
+    .push(" order by e.id, s.id")
+    .all()
+    .await
 }
 
 /// Returns the `event_changes` counter: changes of events' representation by hosts and platform administrators.

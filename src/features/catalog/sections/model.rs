@@ -37,7 +37,7 @@ pub struct Section {
     pub sold: i64,
     /// Number of places that can still be ordered.
     pub remaining: i64,
-    /// Number of places reserved for open orders.
+    /// Number of places reserved for open orders, and for offers to accounts of the waiting list.
     pub reserved: i64,
     /// Largest number of tickets that one account may buy.
     pub maximum_per_account: NullableField<i64>,
@@ -120,8 +120,10 @@ pub struct SectionRow {
     pub capacity: i64,
     /// Number of places sold: tickets issued and not returned.
     pub sold: i64,
-    /// Number of places reserved for open orders.
+    /// Number of places reserved for open orders, and for offers to accounts of the waiting list.
     pub reserved: i64,
+    /// Number of entries of the waiting list that wait.
+    pub waiting: i64,
     /// Start of sales.
     pub sales_start: Timestamp,
     /// End of sales.
@@ -133,6 +135,13 @@ pub struct SectionRow {
     /// Active price modifiers, the oldest first.
     #[sqlx(skip)]
     pub modifiers: Vec<ActiveModifier>,
+}
+
+impl SectionRow {
+    /// Returns the number of places that can be ordered: none while accounts wait for them.
+    pub fn remaining(&self) -> i64 {
+        if self.waiting > 0 { 0 } else { self.capacity - self.sold - self.reserved }
+    }
 }
 
 impl SectionCreate {
@@ -147,6 +156,7 @@ impl SectionCreate {
             capacity: self.capacity,
             sold: 0,
             reserved: 0,
+            waiting: 0,
             sales_start: self.sales_start.0,
             sales_end: self.sales_end.0,
             active: self.active.unwrap_or(true),
@@ -227,7 +237,7 @@ fn view(row: &SectionRow, uri: Uri, now: Timestamp) -> Section {
         active: row.active,
         capacity: row.capacity,
         sold: row.sold,
-        remaining: row.capacity - row.sold - row.reserved,
+        remaining: row.remaining(),
         reserved: row.reserved,
         maximum_per_account: NullableField(row.maximum_per_account),
     }

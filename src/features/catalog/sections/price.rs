@@ -147,6 +147,7 @@ mod tests {
             capacity: 1,
             sold: 0,
             reserved: 0,
+            waiting: 0,
             sales_start: Timestamp(0),
             sales_end: SALES_END,
             active: true,

@@ -3,7 +3,7 @@
 use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
-use super::store;
+use super::{places, store};
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
@@ -82,7 +82,7 @@ async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -
 async fn lock_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
     let event = load(tx, uri, now).await?.event_id;
     let event = events::lock_managed(tx, caller, event).await?;
-    store::lock_available(tx, [uri.section], now).await?;
+    places::lock_available(tx, [uri.section], now).await?;
     Ok((load(tx, uri, now).await?, event))
 }
 

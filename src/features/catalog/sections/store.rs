@@ -3,7 +3,7 @@
 //! Every select excludes expired reservations. So their places are free as soon as they expire, even if the job that times out
 //! orders has not run yet.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use boxoffice_http::error::Result;
 
@@ -62,7 +62,7 @@ pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.descriptio
     + 130 * (select count(*) from modifiers g where g.section_id = s.id and g.active))";
 
 fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
-    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active, ")
+    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.waiting, s.sales_start, s.sales_end, s.active, ")
         .push_bind(RESERVED, now)
         .push(
             ", s.maximum_per_account, m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
@@ -101,38 +101,6 @@ pub async fn lock_all(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Re
 pub async fn lock_of_event(tx: &mut Tx, event: Id) -> Result<()> {
     let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
     let _locked: Vec<(Id,)> = sections.for_update().all().await?;
-    Ok(())
-}
-
-/// Locks these sections like [`lock_all`], deletes their expired reservations, and returns the number of places left in each.
-/// Leaves out sections that no longer exist.
-pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<BTreeMap<Id, i64>> {
-    let locked = tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update();
-    let mut available: BTreeMap<Id, i64> = locked.all().await?.into_iter().collect();
-    let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now));
-    let expired = expired.and_in("section_id", available.keys().copied());
-    let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
-    let mut changes: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
-    for (section, quantity) in expired {
-        *available.entry(section).or_default() += quantity;
-        let (reserved, _) = changes.entry(section).or_default();
-        *reserved -= quantity;
-    }
-    adjust_counts(tx, &changes).await?;
-    Ok(available)
-}
-
-/// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](lock_all).
-pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
-    let changes: Vec<_> = changes.iter().collect();
-    let update = tx.update(change).values(&changes, |columns| {
-        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
-    });
-    update.push(") as v where sections.id = v.column1").execute().await?;
     Ok(())
 }
 

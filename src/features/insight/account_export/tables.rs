@@ -226,6 +226,22 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         columns: &[("kind", "type", Plain), ("order", "order_id", Id), ("returned", "revoked", Time)],
     },
     PersonalTable {
+        kind: "waitingListEntry",
+        table: "waiting_entries",
+        column: "account_id",
+        condition: None,
+        order: "id",
+        columns: &[
+            ("entry", "id", Id),
+            ("section", "section_id", Id),
+            ("quantity", "quantity", Plain),
+            ("status", "status", Plain),
+            ("joined", "joined", Time),
+            ("offered", "offered", Time),
+            ("expires", "expires", Time),
+        ],
+    },
+    PersonalTable {
         kind: "ticket",
         table: "tickets",
         column: "owner_id",

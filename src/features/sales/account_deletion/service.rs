@@ -56,6 +56,7 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     let account = row.id;
     // Before the tickets are checked, because this waits for an order that is being paid at the moment.
     let cancelled = orders::cancel_all(app, tx, account).await?;
+    orders::waiting_list::forget(tx, account).await?;
     transfers::cancel_for_account(app, tx, account).await?;
     if tickets::has_upcoming(tx, account, now).await? {
         return Err(Code::AccountHasTickets.into());

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use boxoffice_http::error::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::store::{self, MailItemRow, MailOrderRow, MailTransferRow};
+use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::orders::OrderStatus;
 use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
@@ -15,6 +15,7 @@ use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
 use crate::kernel::context::Context;
 use crate::kernel::outbox::{self, Attachment, DueMail, DueRecipient, MailContent, MailContents, MailTemplate};
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -26,7 +27,7 @@ pub async fn deliver_due(app: &Arc<App>) -> Result<u64> {
     outbox::deliver_due(app, &Contents(Context::immediate(Arc::clone(app)))).await
 }
 
-/// Loads the contents of a batch of mails with six queries at most.
+/// Loads the contents of a batch of mails with seven queries at most.
 struct Contents(Ctx);
 
 /// The rows of a batch of mails.
@@ -35,6 +36,7 @@ struct Rows {
     orders: HashMap<Id, MailOrderRow>,
     items: Vec<MailItemRow>,
     transfers: HashMap<Id, MailTransferRow>,
+    offers: HashMap<Id, MailOfferRow>,
     /// The tickets of the orders and the transfers.
     tickets: Vec<DocumentTicketRow>,
 }
@@ -54,14 +56,20 @@ impl MailContents for Contents {
 impl Rows {
     async fn load(ctx: &Ctx, mails: &[DueMail]) -> Result<Self> {
         let ids = |name: &str| mails.iter().filter_map(|mail| id_in(&mail.values, name)).collect::<Vec<Id>>();
-        let (orders, transfers) = (ids("order"), ids("transfer"));
+        let (orders, transfers, offers) = (ids("order"), ids("transfer"), ids("offer"));
         let account = |mail: &DueMail| match mail.recipient {
             DueRecipient::Account(account) => Some(account),
             DueRecipient::Address { .. } => None,
         };
         let mut account_ids: Vec<Id> = mails.iter().filter_map(account).collect();
-        let mut rows =
-            Self { accounts: HashMap::new(), orders: HashMap::new(), items: vec![], transfers: HashMap::new(), tickets: vec![] };
+        let mut rows = Self {
+            accounts: HashMap::new(),
+            orders: HashMap::new(),
+            items: vec![],
+            transfers: HashMap::new(),
+            offers: HashMap::new(),
+            tickets: vec![],
+        };
         if account_ids.is_empty() {
             return Ok(rows);
         }
@@ -76,6 +84,9 @@ impl Rows {
             rows.transfers = found.into_iter().map(|transfer| (transfer.id, transfer)).collect();
             rows.tickets.extend(ticket_documents::of_transfers(&mut tx, transfers).await?);
         }
+        if !offers.is_empty() {
+            rows.offers = store::offers(&mut tx, &offers).await?.into_iter().map(|offer| (offer.id, offer)).collect();
+        }
         account_ids.extend(rows.transfers.values().map(|transfer| transfer.sender_id));
         rows.accounts = accounts::find_all(&mut tx, account_ids).await?.into_iter().map(|row| (row.id, row)).collect();
         Ok(rows)
@@ -83,7 +94,7 @@ impl Rows {
 }
 
 impl Contents {
-    /// Returns the content of a mail, or `None` if its order or transfer no longer needs it.
+    /// Returns the content of a mail, or `None` if its order, transfer or offer no longer needs it.
     async fn content(&self, rows: &Rows, mail: &DueMail) -> Result<Option<MailContent>> {
         let mut values = mail.values.as_object().cloned().unwrap_or_default();
         let account = match &mail.recipient {
@@ -96,10 +107,11 @@ impl Contents {
         let Some(account) = account else { return Ok(None) };
         values.entry("name").or_insert_with(|| account.greeting().into());
         let (order, transfer) = (id_in(&mail.values, "order"), id_in(&mail.values, "transfer"));
-        let is_needed = match (order, transfer) {
-            (Some(order), _) => add_order(rows, mail.template, order, &mut values),
-            (None, Some(transfer)) => add_transfer(rows, mail.template, transfer, &mut values),
-            (None, None) => true,
+        let is_needed = match (order, transfer, id_in(&mail.values, "offer")) {
+            (Some(order), ..) => add_order(rows, mail.template, order, &mut values),
+            (None, Some(transfer), _) => add_transfer(rows, mail.template, transfer, &mut values),
+            (None, None, Some(offer)) => add_offer(rows, offer, self.0.app.clock.now(), &mut values),
+            (None, None, None) => true,
         };
         if !is_needed {
             return Ok(None);
@@ -185,6 +197,17 @@ fn add_transfer(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<St
     values.insert("tickets".to_owned(), count.into());
     values.insert("accepted".to_owned(), count.into());
     values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
+    true
+}
+
+/// Adds the values of an offer of places. Returns whether the mail is still needed: the offer may be used or over already.
+fn add_offer(rows: &Rows, id: Id, now: Timestamp, values: &mut Map<String, Value>) -> bool {
+    let Some(offer) = rows.offers.get(&id).filter(|offer| offer.expires > now) else { return false };
+    values.insert("quantity".to_owned(), offer.quantity.into());
+    values.insert("section".to_owned(), offer.section.as_str().into());
+    values.insert("expires".to_owned(), offer.expires.0.into());
+    let event = event(offer.event_id, &offer.title, offer.starts.0, &offer.venue, &offer.address);
+    values.insert("events".to_owned(), json!([event]));
     true
 }
 

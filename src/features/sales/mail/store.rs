@@ -60,6 +60,31 @@ pub async fn transfers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailTransferRow>> 
     tx.select("id, status, sender_id from transfers where true").and_in("id", ids.to_vec()).all().await
 }
 
+/// An open offer of places in a mail, to an account that has waited for them.
+#[derive(Debug, sqlx::FromRow)]
+pub struct MailOfferRow {
+    /// The entry of the waiting list.
+    pub id: Id,
+    pub quantity: i64,
+    pub expires: Timestamp,
+    pub section: String,
+    pub event_id: Id,
+    pub title: String,
+    pub starts: Timestamp,
+    pub venue: String,
+    pub address: String,
+}
+
+/// Returns those of these offers that are open.
+pub async fn offers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailOfferRow>> {
+    let offers = tx.select(
+        "w.id, w.quantity, w.expires, s.name as section, s.event_id, e.title, e.starts, v.name as venue, v.address
+         from waiting_entries w join sections s on s.id = w.section_id join events e on e.id = s.event_id
+         join venues v on v.id = e.venue_id where w.status = 'Offered'",
+    );
+    offers.and_in("w.id", ids.to_vec()).all().await
+}
+
 /// An event in a notice.
 #[derive(Debug, sqlx::FromRow)]
 pub struct NoticeEventRow {

@@ -69,8 +69,8 @@ async fn order_create(ctx: Ctx, caller: Caller, Json(body): Json<OrderCreate>) -
     Ok(Created(placement::place(&ctx, caller, body).await?))
 }
 
-async fn quote_create(ctx: Ctx, Json(body): Json<QuoteCreate>) -> Result<HttpResponseOk<Quote>> {
-    Ok(HttpResponseOk(quotes::create(&ctx, &body).await?))
+async fn quote_create(ctx: Ctx, caller: Caller, Json(body): Json<QuoteCreate>) -> Result<HttpResponseOk<Quote>> {
+    Ok(HttpResponseOk(quotes::create(&ctx, &caller, &body).await?))
 }
 
 async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<Order>> {

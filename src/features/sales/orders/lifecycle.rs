@@ -83,6 +83,8 @@ async fn end(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<(
 /// process them after the commit. The account must be locked, so that no order is placed at the same time.
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
+    // At once, in the lock order, those whose waiting lists the account leaves if it is deleted.
+    store::lock_sections_of_account(tx, account).await?;
     release(tx, &orders).await?;
     payments::schedule_refunds(app, tx, orders.clone()).await?;
     Ok(orders)

@@ -10,6 +10,7 @@
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.
 //! - `return_order` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
+//! - [`waiting_list`] offers places of sold-out sections that become free to the accounts that wait for them.
 //! - `hosts_orders` lists the orders of an event or a host, and `returns` the returns of an order.
 //!
 //! Every read treats an open order with an expired reservation as timed out, even before [`expire_due`] has updated its row.
@@ -27,6 +28,7 @@ mod returns;
 mod search;
 mod service;
 mod store;
+pub mod waiting_list;
 
 pub use endpoints::register;
 pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};

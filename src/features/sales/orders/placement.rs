@@ -12,8 +12,9 @@ use futures::future::BoxFuture;
 
 use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Order, OrderCreate, OrderRow, OrderStatus};
 use super::pricing::{Line, PricedItems, check_on_sale, price_items, section_ids, sold_out};
+use super::waiting_list::{self, OfferRow};
 use super::{lifecycle, service, store};
-use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::catalog::sections::{self, Places, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::BatchOperation;
@@ -53,8 +54,12 @@ struct Inventory {
     events: HashMap<Id, EventSaleRow>,
     /// The number of open orders of each account.
     open: HashMap<Id, i64>,
-    /// The number of places left in each section. Sections that were removed meanwhile are missing.
-    available: BTreeMap<Id, i64>,
+    /// The places of each section. Sections that were removed meanwhile are missing.
+    available: BTreeMap<Id, Places>,
+    /// The open offers of waiting lists, by account and section.
+    offers: HashMap<(Id, Id), OfferRow>,
+    /// The offers that this batch uses.
+    accepted: Vec<OfferRow>,
     /// The number of tickets of each account in each section that limits it.
     held: HashMap<(Id, Id), i64>,
     /// The places taken by this batch in each section: reserved, and sold.
@@ -172,6 +177,8 @@ impl Inventory {
             events,
             open: HashMap::new(),
             available: BTreeMap::new(),
+            offers: HashMap::new(),
+            accepted: Vec::new(),
             held: HashMap::new(),
             taken: BTreeMap::new(),
         })
@@ -186,7 +193,8 @@ impl Inventory {
         draft.items.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
     }
 
-    /// Loads the number of open orders, of places left and of tickets held in sections that limit it. Locks the sections.
+    /// Loads the number of open orders, of places left and of tickets held in sections that limit it, and the offers of waiting
+    /// lists. Locks the sections.
     async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> =
             drafts.iter().flatten().filter(|draft| !draft.items.is_free()).map(|draft| draft.customer).collect();
@@ -195,10 +203,17 @@ impl Inventory {
         let sections: BTreeSet<Id> =
             drafts.iter().flatten().flat_map(|draft| &draft.items.lines).map(|line| line.section.id).collect();
         self.available = sections::lock_available(tx, sections, now).await?;
+        let offering = self.available.iter().filter(|(_, places)| places.offered > 0).map(|(section, _)| *section);
+        let offering: BTreeSet<Id> = offering.collect();
+        if !offering.is_empty() {
+            let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
+            let offers = waiting_list::offers_of(tx, customers, offering, now).await?;
+            self.offers = offers.into_iter().map(|offer| ((offer.account_id, offer.section_id), offer)).collect();
+        }
         Ok(())
     }
 
-    /// Takes the places of a draft.
+    /// Takes the places of a draft: first those that the waiting list of a section has offered to the customer.
     ///
     /// # Errors
     /// Returns an error if a section was removed meanwhile or has too few places left, or the customer already has the maximum of
@@ -213,14 +228,24 @@ impl Inventory {
         for line in &draft.items.lines {
             self.check_maximum(draft.customer, line)?;
         }
-        let is_short = |line: &&Line<'_>| self.available.get(&line.section.id).is_none_or(|available| *available < line.quantity);
+        let offered = |section: Id| self.offers.get(&(draft.customer, section)).map_or(0, |offer| offer.quantity);
+        let is_short = |line: &&Line<'_>| {
+            let places = self.available.get(&line.section.id);
+            places.is_none_or(|places| places.orderable() + offered(line.section.id) < line.quantity)
+        };
         if let Some(line) = draft.items.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
             return Err(sold_out(line.section, self.event(line)?));
         }
         for line in &draft.items.lines {
-            *self.available.entry(line.section.id).or_default() -= line.quantity;
+            let offer = self.offers.remove(&(draft.customer, line.section.id));
+            let offered = offer.map_or(0, |offer| offer.quantity);
+            self.accepted.extend(offer);
+            if let Some(places) = self.available.get_mut(&line.section.id) {
+                places.left += offered - line.quantity;
+            }
             *self.held.entry((draft.customer, line.section.id)).or_default() += line.quantity;
             let (reserved, sold) = self.taken.entry(line.section.id).or_default();
+            *reserved -= offered;
             *(if draft.items.is_free() { sold } else { reserved }) += line.quantity;
         }
         if !draft.items.is_free() {
@@ -232,17 +257,25 @@ impl Inventory {
     /// Rejects tickets that the customer may not buy because it has too many of the section.
     fn check_maximum(&self, customer: Id, line: &Line<'_>) -> Result<()> {
         let held = self.held.get(&(customer, line.section.id)).copied().unwrap_or_default();
-        let exceeded = line.section.maximum_per_account.filter(|maximum| held + line.quantity > *maximum);
-        let Some(maximum) = exceeded else { return Ok(()) };
-        let (name, title) = (&line.section.name, &self.event(line)?.title);
-        let tickets = counted(maximum.unsigned_abs(), "ticket", "tickets");
-        let text = format!("An account may buy at most {tickets} of the section {name} of {title}, and this one has {held}.");
-        Err(Code::SectionAccountMaximum.with_message(text))
+        account_maximum(line.section, self.event(line)?, held, line.quantity)
     }
 
     fn event(&self, line: &Line<'_>) -> Result<&EventSaleRow> {
         Ok(self.events.get(&line.section.event_id).ok_or_else(|| anyhow::anyhow!("a section has no event"))?)
     }
+}
+
+/// Rejects a number of tickets that an account may not buy because it has `held` of the section.
+///
+/// # Errors
+/// [`Code::SectionAccountMaximum`].
+pub fn account_maximum(section: &SectionRow, event: &EventSaleRow, held: i64, quantity: i64) -> Result<()> {
+    let exceeded = section.maximum_per_account.filter(|maximum| held + quantity > *maximum);
+    let Some(maximum) = exceeded else { return Ok(()) };
+    let tickets = counted(maximum.unsigned_abs(), "ticket", "tickets");
+    let (name, title) = (&section.name, &event.title);
+    let text = format!("An account may buy at most {tickets} of the section {name} of {title}, and this one has {held}.");
+    Err(Code::SectionAccountMaximum.with_message(text))
 }
 
 /// Returns the number of tickets of these drafts' customers in those of their sections that limit it. Needs no query if no section
@@ -268,6 +301,7 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
+    waiting_list::accept(tx, &inventory.accepted).await?;
     sections::adjust_counts(tx, &inventory.taken).await?;
     store::insert(tx, orders).await?;
     store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;

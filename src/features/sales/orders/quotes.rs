@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{EventSaleRow, Items, OrderItem};
 use super::pricing::{Line, check_on_sale, price_items, section_ids, sold_out};
-use super::{service, store};
+use super::{service, store, waiting_list};
 use crate::features::catalog::sections;
+use crate::kernel::auth::Caller;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::Ctx;
@@ -33,8 +34,8 @@ pub struct Quote {
 }
 
 /// Returns the prices, price modifiers and fees that an order of these items would get now. Rejects items that it would reject,
-/// except for the limits of an account.
-pub async fn create(ctx: &Ctx, request: &QuoteCreate) -> Result<Quote> {
+/// except for the limits of an account. Places that a waiting list has offered to the caller's account are not sold out for it.
+pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result<Quote> {
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
     let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
@@ -45,8 +46,14 @@ pub async fn create(ctx: &Ctx, request: &QuoteCreate) -> Result<Quote> {
     let with_event = |line| -> Option<(&Line<'_>, &EventSaleRow)> { Some((line, events.get(&line.section.event_id)?)) };
     let lines: Vec<(&Line<'_>, &EventSaleRow)> = items.lines.iter().filter_map(with_event).collect();
     lines.iter().try_for_each(|(line, event)| check_on_sale(line.section, event, now))?;
-    let is_short = |line: &Line<'_>| line.section.capacity - line.section.sold - line.section.reserved < line.quantity;
-    if let Some((line, event)) = lines.iter().filter(|(line, _)| is_short(line)).min_by_key(|(line, _)| line.section.id) {
+    let mut short: Vec<_> = lines.iter().filter(|(line, _)| line.section.remaining() < line.quantity).collect();
+    if let Some(account) = caller.account.filter(|_| !short.is_empty()) {
+        let sections = short.iter().map(|(line, _)| line.section.id).collect();
+        let offers = waiting_list::offers_of(&mut tx, [account], sections, now).await?;
+        let offered = |section: Id| offers.iter().find(|offer| offer.section_id == section).map_or(0, |offer| offer.quantity);
+        short.retain(|(line, _)| line.section.remaining() + offered(line.section.id) < line.quantity);
+    }
+    if let Some((line, event)) = short.into_iter().min_by_key(|(line, _)| line.section.id) {
         return Err(sold_out(line.section, event));
     }
     let item = |line: &Line<'_>| {

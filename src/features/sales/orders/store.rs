@@ -268,6 +268,17 @@ pub async fn lock_reserved_sections(tx: &mut Tx, orders: impl IntoIterator<Item 
     Ok(())
 }
 
+/// Locks the sections in which an account has reservations or an entry of the waiting list, like [`lock_reserved_sections`].
+pub async fn lock_sections_of_account(tx: &mut Tx, account: Id) -> Result<()> {
+    let sections = tx.select("id from sections where id in (").push_bind(
+        "select section_id from waiting_entries where account_id = ?
+         union all select r.section_id from orders o join reservations r on r.order_id = o.id where o.account_id = ?)",
+        account,
+    );
+    let _locked: Vec<(Id,)> = sections.for_update().all().await?;
+    Ok(())
+}
+
 /// Adds to the number of tickets that an event has sold. The number is negative for returned tickets.
 pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
     tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;

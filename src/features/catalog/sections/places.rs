@@ -1,0 +1,107 @@
+//! SQL of the counts of places in sections: sold, reserved, and offered to the accounts of a waiting list.
+
+use std::collections::BTreeMap;
+
+use boxoffice_http::error::Result;
+
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+
+/// The places of a locked section.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct Places {
+    id: Id,
+    /// The number of places that are neither sold nor reserved.
+    #[sqlx(rename = "places_left")]
+    pub left: i64,
+    /// The number of entries of the waiting list that wait. While it isn't 0, only the list gets the places that are left.
+    pub waiting: i64,
+    /// The number of places in open offers to accounts of the waiting list. They are reserved.
+    pub offered: i64,
+}
+
+impl Places {
+    /// Returns the number of places that an account without an offer can order.
+    pub fn orderable(&self) -> i64 {
+        if self.waiting > 0 { 0 } else { self.left }
+    }
+}
+
+/// Locks these sections like [`lock_all`](super::lock_all), deletes their expired reservations, and returns the places of each.
+/// Leaves out sections that no longer exist.
+pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<BTreeMap<Id, Places>> {
+    let locked = tx.select("id, capacity - sold - reserved as places_left, waiting, offered from sections where true");
+    let locked: Vec<Places> = locked.and_in("id", sections).for_update().all().await?;
+    let mut available: BTreeMap<Id, Places> = locked.into_iter().map(|places| (places.id, places)).collect();
+    let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now));
+    let expired = expired.and_in("section_id", available.keys().copied());
+    let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
+    let mut changes: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
+    for (section, quantity) in expired {
+        if let Some(places) = available.get_mut(&section) {
+            places.left += quantity;
+        }
+        let (reserved, _) = changes.entry(section).or_default();
+        *reserved -= quantity;
+    }
+    adjust_counts(tx, &changes).await?;
+    Ok(available)
+}
+
+/// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](super::lock_all).
+pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
+    let changes: Vec<_> = changes.iter().collect();
+    let update = tx.update(change).values(&changes, |columns| {
+        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
+    Ok(())
+}
+
+/// Adds to the number of accounts that wait for places of a locked section, and to the number of its offered places.
+pub async fn adjust_waiting(tx: &mut Tx, section: Id, waiting: i64, offered: i64) -> Result<()> {
+    let update = "update sections set waiting = waiting + $2, offered = offered + $3, reserved = reserved + $3 where id = $1";
+    tx.query(update).bind(section).bind(waiting).bind(offered).execute().await?;
+    Ok(())
+}
+
+/// Subtracts the entries of a deleted account from the counts of locked sections: for each section, the number of entries that
+/// waited and the number of places that were offered.
+pub async fn leave_waiting(tx: &mut Tx, removed: &[(Id, i64, i64)]) -> Result<()> {
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let change = "sections set waiting = sections.waiting - v.column2, offered = sections.offered - v.column3,
+         reserved = sections.reserved - v.column3 from (";
+    let update = tx.update(change).values(removed, |columns| {
+        columns.add(|(section, ..)| *section).add(|(_, waiting, _)| *waiting).add(|(.., offered)| *offered);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
+    Ok(())
+}
+
+/// Subtracts the places of used offers from the offered places of locked sections. The places stay reserved.
+pub async fn end_offers(tx: &mut Tx, offers: impl IntoIterator<Item = (Id, i64)>) -> Result<()> {
+    let mut places: BTreeMap<Id, i64> = BTreeMap::new();
+    for (section, quantity) in offers {
+        *places.entry(section).or_default() += quantity;
+    }
+    let places: Vec<(Id, i64)> = places.into_iter().collect();
+    let update = tx.update("sections set offered = sections.offered - v.column2 from (").values(&places, |columns| {
+        columns.add(|(section, _)| *section).add(|(_, quantity)| *quantity);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
+    Ok(())
+}
+
+/// Sets the counts of the waiting list of a locked section to 0, and frees its offered places.
+pub async fn close_waiting(tx: &mut Tx, section: Id) -> Result<()> {
+    let update = "update sections set reserved = reserved - offered, waiting = 0, offered = 0 where id = $1";
+    tx.query(update).bind(section).execute().await?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! HTTP endpoints of waiting lists.
+
+use boxoffice_http::error::{Code, Result};
+use dropshot::{HttpResponseDeleted, HttpResponseOk};
+
+use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryFilter, WaitingEntryPath};
+use super::service;
+use crate::features::catalog::sections::SectionPath;
+use crate::features::identity::accounts::AccountPath;
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
+use crate::kernel::types::paging::Page;
+use crate::state::{App, Ctx};
+
+/// Error codes with which the rules reject a new entry.
+const REJECTED: [Code; 10] = [
+    Code::SectionNotSoldOut,
+    Code::SectionAccountMaximum,
+    Code::SectionInactive,
+    Code::SectionNotOnSale,
+    Code::EventNotListed,
+    Code::EventOver,
+    Code::HostRemoved,
+    Code::WaitingListJoined,
+    Code::WaitingListTooMany,
+    Code::WaitingListFull,
+];
+
+/// Registers the endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(
+        "Waiting lists",
+        [
+            get("section_waiting_entry_list", "/events/{event}/sections/{section}/waiting-list", section_waiting_entry_list),
+            post("section_waiting_entry_create", "/events/{event}/sections/{section}/waiting-list", section_waiting_entry_create)
+                .errors(&REJECTED),
+            get(
+                "section_waiting_entry_get",
+                "/events/{event}/sections/{section}/waiting-list/{entry}",
+                section_waiting_entry_get,
+            ),
+            delete(
+                "section_waiting_entry_delete",
+                "/events/{event}/sections/{section}/waiting-list/{entry}",
+                section_waiting_entry_delete,
+            ),
+            get("account_waiting_entry_list", "/accounts/{number}/waiting-list", account_waiting_entry_list),
+        ],
+    );
+}
+
+async fn section_waiting_entry_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionPath>,
+    Query(query): Query<WaitingEntryFilter>,
+) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
+    Ok(HttpResponseOk(service::list_of_section(&ctx, &caller, path.into(), query.paging).await?))
+}
+
+async fn section_waiting_entry_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<SectionPath>,
+    Json(body): Json<WaitingEntryCreate>,
+) -> Result<Created<WaitingEntry>> {
+    Ok(Created(service::join(&ctx, &caller, path.into(), &body).await?))
+}
+
+async fn section_waiting_entry_get(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<WaitingEntryPath>,
+) -> Result<HttpResponseOk<WaitingEntry>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?))
+}
+
+async fn section_waiting_entry_delete(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<WaitingEntryPath>,
+) -> Result<HttpResponseDeleted> {
+    service::leave(&ctx, &caller, &path).await?;
+    Ok(HttpResponseDeleted())
+}
+
+async fn account_waiting_entry_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<AccountPath>,
+    Query(query): Query<WaitingEntryFilter>,
+) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, query.paging).await?))
+}

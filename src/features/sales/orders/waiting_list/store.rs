@@ -1,0 +1,179 @@
+//! SQL of waiting lists. The section of an entry that is written must be locked.
+
+use std::collections::BTreeSet;
+
+use boxoffice_http::error::Result;
+
+use super::model::{EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
+use crate::features::catalog::sections;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+/// The columns of [`EntryRow`] of an entry `w` and its section `s`. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "w.id, w.section_id, s.event_id, w.account_id, w.quantity, w.status, w.joined, w.expires, \
+         case w.status when 'Waiting' then (select count(*) from waiting_entries p where p.section_id = w.section_id \
+         and p.status = 'Waiting' and p.id <= w.id) else 0 end as position"
+    };
+}
+
+/// Returns the entry with this identifier.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EntryRow>> {
+    let find = concat!("select ", columns!(), " from waiting_entries w join sections s on s.id = w.section_id where w.id = $1");
+    tx.query(find).bind(id).optional().await
+}
+
+/// Returns the entry of an account in the list of a section.
+pub async fn find_of_account(tx: &mut Tx, section: Id, account: Id) -> Result<Option<EntryRow>> {
+    let find = concat!(
+        "select ",
+        columns!(),
+        " from waiting_entries w join sections s on s.id = w.section_id where w.section_id = $1 and w.account_id = $2"
+    );
+    tx.query(find).bind(section).bind(account).optional().await
+}
+
+/// Returns a page of entries in the order of joining.
+pub async fn list(tx: &mut Tx, of: EntriesOf, paging: PageRequest) -> Result<PagedRows<EntryRow>> {
+    let entries = tx.list(columns!(), "from waiting_entries w join sections s on s.id = w.section_id where true");
+    let entries = match of {
+        EntriesOf::Section(id) => entries.and_where("w.section_id = ?", Some(id)).push(" and w.status in ('Waiting', 'Offered')"),
+        EntriesOf::Account(id) => entries.and_where("w.account_id = ?", Some(id)),
+    };
+    entries.page("w.id", paging).await
+}
+
+/// Returns the number of entries of an account that wait or have an offer.
+pub async fn count_open(tx: &mut Tx, account: Id) -> Result<i64> {
+    let count = "select count(*) from waiting_entries where account_id = $1 and status in ('Waiting', 'Offered')";
+    tx.query(count).bind(account).scalar().await
+}
+
+pub async fn insert(tx: &mut Tx, row: NewEntry) -> Result<()> {
+    tx.query(
+        "insert into waiting_entries (id, section_id, account_id, quantity, status, joined) values ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(row.id)
+    .bind(row.section_id)
+    .bind(row.account_id)
+    .bind(row.quantity)
+    .bind(WaitingStatus::Waiting)
+    .bind(row.joined)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("delete from waiting_entries where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Deletes the entries of an account. Returns, for each section, the numbers of entries that waited and of offered places.
+pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<Vec<(Id, i64, i64)>> {
+    let deleted: Vec<(Id, WaitingStatus, i64)> = tx
+        .query("delete from waiting_entries where account_id = $1 returning section_id, status, quantity")
+        .bind(account)
+        .all()
+        .await?;
+    let counts = |(section, status, quantity)| match status {
+        WaitingStatus::Waiting => Some((section, 1, 0)),
+        WaitingStatus::Offered => Some((section, 0, quantity)),
+        WaitingStatus::Ordered | WaitingStatus::Lapsed | WaitingStatus::Closed => None,
+    };
+    Ok(deleted.into_iter().filter_map(counts).collect())
+}
+
+/// Returns the open offers of these accounts in these sections.
+pub async fn offers_of(
+    tx: &mut Tx,
+    accounts: impl IntoIterator<Item = Id>,
+    sections: BTreeSet<Id>,
+    now: Timestamp,
+) -> Result<Vec<OfferRow>> {
+    let offers = tx.select("id, section_id, account_id, quantity from waiting_entries where status = 'Offered'");
+    let offers = offers.and_in("section_id", sections).and_in("account_id", accounts);
+    offers.and_where("expires > ?", Some(now)).all().await
+}
+
+/// Ends offers that an order uses. Their sections are locked; their places stay counted as reserved.
+pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
+    if offers.is_empty() {
+        return Ok(());
+    }
+    let ordered = tx.update("waiting_entries set status = 'Ordered' where true");
+    ordered.and_in("id", offers.iter().map(|offer| offer.id)).execute().await?;
+    sections::end_offers(tx, offers.iter().map(|offer| (offer.section_id, offer.quantity))).await
+}
+
+/// SQL condition that the list of a section `s` of an event `e` of a host `h` ends. `?` is the current time.
+const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
+/// SQL condition that the tickets of such a section are on sale.
+const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
+/// SQL condition that an account waits for no more places than are free, counting those of expired reservations.
+const CAN_BE_SERVED: &str = "(s.waiting > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
+     and w.status = 'Waiting' and w.quantity <= s.capacity - s.sold - s.reserved + coalesce((
+        select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id and r.expires <= ?), 0)))";
+/// SQL condition that an offer has ended.
+const HAS_LAPSED: &str = "(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
+     and w.status = 'Offered' and w.expires <= ?))";
+
+fn due_sql() -> String {
+    format!(
+        "s.id from sections s join events e on e.id = s.event_id join hosts h on h.id = e.host_id
+         where (s.waiting > 0 or s.offered > 0)
+         and ({IS_CLOSED} or {HAS_LAPSED} or {IS_ON_SALE} and {CAN_BE_SERVED})"
+    )
+}
+
+/// Returns whether the list of a section needs the job. A cheap check, because usually none does.
+pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    let due: Vec<(Id,)> = tx.select("").push_bind(&due_sql(), now).push(" limit 1").all().await?;
+    Ok(!due.is_empty())
+}
+
+/// Locks and returns a section whose list needs the job, and which no other transaction has locked.
+pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<Id>> {
+    let lock = if tx.is_postgres() { " for no key update of s skip locked" } else { "" };
+    let due: Vec<(Id,)> = tx.select("").push_bind(&due_sql(), now).push(" limit 1").push(lock).all().await?;
+    Ok(due.first().map(|(section,)| *section))
+}
+
+/// Ends all entries of a section that wait or have an offer. Returns their number.
+pub async fn close(tx: &mut Tx, section: Id) -> Result<u64> {
+    let close = "update waiting_entries set status = 'Closed' where section_id = $1 and status in ('Waiting', 'Offered')";
+    tx.query(close).bind(section).execute().await
+}
+
+/// Ends the offers of a section that were not used in time. Returns the numbers of their places.
+pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>> {
+    let lapse = "update waiting_entries set status = 'Lapsed'
+         where section_id = $1 and status = 'Offered' and expires <= $2 returning quantity";
+    let lapsed: Vec<(i64,)> = tx.query(lapse).bind(section).bind(now).all().await?;
+    Ok(lapsed.into_iter().map(|(quantity,)| quantity).collect())
+}
+
+/// Returns the first entries of a section that wait for at most this number of places, at most `most`.
+pub async fn first_waiting(tx: &mut Tx, section: Id, places: i64, most: i64) -> Result<Vec<OfferRow>> {
+    let waiting = "select id, section_id, account_id, quantity from waiting_entries
+         where section_id = $1 and status = 'Waiting' and quantity <= $2 order by id limit $3";
+    tx.query(waiting).bind(section).bind(places).bind(most).all().await
+}
+
+/// Offers places to these entries until `expires`.
+pub async fn offer(tx: &mut Tx, entries: &[OfferRow], now: Timestamp, expires: Timestamp) -> Result<()> {
+    let offer = tx.update("waiting_entries set status = 'Offered'").push_bind(", offered = ?", now);
+    let offer = offer.push_bind(", expires = ? where true", expires);
+    offer.and_in("id", entries.iter().map(|entry| entry.id)).execute().await?;
+    Ok(())
+}
+
+/// Moves the open offers that were made after `latest`, so that they begin now. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    let update = "update waiting_entries set offered = $1, expires = $1 + (expires - offered)
+         where status = 'Offered' and offered > $2";
+    tx.query(update).bind(now).bind(latest).execute().await
+}
