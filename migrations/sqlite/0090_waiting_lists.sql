@@ -14,6 +14,7 @@ CREATE TABLE waiting_entries (
 -- An account that joins again replaces its ended entry.
 CREATE UNIQUE INDEX waiting_entries_section_id_account_id_key ON waiting_entries (section_id, account_id);
 CREATE INDEX waiting_entries_account ON waiting_entries (account_id, id);
+CREATE INDEX waiting_entries_account_open ON waiting_entries (account_id) WHERE status IN ('Waiting', 'Offered');
 CREATE INDEX waiting_entries_waiting ON waiting_entries (section_id, id) WHERE status = 'Waiting';
 CREATE INDEX waiting_entries_offered ON waiting_entries (section_id, expires) WHERE status = 'Offered';
 
