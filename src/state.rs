@@ -18,6 +18,7 @@ use crate::features::catalog::events::EventCache;
 use crate::features::catalog::folded_names;
 use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
 use crate::features::gate::admissions::ScanRequest;
+use crate::features::identity::accounts;
 use crate::features::sales::orders::OrderRequest;
 use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
 use crate::features::sales::tickets::TicketKeys;
@@ -109,6 +110,7 @@ impl App {
         };
         bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;
         folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
+        accounts::complete_names(&app).await.map_err(bootstrap::plain).context("cannot complete the names of accounts")?;
         Ok(Arc::new(app))
     }
 }

@@ -6,7 +6,7 @@ use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{Client, Event, Rejection, TestApp, section, types};
+use crate::support::{Client, Event, Rejection, TestApp, User, section, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
 
 on_both_databases![
@@ -21,6 +21,7 @@ on_both_databases![
     changes_include_tickets_of_deleted_account,
     later_change_has_later_time,
     staff_finds_tickets_by_serial_and_holder,
+    staff_searches_tickets_by_part_of_name_or_email,
 ];
 
 /// Sets a ticket's status in the database.
@@ -309,4 +310,58 @@ async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
     assert_eq!(find(&kofi.key, &format!("holder=ama&serial={other}")).await, [] as [&str; 0]);
     assert_eq!(find(&key, "holder=esi").await, [] as [&str; 0], "of another section");
     assert_eq!(find(&key, &format!("serial={other}")).await, [] as [&str; 0]);
+}
+
+async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let sections = [section("VIP", 0.0, 10), section("Floor", 0.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let rename = async |user: &User, first: &str, last: &str| {
+        let body = json!({ "firstName": first, "lastName": last });
+        let response = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&body).send().await;
+        assert_eq!(response.status, 200, "{}", response.body);
+    };
+    rename(&ama, "Ama", "Ménsah_1").await;
+    rename(&esi, "Ésì", "Strauß").await;
+    let hers = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let other = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    let find = async |key: &str, query: &[(&str, &str)]| -> Vec<String> {
+        let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
+        let page = app.request("GET", &format!("{}/tickets?{}", event.uri, query.join("&"))).key(key).send().await;
+        assert_eq!(page.status, 200, "{}", page.body);
+        page.body["entries"].as_array().unwrap().iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect()
+    };
+
+    for text in ["MÉNSAH", "me\u{301}nsah_1", "  ama   ménsah ", "ama@exam", "Ama"] {
+        assert_eq!(find(&kofi.key, &[("search", text)]).await, [hers.as_str()], "{text}");
+    }
+    for text in ["STRAUSS", "ésì", "esi@"] {
+        assert_eq!(find(&kofi.key, &[("search", text)]).await, [other.as_str()], "{text}");
+    }
+    for text in ["ménsah%", "m_nsah", "mensah", "' or 1=1", "kofi"] {
+        assert_eq!(find(&kofi.key, &[("search", text)]).await, [] as [&str; 0], "{text}");
+    }
+    assert_eq!(find(&kofi.key, &[("search", "example.com")]).await, [hers.as_str(), other.as_str()]);
+    assert_eq!(find(&kofi.key, &[("search", "example.com"), ("holder", "esi")]).await, [other.as_str()]);
+    // A redeemer searches its own sections only.
+    let token = kofi.client.event_token_create().event(&event.id).body_map(|body| body.sections(vec![event.sections[0].clone()]));
+    let key = redeemer_key(&app, &token.send().await.unwrap()).await;
+    assert_eq!(find(&key, &[("search", "example.com")]).await, [hers.as_str()]);
+    // Former names are not found, nor those of a deleted account, and rows of an earlier version are completed at the start.
+    rename(&ama, "Abena", "Owusu").await;
+    assert_eq!(find(&kofi.key, &[("search", "ménsah")]).await, [] as [&str; 0]);
+    app.execute_sql("update accounts set folded_names = null").await;
+    assert_eq!(find(&kofi.key, &[("search", "OWUSU")]).await, [hers.as_str()]);
+    boxoffice::features::identity::accounts::complete_names(&app.state).await.unwrap();
+    assert_eq!(find(&kofi.key, &[("search", "straüss"), ("holder", "esi")]).await, [] as [&str; 0]);
+    assert_eq!(find(&kofi.key, &[("search", "strauss")]).await, [other.as_str()]);
+    for text in ["a", &"a".repeat(101)] {
+        let invalid = app.request("GET", &format!("{}/tickets?search={text}", event.uri)).key(&kofi.key).send().await;
+        assert_eq!(invalid.invalid_arguments(), ["search"]);
+    }
+}
+
+/// Returns a text with everything percent-encoded.
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -10,6 +10,7 @@
 //! at the same time.
 
 mod endpoints;
+mod folded_names;
 mod lifecycle;
 mod model;
 mod notice;
@@ -17,10 +18,11 @@ mod service;
 mod store;
 
 pub use endpoints::register;
+pub use folded_names::complete_names;
 pub use lifecycle::{erase, lock_unless_last_admin};
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub use service::{PreparedAccount, create, insert, load, prepare, reset_password, view, view_for, view_for_others, views_for};
 pub use store::{
-    bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers, id_of, lock, lock_all,
-    lock_by_email, set_verified,
+    bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers, folded_names_sql,
+    id_of, lock, lock_all, lock_by_email, set_verified,
 };

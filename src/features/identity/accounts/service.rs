@@ -8,6 +8,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
+use super::folded_names::folded_names;
 use super::model::{
     Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, LanguageInput, OptionalDate,
 };
@@ -275,6 +276,10 @@ async fn apply(
     let before = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_free(tx, id, change.username.as_deref(), change.email.as_deref()).await?;
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
+    let text = folded_names(&row);
+    if text != folded_names(&before) {
+        store::set_folded_names(tx, &[(id, text)]).await?;
+    }
     let changed = match (hash.is_some(), !row.email.eq_ignore_ascii_case(&before.email)) {
         (false, false) => return Ok(row),
         (true, false) => Credential::Password,

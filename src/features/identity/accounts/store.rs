@@ -2,6 +2,7 @@
 
 use boxoffice_http::error::Result;
 
+use super::folded_names::folded_names;
 use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
 use crate::kernel::db::Tx;
@@ -25,6 +26,34 @@ pub fn bytes_sql(id: &str) -> String {
           + octet_length(p.first_address_line) + octet_length(p.second_address_line) + octet_length(p.city)
           + octet_length(p.state) from accounts p where p.id = {id}), 600)"
     )
+}
+
+/// Returns the SQL expression for the text in which the names of an account are searched, by the column with its identifier. A
+/// server of an earlier version doesn't write it, so it may be missing until the next start.
+pub fn folded_names_sql(id: &str) -> String {
+    format!(
+        "(select coalesce(p.folded_names, lower(p.first_name || ' ' || p.last_name || ' ' || p.username || ' ' || p.email))
+          from accounts p where p.id = {id})"
+    )
+}
+
+/// Locks and returns some accounts whose names were written by an earlier version.
+pub async fn lock_without_folded_names(tx: &mut Tx, most: i64) -> Result<Vec<AccountRow>> {
+    let lock = if tx.is_postgres() { " for no key update" } else { "" };
+    let accounts = tx.select(concat!(columns!(), " from accounts where folded_names is null order by id"));
+    accounts.push_bind(" limit ?", most).push(lock).all().await
+}
+
+/// Sets the texts in which the names of locked accounts are searched.
+pub async fn set_folded_names(tx: &mut Tx, texts: &[(Id, String)]) -> Result<()> {
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let update = tx.update("accounts set folded_names = v.column2 from (").values(texts, |columns| {
+        columns.add(|(id, _)| *id).add(|(_, text)| text.clone());
+    });
+    update.push(") as v where accounts.id = v.column1").execute().await?;
+    Ok(())
 }
 
 /// Returns whether any account exists.
@@ -125,8 +154,9 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
     let inserted = tx
         .query(
             "insert into accounts (id, number, username, email, password_hash, role, verified, activated, first_name,
-             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state, language)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state, language,
+             folded_names)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
              on conflict (number) do nothing",
         )
         .bind(row.id)
@@ -148,6 +178,7 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
         .bind(row.city.clone())
         .bind(row.state.clone())
         .bind(row.language)
+        .bind(folded_names(row))
         .execute()
         .await?;
     Ok(inserted == 1)
@@ -277,7 +308,8 @@ pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_ha
     tx.query(
         "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,
          first_name = '', last_name = '', title = '', date_of_birth = null, phone = '', country = '',
-         first_address_line = '', second_address_line = '', city = '', state = '', language = null, removed = true where id = $1",
+         first_address_line = '', second_address_line = '', city = '', state = '', language = null, folded_names = '',
+         removed = true where id = $1",
     )
     .bind(id)
     .bind(username.to_owned())

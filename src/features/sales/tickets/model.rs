@@ -156,6 +156,9 @@ pub struct EventTicketFilter {
     /// Only tickets of the account with this e-mail address or username.
     #[schemars(length(min = 1, max = 254))]
     pub holder: Option<String>,
+    /// Only tickets of accounts whose names or e-mail address contain this text.
+    #[schemars(length(min = 2, max = 100))]
+    pub search: Option<String>,
 }
 
 /// A row of `tickets`.

@@ -30,8 +30,8 @@ pub async fn list_of_event(
     scope: AdmissionScope,
     filter: &EventTicketFilter,
 ) -> Result<PagedRows<TicketRow>> {
-    let EventTicketFilter { paging, modified_since, serial, holder } = filter;
-    if modified_since.is_none() && serial.is_none() && holder.is_none() {
+    let EventTicketFilter { paging, modified_since, serial, holder, search } = filter;
+    if modified_since.is_none() && serial.is_none() && holder.is_none() && search.is_none() {
         return list_valid_of_event(tx, event, scope, *paging).await;
     }
     let any_status = modified_since.is_some() || serial.is_some();
@@ -42,6 +42,7 @@ pub async fn list_of_event(
         .and_where("modified >= ?", modified_since.map(|since| since.0))
         .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
         .and_where(of_holder, holder.as_ref().map(|holder| holder.trim().to_lowercase()))
+        .and_contains(&accounts::folded_names_sql("owner_id"), search.as_deref())
         .page("id", *paging)
         .await
 }
