@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, bail};
+use boxoffice::kernel::db::Db;
 use clap::ValueEnum;
 use tempfile::TempDir;
 
+use crate::fixtures::database_error;
 use crate::pg_binaries::{PgBinaries, is_ready};
 
 /// Timeout of PostgreSQL's start.
@@ -57,6 +59,19 @@ impl Database {
                 Ok(Self { url, folder, cluster: Some(cluster) })
             }
         }
+    }
+
+    /// Deletes the mails that wait, so that no server sends those of an earlier scenario.
+    ///
+    /// # Errors
+    /// Returns an error if the database fails.
+    pub async fn delete_unsent_mail(&self) -> anyhow::Result<()> {
+        let db = Db::open(&self.url).await?;
+        let mut tx = db.begin().await.map_err(database_error)?;
+        tx.query("delete from outbox").execute().await.map_err(database_error)?;
+        tx.commit().await.map_err(database_error)?;
+        db.close().await;
+        Ok(())
     }
 
     /// Returns a `pgbench` command with the connection arguments; `None` for SQLite.

@@ -146,6 +146,7 @@ async fn measure(
     scenario: Scenario,
 ) -> anyhow::Result<Row> {
     let progress = Progress::new(&scenario.to_string());
+    database.delete_unsent_mail().await?;
     let server = Server::platform(program, &database.url, database.folder.path())?;
     let requests = scenario.requests(fixtures, server.address).await?;
     let duration = Duration::from_secs(options.seconds);
