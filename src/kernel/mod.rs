@@ -8,6 +8,7 @@ pub mod http;
 pub mod idempotency;
 pub mod jobs;
 pub mod key_file;
+pub mod low_priority;
 pub mod metrics;
 pub mod open_files;
 pub mod outbox;

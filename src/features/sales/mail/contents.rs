@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::Result;
 use serde_json::{Map, Value, json};
 
 use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
@@ -14,6 +14,7 @@ use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTic
 use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
 use crate::kernel::context::Context;
+use crate::kernel::low_priority;
 use crate::kernel::outbox::{self, Attachment, DueMail, DueRecipient, MailContent, MailContents, MailTemplate};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -132,14 +133,13 @@ impl Contents {
         Ok(Some(MailContent { email, language, values: values.into(), attachments }))
     }
 
-    /// Returns the PDF with these tickets. Drawing many takes a while, so it has a thread of its own.
+    /// Returns the PDF with these tickets.
     async fn document(&self, owner: &AccountRow, tickets: Vec<DocumentTicketRow>) -> Result<Attachment> {
         let app = &self.0.app;
         let style = ticket_documents::style(app, owner);
         let tickets = tickets.into_iter().map(|row| ticket_documents::ticket(app, row, owner));
         let tickets = tickets.collect::<Result<Vec<DocumentTicket>>>()?;
-        let rendered = tokio::task::spawn_blocking(move || ticket_documents::render(&tickets, &style)).await;
-        let bytes = rendered.map_err(|error| Error::Internal(error.into()))??;
+        let bytes = low_priority::run(move || ticket_documents::render(&tickets, &style)).await??;
         Ok(Attachment { file_name: "tickets.pdf".to_owned(), media_type: "application/pdf", bytes })
     }
 }

@@ -60,7 +60,7 @@ pub fn render(tickets: &[DocumentTicket], style: &DocumentStyle) -> Result<Vec<u
 }
 
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
 }
