@@ -32,7 +32,7 @@ fn rounds() -> usize {
 
 async fn random_requests_overtake_no_account(app: TestApp) {
     let seed = rand::random::<u64>();
-    println!("seed {seed}");
+    eprintln!("seed {seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let (kofi, event) = create_event(&app, 10.0, 5).await;
     let floor = event.sections[0].as_str();
