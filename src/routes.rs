@@ -4,13 +4,13 @@ use futures::FutureExt;
 
 use crate::admin;
 use crate::features::catalog::{
-    advertisements, categories, events, hosts, media, preferences, price_modifiers, regions, review, sections, tokens, venues,
-    zones,
+    advertisements, categories, event_copies, events, hosts, media, preferences, price_modifiers, regions, review, sections,
+    tokens, venues, zones,
 };
 use crate::features::gate::{admissions, gate_lists};
 use crate::features::identity::{account_lookups, accounts, integrations, sessions, verification_codes};
-use crate::features::insight::{account_export, audit_log, reports, server_info};
-use crate::features::sales::{account_deletion, ledger, orders, payments, ticket_documents, tickets, transfers};
+use crate::features::insight::{account_export, audit_log, exports, histories, reports, server_info};
+use crate::features::sales::{account_deletion, event_returns, ledger, orders, payments, ticket_documents, tickets, transfers};
 use crate::kernel::http::Routes;
 use crate::kernel::outbox::OPEN_PAGE;
 use crate::open_page;
@@ -32,6 +32,7 @@ pub fn routes() -> Routes<App> {
         venues::register,
         categories::register,
         events::register,
+        event_copies::register,
         sections::register,
         price_modifiers::register,
         zones::register,
@@ -39,6 +40,7 @@ pub fn routes() -> Routes<App> {
         review::register,
         orders::register,
         orders::waiting_list::register,
+        event_returns::register,
         payments::register,
         ledger::register,
         tickets::register,
@@ -50,6 +52,8 @@ pub fn routes() -> Routes<App> {
         account_deletion::register,
         reports::register,
         audit_log::register,
+        histories::register,
+        exports::register,
         account_export::register,
         media::register,
     ] {

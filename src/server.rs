@@ -13,7 +13,7 @@ use crate::clock_watch;
 use crate::contract;
 use crate::features::identity::sessions;
 use crate::features::sales::orders::{self, waiting_list};
-use crate::features::sales::{account_deletion, mail};
+use crate::features::sales::{account_deletion, event_returns, mail};
 use crate::kernel::audit;
 use crate::kernel::context::Context;
 use crate::kernel::http;
@@ -24,7 +24,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 10] = [
+pub(crate) const JOBS: [Job<App>; 11] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -47,6 +47,13 @@ pub(crate) const JOBS: [Job<App>; 10] = [
         shutdown_timeout: Duration::from_secs(5),
         runs_on_one_server: false,
         run_once: |app| async move { waiting_list::offer_places(&Context::immediate(app)).await }.boxed(),
+    },
+    Job {
+        name: "return orders of cancelled events",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(60),
+        runs_on_one_server: true,
+        run_once: |app| async move { event_returns::return_next(&Context::immediate(app)).await }.boxed(),
     },
     Job {
         name: "deliver mail",

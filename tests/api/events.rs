@@ -3,6 +3,7 @@
 mod attended;
 mod cache;
 mod changes;
+mod copies;
 mod images;
 mod lists;
 mod states;

@@ -1,5 +1,6 @@
 //! Orders: rules, prices, access, cancellation and expiry.
 
+mod complimentary;
 mod lists;
 mod of_hosts;
 

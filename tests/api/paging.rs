@@ -77,6 +77,19 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
         let returned = json!({ "tickets": [ticket["serial"]] });
         send(&kofi.key, "POST", &format!("{}/returns", order.self_), returned).await;
     }
+    // Runs that return the orders of an event, and orders of several days.
+    app.execute_sql(
+        "insert into event_returns
+         (id, event_id, status, reason, last_order, orders, tickets, amount, started, finished)
+         select 17000000000000 + row_number() over (order by e.id, n.column1), e.id, 'Done', '', 0, 0, 0, 0, 0, 0
+         from events e cross join (values (1), (2), (3), (4), (5), (6)) as n",
+    )
+    .await;
+    app.execute_sql(
+        "update orders set fulfilled = placed - (select count(*) from orders o where o.id < orders.id) * 86400000000
+         where fulfilled is not null",
+    )
+    .await;
     let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     vec![
         ("number", ama.number.clone()),

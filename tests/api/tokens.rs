@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Client, Event, Host, Rejection, TestApp, section, types};
@@ -10,6 +10,7 @@ use crate::support::{Client, Event, Host, Rejection, TestApp, section, types};
 on_both_databases![
     every_event_has_global_token_for_all_sections,
     token_covers_its_sections_in_either_form,
+    token_has_a_name_that_refusals_show,
     rejects_sections_of_other_events,
     tokens_require_host_or_staff,
     token_update_changes_scope_of_its_keys,
@@ -87,6 +88,36 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
     assert_eq!(created.header("location"), created.body["self"]);
     let read = app.request("GET", created.header("location")).key(&kofi.key).send().await;
     assert_eq!((read.status, &read.body), (200, &created.body));
+}
+
+async fn token_has_a_name_that_refusals_show(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let send = async |method: &str, path: &str, body: Value| app.request(method, path).key(&kofi.key).json(&body).send().await;
+    let body = json!({ "sections": event.sections, "name": "North gate" });
+    let created = send("POST", &format!("{}/tokens", event.uri), body).await;
+    assert_eq!((created.status, &created.body["name"]), (201, &json!("North gate")));
+    let uri = created.body["self"].as_str().unwrap();
+
+    let authenticated = app.request("GET", &format!("/tokens/{}", created.body["code"].as_str().unwrap())).send().await.body;
+    let key = authenticated["key"].as_str().unwrap();
+    let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+    let scan = async || {
+        let scans = app.request("POST", &format!("{}/scans", event.uri)).key(key);
+        scans.json(&json!({ "serials": serials })).send().await.body["refused"][0]["admission"]["tokenName"].clone()
+    };
+    assert_eq!((scan().await, scan().await), (Value::Null, json!("North gate")));
+
+    let renamed = send("PUT", uri, json!({ "name": "South gate" })).await;
+    assert_eq!((&renamed.body["name"], &renamed.body["sections"]), (&json!("South gate"), &json!(event.sections)));
+    assert_eq!(scan().await, "South gate");
+    assert_eq!(send("PUT", uri, json!({ "sections": event.sections })).await.body["name"], "South gate");
+    assert_eq!(send("PUT", uri, json!({ "name": "" })).await.body["name"], "");
+    let long = send("PUT", uri, json!({ "name": "x".repeat(101) })).await;
+    assert_eq!((long.status, long.invalid_arguments()), (400, vec!["name".to_owned()]));
+    let list = app.read(&format!("{}/tokens", event.uri)).await;
+    assert_eq!((&list["entries"][0]["name"], &list["entries"][1]["name"]), (&json!(""), &json!("")));
 }
 
 async fn rejects_sections_of_other_events(app: TestApp) {

@@ -87,7 +87,7 @@ const LOWEST: &[(Scope, &str)] = &[
         "account_list account_toggle_create order_list integration_list integration_create integration_get integration_delete \
          submission_list submission_get submission_delete region_create region_update region_delete category_create \
          category_update category_delete zone_create zone_update zone_delete venue_update venue_delete transaction_list \
-         transaction_get order_void_create audit_list",
+         transaction_get order_void_create audit_list order_history_get account_history_get",
     ),
     (
         Scope::Customer,
@@ -99,7 +99,7 @@ const LOWEST: &[(Scope, &str)] = &[
     (Scope::Customer, "host_administrator_list host_advertisement_list host_statistics_get host_transaction_list"),
     (
         Scope::Customer,
-        "event_create event_update event_delete event_submission_create event_cancellation_create event_withdrawal_create \
+        "event_create event_copy_create event_update event_delete event_submission_create event_cancellation_create event_withdrawal_create \
          section_create section_update section_delete section_shorthand_update section_shorthand_delete section_modifier_create \
          section_modifier_update section_modifier_delete event_token_list event_token_create event_token_get \
          event_token_update event_token_delete event_statistics_get event_sales_get",
@@ -117,7 +117,9 @@ const LOWEST: &[(Scope, &str)] = &[
     (
         Scope::Customer,
         "order_create order_get order_payment_list order_payment_create order_payment_get order_cancellation_create \
-         order_return_create order_return_list order_return_get event_order_list host_order_list",
+         order_return_create order_return_list order_return_get event_order_list host_order_list \
+         event_complimentary_order_create event_return_list event_return_create event_return_get event_sales_day_list \
+         event_order_export_get event_ticket_export_get host_transaction_export_get",
     ),
     (Scope::Customer, "ticket_code_get ticket_code_image_get"),
     (

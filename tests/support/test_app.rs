@@ -209,6 +209,16 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
+    /// Keeps the servers from returning orders of cancelled events: another server holds the lease. The test runs the job itself.
+    pub async fn hold_event_returns(&self) {
+        self.execute_sql(
+            "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)
+             values ('return orders of cancelled events', 'another server', 0, null, true, 0, '', 9000000000000000000)
+             on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until",
+        )
+        .await;
+    }
+
     /// Returns the state of every server.
     pub fn states(&self) -> impl Iterator<Item = &Arc<App>> {
         [&self.state].into_iter().chain(&self.other_state)

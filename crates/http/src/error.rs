@@ -103,6 +103,8 @@ codes! {
     AdmissionTooLate = "admission.too-late": "An admission can be undone for 10 minutes only.",
     AdmissionOrderVoided = "admission.order-voided": "The order of this admission's ticket was voided.",
     AdmissionConflict = "admission.conflict": "Another gate has admitted this ticket, too.",
+    EventNotCancelled = "event.not-cancelled": "This event is not cancelled.",
+    EventReturning = "event.returning": "The orders of this event are being returned already.",
     TicketNotIssued = "ticket.not-issued": "Only a ticket that is Issued can be transferred or returned.",
     TransferNotOpen = "transfer.not-open": "This transfer is not open any more.",
     TokenTooMany = "token.too-many": "This event has as many admission tokens as one can have.",

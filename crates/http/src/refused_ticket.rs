@@ -39,6 +39,7 @@ pub struct RefusedTicket {
 
 /// The admission with which a ticket was redeemed before.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct EarlierAdmission {
     /// The URI of the admission.
     #[serde(rename = "self")]
@@ -52,4 +53,6 @@ pub struct EarlierAdmission {
     /// The URI of the admission token, unless an account admitted the ticket.
     #[schemars(schema_with = "Option::<String>::json_schema")]
     pub token: Option<String>,
+    /// The name of the token, or empty.
+    pub token_name: String,
 }

@@ -6,6 +6,7 @@
 
 pub mod advertisements;
 pub mod categories;
+pub mod event_copies;
 pub mod events;
 pub mod folded_names;
 pub mod hosts;

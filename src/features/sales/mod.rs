@@ -1,7 +1,8 @@
-//! Sales: orders, their payments and refunds, the ledger, tickets and their PDF, transfers of tickets, mails about all of them, and the
-//! deletion of accounts.
+//! Sales: orders, their payments, refunds and returns, the ledger, tickets and their PDF, transfers of tickets, mails about all of
+//! them, and the deletion of accounts.
 
 pub mod account_deletion;
+pub mod event_returns;
 pub mod ledger;
 pub mod mail;
 pub mod orders;

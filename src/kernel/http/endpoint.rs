@@ -169,6 +169,11 @@ impl<A: AppState> Endpoint<A> {
         Self { metadata: self.metadata.mutating(), ..self }
     }
 
+    /// Removes the entity tag from its responses, because they are streamed.
+    pub fn untagged(self) -> Self {
+        Self { metadata: self.metadata.untagged(), ..self }
+    }
+
     /// Sets another function that reads the resource for the `If-Match` of a PUT or DELETE.
     pub fn read_for_if_match<T>(self, function: impl EndpointFunction<A, T>) -> Self {
         Self { read_for_if_match: run_fn(function), ..self }

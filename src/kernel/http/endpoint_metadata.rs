@@ -33,6 +33,7 @@ pub struct EndpointMetadata {
     path: String,
     is_public: bool,
     is_mutating: bool,
+    has_tag: bool,
     /// The headers that the response type declares.
     headers: Vec<String>,
 }
@@ -45,6 +46,7 @@ impl EndpointMetadata {
             path: endpoint.path.clone(),
             is_public: false,
             is_mutating: endpoint.method != Method::GET,
+            has_tag: true,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
     }
@@ -57,6 +59,11 @@ impl EndpointMetadata {
     /// Marks an endpoint that changes something although its method is GET.
     pub fn mutating(self) -> Self {
         Self { is_mutating: true, ..self }
+    }
+
+    /// Marks a GET whose responses have no entity tag, because they are streamed.
+    pub fn untagged(self) -> Self {
+        Self { has_tag: false, ..self }
     }
 
     /// Returns the method.
@@ -93,13 +100,14 @@ impl EndpointMetadata {
 
     /// Returns whether `If-None-Match` is supported: a matching entity tag results in 304.
     pub fn is_read(&self) -> bool {
-        self.method == Method::GET
+        self.method == Method::GET && self.has_tag
     }
 
     /// Returns whether a success has an entity tag: for GET, for PUT, which returns the same representation, and for a response
     /// type that declares it.
     pub fn has_tag(&self) -> bool {
-        [Method::GET, Method::PUT].contains(&self.method) || self.headers.iter().any(|header| header == ETAG.as_str())
+        self.has_tag && [Method::GET, Method::PUT].contains(&self.method)
+            || self.headers.iter().any(|header| header == ETAG.as_str())
     }
 
     /// Adds the metadata to the operation that dropshot emits for the endpoint. `own_codes` are the error codes of its own rules,

@@ -11,6 +11,7 @@ mod operator;
 mod options;
 mod response;
 mod routes;
+mod streamed_file;
 
 pub use endpoint::{delete, get, patch, post, put};
 pub use endpoint_metadata::CODES;
@@ -20,3 +21,4 @@ pub use operator::Operator;
 pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub use response::{Created, HasLocation, SerializedJson};
 pub use routes::{Routes, start};
+pub use streamed_file::{FileSender, StreamedFile};

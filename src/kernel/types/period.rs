@@ -7,7 +7,7 @@ use super::api_types::DateTimeInput;
 use super::clock::Timestamp;
 
 /// A period from one time to another, both included. An absent end leaves the period open on that side.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 pub struct Period {
     from: Option<DateTimeInput>,
     to: Option<DateTimeInput>,

@@ -70,6 +70,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("order_create", "draft_section", "the id of a draft's section is known, and rejected"),
     ("quote_create", "sold_section", "tickets are for sale to anyone"),
     ("quote_create", "draft_section", "the id of a draft's section is known, and rejected"),
+    ("event_complimentary_order_create", "account", "tickets can be given to anyone"),
     ("lookup_create", "username", "lookups reveal whether an account exists"),
     ("session_create", "username", "all users of the test have the same password"),
     ("verification_create", "email", "the code goes to the account's own address"),
@@ -87,6 +88,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
 
 /// Properties of other accounts that may be readable through a reference.
 const READABLE: &[(&str, &str, &[&str])] = &[
+    ("event_complimentary_order_create", "account", WHO),
     ("host_administrator_create", "account", WHO),
     // The event of the section. Its id may be known, its content not.
     ("order_create", "draft_section", &["draft"]),

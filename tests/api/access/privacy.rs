@@ -25,6 +25,7 @@ const OPEN: &[(&str, &[&str], &str)] = &[
     ("order_get", WHO, "hosts know their customers"),
     ("order_get", &["order"], "hosts know their orders"),
     ("order_payment", &["order"], "hosts know their orders"),
+    ("event_complimentary_order", WHO, "hosts know their customers"),
     ("event_order", WHO, "hosts know their customers"),
     ("event_order", &["order"], "hosts know their orders"),
     ("host_order", WHO, "hosts know their customers"),

@@ -274,7 +274,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     assert_eq!((&conflict["ticket"], &conflict["section"]), (&json!(serial), &json!(event.sections[0])));
     let admission = json!({
         "self": online.body[0]["self"], "admitted": online.body[0]["admitted"], "redeemer": "Yaw", "device": "Gate A",
-        "token": token.self_,
+        "token": token.self_, "tokenName": "",
     });
     assert_eq!(conflict["admission"], admission);
     let scan = json!({

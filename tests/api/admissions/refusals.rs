@@ -109,6 +109,7 @@ async fn refusal_shows_earlier_admission(app: TestApp) {
     let earlier = |of: &Response, redeemer: &str, device: &str, token: Value| {
         json!({
             "self": of.body[0]["self"], "admitted": of.body[0]["admitted"], "redeemer": redeemer, "device": device, "token": token,
+            "tokenName": "",
         })
     };
     assert_eq!(refused(&again), [(by_gate.as_str(), "redeemed"), (by_host.as_str(), "redeemed")]);

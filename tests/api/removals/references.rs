@@ -89,6 +89,8 @@ pub const REFERENCES: &[Reference] = &[
     exclusive("order_create", "free section", &["tickets(section_id)"], &[INVALID], &[(409, "section.in-use")]),
     exclusive("order_create", "event with free section", &["tickets(event_id)"], &[INVALID], &[(409, "event.sold")]),
     refused_by_removal("order_create", "customer", &["orders(account_id)"], &[INVALID]),
+    exclusive("event_complimentary_order_create", "section", &[], &[INVALID], &[(409, "section.in-use")]),
+    exclusive("event_complimentary_order_create", "customer", &[], &[INVALID], &[(409, "account.has-tickets")]),
     refused_by_removal(
         "section_waiting_entry_create",
         "account",
@@ -139,6 +141,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
             "refunds(order_id)",
             "refunds(payment_id)",
             "reservations(order_id)",
+            "event_returns(account_id)",
             "revocations(account_id)",
             "revocations(order_id)",
             "submissions(submitter_id)",
@@ -160,6 +163,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
             "event_notices(event_id)",
             "advertisement_slots(advertisement_id)",
             "advertisement_zones(advertisement_id)",
+            "event_returns(event_id)",
             "order_item_modifiers(order_id,position)",
         ],
     ),
@@ -194,7 +198,9 @@ pub const INDEPENDENT_OPERATIONS: &[&str] = &[
     "category_delete",
     "event_admission_delete",
     "event_cancellation_create",
+    "event_copy_create",
     "event_delete",
+    "event_return_create",
     "event_token_delete",
     "event_withdrawal_create",
     "host_administrator_delete",
@@ -439,6 +445,14 @@ impl<'a> World<'a> {
                     _ => removal(&event.uri),
                 };
                 race(repeat(&request), removal)
+            }
+            ("event_complimentary_order_create", _) => {
+                let (event, customer) = (self.listed_event(&[10.0]).await, self.leaving_user().await);
+                let body = json!({ "account": customer.number, "items": { event.sections[0].as_str(): 1 } });
+                let path = format!("{}/complimentary-orders", event.uri);
+                let request = || self.by_host("POST", &path, body.clone());
+                let account = format!("/accounts/{}", customer.number);
+                race(repeat(&request), removal(if removed == "customer" { &account } else { &event.sections[0] }))
             }
             ("order_create", "customer") => {
                 let (event, customer) = (self.listed_event(&[10.0]).await, self.leaving_user().await);

@@ -113,6 +113,9 @@ impl Fixture<'_> {
                 });
                 with("/events", &kofi.key, body)
             }
+            "event_copy_create" => {
+                with(&format!("{event}/copies"), &kofi.key, json!({ "title": "Copied", "start": "2998-12-21T19:00" }))
+            }
             "event_submission_create" => plain(format!("{}/submissions", app.create_draft(self.host).await.uri), &kofi.key),
             "event_withdrawal_create" => plain(format!("{}/withdrawals", self.listed().await.uri), &kofi.key),
             "event_cancellation_create" => plain(format!("{}/cancellations", self.listed().await.uri), &kofi.key),
@@ -129,6 +132,15 @@ impl Fixture<'_> {
             "order_cancellation_create" => plain(format!("{}/cancellations", self.order().await), &ama.key),
             "order_payment_create" => with(&format!("{}/payments", self.order().await), &ama.key, card_payment()),
             "order_return_create" => with(&format!("{}/returns", self.sold().await.0), staff, json!({})),
+            "event_complimentary_order_create" => {
+                let body = json!({ "account": ama.number, "items": { self.event.sections[0].as_str(): 1 } });
+                with(&format!("{event}/complimentary-orders"), &kofi.key, body)
+            }
+            "event_return_create" => {
+                let event = self.listed().await.uri;
+                app.request("POST", &format!("{event}/cancellations")).key(&kofi.key).send().await;
+                with(&format!("{event}/returns"), &kofi.key, json!({ "reason": "Rain" }))
+            }
             "order_void_create" => with(&format!("{}/voids", self.sold().await.0), staff, json!({ "reason": "Lost" })),
             "section_waiting_entry_create" => {
                 let event = app.create_listed_event(self.host, &[section("Lounge", 0.0, 1)]).await;

@@ -22,6 +22,6 @@ mod view;
 pub use cache::EventCache;
 pub use endpoints::register;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
-pub use service::{apply_decision, load, load_managed, load_visible, lock_managed};
+pub use service::{apply_decision, check_copy, check_title, insert, load, load_managed, load_visible, lock_managed};
 pub use store::{bytes_sql, find, lock, lock_all, of_ids};
-pub use view::views;
+pub use view::{view_one, views};

@@ -152,14 +152,22 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
     let created = transaction!(ctx.unit, |tx| {
         let row = new.row(ctx.app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
-        store::insert(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
-        tokens::create_global(&ctx.app, tx, row.id).await?;
+        insert(&ctx.app, tx, &row).await?;
         view_one(&ctx.app, tx, row).await
     });
     if created.as_ref().is_err_and(Error::is_definite) {
         images.discard(ctx).await;
     }
     created
+}
+
+/// Inserts a new event, and creates its global admission token.
+///
+/// # Errors
+/// [`Code::EventTaken`] if another event has its title.
+pub async fn insert(app: &App, tx: &mut Tx, row: &EventRow) -> Result<()> {
+    store::insert(tx, row).await.on_taken("events", "title", Code::EventTaken)?;
+    tokens::create_global(app, tx, row.id).await
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
@@ -287,6 +295,15 @@ async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Field
     hosts::require_active(tx, row.host_id).await
 }
 
+/// Validates a copy of an event, which the caller may change. The copy has the same host, category and venue.
+///
+/// # Errors
+/// Field errors, and [`Code::HostRemoved`].
+pub async fn check_copy(tx: &mut Tx, caller: &Caller, source: &EventRow, copy: &EventRow) -> Result<()> {
+    ensure_no_field_errors(problems_of(tx, caller, Some(source), copy).await?)?;
+    hosts::require_active(tx, copy.host_id).await
+}
+
 /// Validates a change of an event. Returns its row after the change.
 async fn check_change(
     app: &App,
@@ -314,7 +331,7 @@ async fn check_change(
 }
 
 /// Rejects the title of another event before an image is stored in vain. The unique index decides in the end.
-async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
+pub async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
     if store::is_title_taken(tx, row).await? { Err(Code::EventTaken.into()) } else { Ok(()) }
 }
 

@@ -84,6 +84,15 @@ impl MediaStore {
         result.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
+    /// Copies an image. Returns false if there is none with this name.
+    pub async fn copy(&self, from: &str, to: &str) -> Result<bool> {
+        let Some((from_path, to_path)) = path(from).zip(path(to)) else { return Ok(false) };
+        match self.objects.copy(&from_path, &to_path).await {
+            Err(error) if is_absent(&error) => Ok(false),
+            other => other.map(|()| true).with_context(|| format!("cannot copy image {from}")),
+        }
+    }
+
     /// Returns the image with this name, if there is one. The name may come from a URL; an invalid name is not found. Concurrent
     /// readers share one copy of the bytes.
     pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {

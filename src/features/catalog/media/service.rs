@@ -15,6 +15,7 @@ use super::{icon, store};
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::AbsoluteUri;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// The role of an image for its event or advertisement.
@@ -82,6 +83,17 @@ pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Re
 /// Returns an error if the object store fails.
 pub async fn put_image(ctx: &Ctx, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
     ctx.app.media.put(&name(kind, id), image).await.map_err(storage_error)
+}
+
+/// Copies a stored image, if there is one, and returns the identifier of the copy. It is not served until a row references it.
+///
+/// # Errors
+/// Returns an error if the object store fails.
+pub async fn copy(app: &App, kind: ImageKind, image: Option<Id>) -> Result<Option<Id>> {
+    let Some(image) = image else { return Ok(None) };
+    let copy = secret::image_id();
+    let is_copied = app.media.copy(&name(kind, image), &name(kind, copy)).await.map_err(storage_error)?;
+    Ok(is_copied.then_some(copy))
 }
 
 /// Returns the names in the object store of all images that rows refer to.

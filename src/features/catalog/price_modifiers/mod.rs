@@ -10,4 +10,5 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::uri;
+pub use model::{ModifierRow, uri};
+pub(crate) use store::{insert, of_event};

@@ -46,7 +46,7 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
         return Err(Code::ModifierTooMany.into());
     }
     // A foreign key rejects the modifier if the section was removed after it was loaded.
-    store::insert(tx, &row)
+    store::insert(tx, std::slice::from_ref(&row))
         .await
         .on_taken("modifiers_section_id", "name", Code::ModifierTaken)
         .on_foreign_key(Error::NOT_FOUND)?;

@@ -28,6 +28,17 @@ pub async fn list(tx: &mut Tx, section: Id, paging: PageRequest) -> Result<Paged
     tx.list(columns, "from modifiers where true").and_where("section_id = ?", Some(section)).page("id", paging).await
 }
 
+/// Returns all modifiers of the sections of an event, the oldest first.
+pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
+    tx.query(
+        "select m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active
+         from sections s join modifiers m on m.section_id = s.id where s.event_id = $1 order by m.id",
+    )
+    .bind(event)
+    .all()
+    .await
+}
+
 /// Locks and returns the modifier at this path. The row includes all earlier changes; later changes by other transactions wait
 /// until this one ends.
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
@@ -48,24 +59,23 @@ pub async fn count_of_section(tx: &mut Tx, section: Id) -> Result<i64> {
     tx.query("select count(*) from modifiers where section_id = $1").bind(section).scalar().await
 }
 
-pub async fn insert(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
-    tx.query(
-        "insert into modifiers (id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active,
-         folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-    )
-    .bind(row.id)
-    .bind(row.section_id)
-    .bind(row.name.clone())
-    .bind(row.price_delta)
-    .bind(row.available_from)
-    .bind(row.available_to)
-    .bind(row.min_order)
-    .bind(row.max_order)
-    .bind(row.active)
-    .bind(fold(&row.name))
-    .execute()
-    .await?;
-    Ok(())
+pub async fn insert(tx: &mut Tx, rows: &[ModifierRow]) -> Result<()> {
+    let into = "modifiers (id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active,
+         folded_name)";
+    tx.insert_rows(into, rows, |columns| {
+        columns
+            .add(|row| row.id)
+            .add(|row| row.section_id)
+            .add(|row| row.name.clone())
+            .add(|row| row.price_delta)
+            .add(|row| row.available_from)
+            .add(|row| row.available_to)
+            .add(|row| row.min_order)
+            .add(|row| row.max_order)
+            .add(|row| row.active)
+            .add(|row| fold(&row.name));
+    })
+    .await
 }
 
 pub async fn update(tx: &mut Tx, row: &ModifierRow) -> Result<()> {

@@ -30,7 +30,7 @@ async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow
     if store::count_of_event(tx, event.id).await? >= MAX_SECTIONS {
         return Err(Code::SectionTooMany.into());
     }
-    store::insert(tx, &row).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
+    store::insert(tx, std::slice::from_ref(&row)).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
     Ok(row)
 }
 

@@ -104,25 +104,27 @@ pub async fn lock_of_event(tx: &mut Tx, event: Id) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
-    tx.query(
-        "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end,
-         active, maximum_per_account, folded_name) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11)",
-    )
-    .bind(row.id)
-    .bind(row.event_id)
-    .bind(row.name.clone())
-    .bind(row.description.clone())
-    .bind(row.base_price)
-    .bind(row.capacity)
-    .bind(row.sales_start)
-    .bind(row.sales_end)
-    .bind(row.active)
-    .bind(row.maximum_per_account)
-    .bind(fold(&row.name))
-    .execute()
-    .await?;
-    Ok(())
+/// Inserts new sections, without their price modifiers.
+pub async fn insert(tx: &mut Tx, rows: &[SectionRow]) -> Result<()> {
+    let into = "sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end, active,
+         maximum_per_account, folded_name)";
+    tx.insert_rows(into, rows, |columns| {
+        columns
+            .add(|row| row.id)
+            .add(|row| row.event_id)
+            .add(|row| row.name.clone())
+            .add(|row| row.description.clone())
+            .add(|row| row.base_price)
+            .add(|row| row.capacity)
+            .add(|_| 0_i64)
+            .add(|_| 0_i64)
+            .add(|row| row.sales_start)
+            .add(|row| row.sales_end)
+            .add(|row| row.active)
+            .add(|row| row.maximum_per_account)
+            .add(|row| fold(&row.name));
+    })
+    .await
 }
 
 /// Updates a section. Returns false, and changes nothing, if its capacity would be less than the places sold and reserved.

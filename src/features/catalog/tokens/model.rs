@@ -32,6 +32,7 @@ pub struct Token {
     #[serde(rename = "self")]
     pub uri: Uri,
     pub code: TokenCode,
+    pub name: String,
     pub global: bool,
     pub sections: Vec<Uri>,
 }
@@ -73,12 +74,16 @@ pub struct TokenFilter {
 pub struct TokenCreate {
     #[schemars(length(min = 1, max = 100))]
     pub sections: Vec<GivenSection>,
+    #[schemars(length(max = 100))]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TokenUpdate {
     #[schemars(length(min = 1, max = 100))]
     pub sections: Option<Vec<GivenSection>>,
+    #[schemars(length(max = 100))]
+    pub name: Option<String>,
 }
 
 /// Database row of a token. The sections of a token that isn't global are rows of `token_sections`.
@@ -87,6 +92,8 @@ pub struct TokenRow {
     pub id: Id,
     pub event_id: Id,
     pub code: String,
+    /// Name, or empty.
+    pub name: String,
     pub global: bool,
 }
 

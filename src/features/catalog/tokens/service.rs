@@ -40,7 +40,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) ->
         if store::count_of_event(tx, event).await? >= MAX_TOKENS {
             return Err(Code::TokenTooMany.into());
         }
-        let row = insert(&ctx.app, tx, event, false).await?;
+        let row = insert(&ctx.app, tx, event, false, new.name.as_deref().unwrap_or_default()).await?;
         store::insert_sections(tx, row.id, &sections).await?;
         view(tx, row).await
     })
@@ -48,7 +48,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) ->
 
 /// Creates the global token of a new event.
 pub async fn create_global(app: &App, tx: &mut Tx, event: Id) -> Result<()> {
-    insert(app, tx, event, true).await?;
+    insert(app, tx, event, true, "").await?;
     Ok(())
 }
 
@@ -62,7 +62,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<Tok
 
 pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
     transaction!(ctx.unit, |tx| {
-        let row = lock_managed(tx, caller, event, token).await?;
+        let mut row = lock_managed(tx, caller, event, token).await?;
         let sections = match &change.sections {
             Some(uris) => Some(read_sections(tx, event, uris).await?),
             None => None,
@@ -71,6 +71,10 @@ pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &T
         if let Some(sections) = sections {
             store::delete_sections(tx, token).await?;
             store::insert_sections(tx, token, &sections).await?;
+        }
+        if let Some(name) = &change.name {
+            store::set_name(tx, token, name).await?;
+            row.name.clone_from(name);
         }
         view(tx, row).await
     })
@@ -111,9 +115,10 @@ async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuth
 }
 
 /// Inserts a token of a new or locked event. Retries with another code if another token has the same one.
-async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<TokenRow> {
+async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool, name: &str) -> Result<TokenRow> {
     loop {
-        let row = TokenRow { id: app.clock.next_id(), event_id: event, code: secret::token_code(), global };
+        let (id, code) = (app.clock.next_id(), secret::token_code());
+        let row = TokenRow { id, event_id: event, code, name: name.to_owned(), global };
         if store::insert(tx, &row).await? {
             return Ok(row);
         }
@@ -169,6 +174,7 @@ async fn views(tx: &mut Tx, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>
         Token {
             uri: model::uri(event, row.id),
             code: TokenCode(row.code),
+            name: row.name,
             global: row.global,
             sections: sections.into_iter().flatten().map(|section| sections::uri(event, *section)).collect(),
         }

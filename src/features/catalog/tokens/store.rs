@@ -12,7 +12,7 @@ use crate::kernel::types::paging::PagedRows;
 /// The columns of [`TokenRow`]. A macro, because statements are literals.
 macro_rules! columns {
     () => {
-        "id, event_id, code, global"
+        "id, event_id, code, name, global"
     };
 }
 
@@ -47,14 +47,20 @@ pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>>
 /// Inserts a token. Returns false, and inserts nothing, if another token has this code.
 pub async fn insert(tx: &mut Tx, row: &TokenRow) -> Result<bool> {
     let inserted = tx
-        .query("insert into tokens (id, event_id, code, global) values ($1, $2, $3, $4) on conflict (code) do nothing")
+        .query("insert into tokens (id, event_id, code, name, global) values ($1, $2, $3, $4, $5) on conflict (code) do nothing")
         .bind(row.id)
         .bind(row.event_id)
         .bind(row.code.clone())
+        .bind(row.name.clone())
         .bind(row.global)
         .execute()
         .await?;
     Ok(inserted == 1)
+}
+
+pub async fn set_name(tx: &mut Tx, id: Id, name: &str) -> Result<()> {
+    tx.query("update tokens set name = $2 where id = $1").bind(id).bind(name.to_owned()).execute().await?;
+    Ok(())
 }
 
 /// Returns the number of tokens of an event.

@@ -37,6 +37,7 @@ pub fn view(row: &ConflictRow) -> AdmissionConflict {
             redeemer: row.admission_redeemer.clone(),
             device: row.admission_device.clone(),
             token: token(row.admission_token_id).map(|uri| uri.0),
+            token_name: row.admission_token_name.clone().unwrap_or_default(),
         },
         scan: OfflineScan {
             scanned: OffsetSeconds(row.scanned.format_rfc3339()),

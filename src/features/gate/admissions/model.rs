@@ -140,6 +140,7 @@ pub struct EarlierAdmissionRow {
     pub redeemer: Option<String>,
     pub device: Option<String>,
     pub token_id: Option<Id>,
+    pub token_name: Option<String>,
     pub admitted: Option<Timestamp>,
 }
 
@@ -152,6 +153,7 @@ impl EarlierAdmissionRow {
             redeemer: self.redeemer.clone()?,
             device: self.device.clone()?,
             token: self.token_id.map(|token| tokens::uri(event, token).0),
+            token_name: self.token_name.clone().unwrap_or_default(),
         })
     }
 }
@@ -266,6 +268,7 @@ pub struct ConflictRow {
     pub admission_redeemer: String,
     pub admission_device: String,
     pub admission_token_id: Option<Id>,
+    pub admission_token_name: Option<String>,
 }
 
 /// A row of `admission_conflicts` to be inserted.

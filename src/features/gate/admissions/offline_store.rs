@@ -14,14 +14,14 @@ use crate::kernel::types::paging::PagedRows;
 /// The columns of [`ConflictRow`].
 const CONFLICT_COLUMNS: &str = "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, \
      c.token_id, c.admission_id, a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, \
-     a.token_id as admission_token_id";
-const FROM_CONFLICTS: &str =
-    "from admission_conflicts c join tickets t on t.id = c.ticket_id join admissions a on a.id = c.admission_id where true";
+     a.token_id as admission_token_id, k.name as admission_token_name";
+const FROM_CONFLICTS: &str = "from admission_conflicts c join tickets t on t.id = c.ticket_id join admissions a on a.id = c.admission_id \
+     left join tokens k on k.id = a.token_id where true";
 
 /// Returns the tickets of an event with these serial numbers, with their admissions.
 pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<ScannedTicketRow>> {
     let columns = "t.id, t.serial, t.status, t.section_id, t.owner_id, t.issued, a.id as admission_id, a.redeemer, a.device,
-         a.token_id, a.admitted, ";
+         a.token_id, k.name as token_name, a.admitted, ";
     store::find_with_admissions(tx, columns, event, serials, scope).await
 }
 

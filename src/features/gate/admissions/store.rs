@@ -69,7 +69,8 @@ pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Returns the tickets of an event with these serial numbers, with their admissions.
 pub async fn find_refused(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<RefusedTicketRow>> {
-    let columns = "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, a.admitted, ";
+    let columns =
+        "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, k.name as token_name, a.admitted, ";
     find_with_admissions(tx, columns, event, serials, scope).await
 }
 
@@ -88,7 +89,10 @@ pub(super) async fn find_with_admissions<R: DbRow>(
         None => tickets.push("true"),
     };
     tickets
-        .push(" as is_covered from tickets t left join admissions a on a.ticket_id = t.id where true")
+        .push(
+            " as is_covered from tickets t left join admissions a on a.ticket_id = t.id
+              left join tokens k on k.id = a.token_id where true",
+        )
         // Without the sign, the database would read all tickets of the event by its index.
         .and_where("+t.event_id = ?", Some(event))
         .and_in("t.serial", serials)

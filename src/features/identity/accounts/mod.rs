@@ -21,8 +21,9 @@ pub use endpoints::register;
 pub use folded_names::complete_names;
 pub use lifecycle::{erase, lock_unless_last_admin};
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
+pub(crate) use service::get;
 pub use service::{PreparedAccount, create, insert, load, prepare, reset_password, view, view_for, view_for_others, views_for};
 pub use store::{
     bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers, folded_names_sql,
-    id_of, lock, lock_all, lock_by_email, set_verified,
+    id_of, id_of_email, lock, lock_all, lock_by_email, set_verified,
 };

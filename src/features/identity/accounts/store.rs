@@ -237,6 +237,16 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
     .await
 }
 
+/// Returns the identifier of the account with this e-mail address.
+pub async fn id_of_email(tx: &mut Tx, email: &str) -> Result<Option<Id>> {
+    if !can_be_identification(email) {
+        return Ok(None);
+    }
+    let query = "select id from accounts where lower(email) = lower($1) and removed = false";
+    let found: Option<(Id,)> = tx.query(query).bind(email.to_owned()).optional().await?;
+    Ok(found.map(|(id,)| id))
+}
+
 /// Locks and returns the account with this e-mail address, like [`lock`].
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
     if !can_be_identification(email) {

@@ -155,6 +155,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
             ("fulfilled", "fulfilled", Time),
             ("subtotal", "subtotal", Money),
             ("fees", "fees", Money),
+            ("complimentary", "complimentary", Bool),
         ],
     },
     PersonalTable {
@@ -224,6 +225,19 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         condition: None,
         order: "id",
         columns: &[("kind", "type", Plain), ("order", "order_id", Id), ("returned", "revoked", Time)],
+    },
+    PersonalTable {
+        kind: "eventReturnStartedByThisAccount",
+        table: "event_returns",
+        column: "account_id",
+        condition: None,
+        order: "id",
+        columns: &[
+            ("event", "event_id", Id),
+            ("reason", "reason", Plain),
+            ("started", "started", Time),
+            ("finished", "finished", Time),
+        ],
     },
     PersonalTable {
         kind: "waitingListEntry",

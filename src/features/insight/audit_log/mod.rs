@@ -11,3 +11,5 @@ mod store;
 
 pub use archive::delete_before;
 pub use endpoints::register;
+pub(crate) use model::AuditEntry;
+pub(crate) use service::{list_of_account, list_of_resources};

@@ -43,7 +43,7 @@ pub struct AuditEntry {
     pub operator: NullableField<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct AuditFilter {
     #[serde(flatten)]
     pub paging: PageRequest,

@@ -4,9 +4,9 @@ use boxoffice_http::error::{Error, Result};
 
 use super::model::{AuditEntry, AuditFilter, AuditRow};
 use super::store;
-use crate::features::identity::accounts;
+use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
@@ -20,4 +20,16 @@ pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
     };
     let page = store::list(&mut tx, filter, account).await?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
+}
+
+/// Lists the entries of requests by an account, the newest first.
+pub async fn list_of_account(ctx: &Ctx, number: &AccountNumber, paging: PageRequest) -> Result<Page<AuditEntry>> {
+    let filter = AuditFilter { paging, account: Some(number.clone()), ..AuditFilter::default() };
+    list(ctx, &filter).await
+}
+
+/// Lists the entries of requests to these resources, the newest first.
+pub async fn list_of_resources(ctx: &Ctx, resources: Vec<String>, paging: PageRequest) -> Result<Page<AuditEntry>> {
+    let page = store::list_of_resources(&mut ctx.unit.read().await?, resources, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
 }

@@ -6,13 +6,19 @@ use super::model::{AuditFilter, AuditRow, Outcome};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// The columns of [`AuditRow`]. A macro, because statements are literals.
 macro_rules! columns {
     () => {
         "t.id, t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request, t.count, t.operator"
     };
+}
+
+/// Returns a page of the entries of these resources, the newest first.
+pub async fn list_of_resources(tx: &mut Tx, resources: Vec<String>, paging: PageRequest) -> Result<PagedRows<AuditRow>> {
+    let entries = tx.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
+    entries.and_in("t.resource", resources).page("t.id desc", paging).await
 }
 
 /// Returns a page of entries, the newest first.

@@ -3,12 +3,13 @@
 use boxoffice_http::error::Result;
 use dropshot::HttpResponseOk;
 
-use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter};
+use super::model::{EventSales, EventStatistics, HostStatistics, SalesDay, SalesDayFilter, SalesFilter};
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, get};
+use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
 /// Registers the report endpoints.
@@ -19,6 +20,7 @@ pub fn register(routes: &mut Routes<App>) {
             get("host_statistics_get", "/hosts/{host}/statistics", host_statistics_get),
             get("event_statistics_get", "/events/{event}/statistics", event_statistics_get),
             get("event_sales_get", "/events/{event}/sales", event_sales_get),
+            get("event_sales_day_list", "/events/{event}/sales/days", event_sales_day_list),
         ],
     );
 }
@@ -38,4 +40,13 @@ async fn event_sales_get(
     Query(query): Query<SalesFilter>,
 ) -> Result<HttpResponseOk<EventSales>> {
     Ok(HttpResponseOk(service::event_sales(&ctx, &caller, path.event, &query).await?))
+}
+
+async fn event_sales_day_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(query): Query<SalesDayFilter>,
+) -> Result<HttpResponseOk<Page<SalesDay>>> {
+    Ok(HttpResponseOk(service::event_sales_by_day(&ctx, &caller, path.event, &query).await?))
 }

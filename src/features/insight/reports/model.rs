@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::period::Period;
 
 /// The sales of a host.
@@ -67,6 +69,42 @@ pub struct SalesFilter {
     /// A section: its identifier, one of its URIs or its exact name.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
+}
+
+string_newtype!(
+    /// A day in UTC, `YYYY-MM-DD`.
+    Day, Some("date"), None, None, None
+);
+
+/// The sales of an event on one day.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SalesDay {
+    pub date: Day,
+    #[schemars(range(min = 0))]
+    pub orders: i64,
+    #[schemars(range(min = 0))]
+    pub units: i64,
+    pub sales: Money,
+    pub fees: Money,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SalesDayFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    #[serde(flatten)]
+    pub period: Period,
+}
+
+/// Sums over the tickets that were sold on one day.
+#[derive(Debug, sqlx::FromRow)]
+pub struct SalesDayRow {
+    /// The number of days since 1970.
+    pub day: i64,
+    pub orders: i64,
+    pub units: i64,
+    pub sales: Money,
+    pub fees: Money,
 }
 
 /// Sums over sold tickets.

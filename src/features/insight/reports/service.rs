@@ -2,14 +2,19 @@
 
 use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 
-use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter, SectionSales, SectionSalesRow};
+use super::model::{
+    Day, EventSales, EventStatistics, HostStatistics, SalesDay, SalesDayFilter, SalesDayRow, SalesFilter, SectionSales,
+    SectionSalesRow,
+};
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::SectionUri;
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
 
 pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<HostStatistics> {
@@ -63,6 +68,22 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
             .map(|row| (row.name, SectionSales { units: row.units, sales: row.sales, fees: row.fees }))
             .collect(),
     })
+}
+
+/// Returns the days on which tickets of an event were sold, the earliest first.
+pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesDayFilter) -> Result<Page<SalesDay>> {
+    let mut tx = ctx.unit.read().await?;
+    events::load_managed(&mut tx, caller, event).await?;
+    ensure_no_field_errors(filter.period.problem().map(|problem| FieldError::invalid("to", problem)).into_iter().collect())?;
+    let page = store::sales_by_day(&mut tx, event, filter).await?;
+    let day = |row: SalesDayRow| SalesDay {
+        date: Day(Timestamp(row.day * store::MICROSECONDS_PER_DAY).date()),
+        orders: row.orders,
+        units: row.units,
+        sales: row.sales,
+        fees: row.fees,
+    };
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(day).collect()))
 }
 
 /// Returns the section with this identifier, URI or exact name.

@@ -2,9 +2,10 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{SectionSalesRow, SoldRow};
+use super::model::{SalesDayFilter, SalesDayRow, SectionSalesRow, SoldRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
 use crate::kernel::types::period::Period;
 
 /// The joined tables of sold tickets: tickets, their orders, and the order items with the prices.
@@ -53,4 +54,24 @@ pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<Section
     .push_bind(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
     .all()
     .await
+}
+
+/// Microseconds of a day.
+pub const MICROSECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// Returns a page of the days on which tickets of an event were sold, the earliest first. Counts orders by the day in UTC on which
+/// they were fulfilled.
+pub async fn sales_by_day(tx: &mut Tx, event: Id, filter: &SalesDayFilter) -> Result<PagedRows<SalesDayRow>> {
+    let day = format!("o.fulfilled / {MICROSECONDS_PER_DAY}");
+    let sums = format!(
+        "from (select {day} as day, count(distinct t.order_id) as orders, count(*) as units,
+         cast(sum(i.unit_price) as bigint) as sales, cast(sum(i.unit_fee) as bigint) as fees from {SOLD} where t.event_id = ?"
+    );
+    tx.list("day, orders, units, sales, fees", "")
+        .push_bind(&sums, event)
+        .and_where("o.fulfilled >= ?", filter.period.start())
+        .and_where("o.fulfilled < ?", filter.period.end())
+        .push(&format!(" group by {day}) as days"))
+        .page("day", filter.paging)
+        .await
 }

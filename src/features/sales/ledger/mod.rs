@@ -15,6 +15,8 @@ mod store;
 
 pub use allocation::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use endpoints::register;
+pub(crate) use model::Transaction;
 pub use model::TransactionType;
+pub(crate) use service::list_of_order;
 pub use service::{Entry, record};
 pub use store::sales;

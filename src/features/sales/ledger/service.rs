@@ -6,10 +6,12 @@ use super::allocation::Allocation;
 use super::model::{ShareRow, Transaction, TransactionFilter, TransactionRow, TransactionType};
 use super::store;
 use crate::features::catalog::hosts;
+use crate::features::sales::orders::OrderNumber;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::period::Period;
 use crate::state::{App, Ctx};
 
 /// Money that was paid or refunded, to be recorded.
@@ -54,6 +56,12 @@ pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transact
     check(filter)?;
     let page = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
+}
+
+/// Lists the entries of an order.
+pub async fn list_of_order(ctx: &Ctx, order: Id, paging: PageRequest) -> Result<Page<Transaction>> {
+    let order = Some(OrderNumber(order.to_string()));
+    list(ctx, &TransactionFilter { paging, period: Period::default(), kind: None, order }).await
 }
 
 pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {

@@ -3,11 +3,12 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::HttpResponseOk;
 
+use super::complimentary::ComplimentaryOrderCreate;
 use super::hosts_orders::HostOrderFilter;
 use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderVoidCreate};
 use super::quotes::{Quote, QuoteCreate};
 use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnFilter, OrderReturnPath};
-use super::{hosts_orders, placement, quotes, return_order, returns, service};
+use super::{complimentary, hosts_orders, placement, quotes, return_order, returns, service};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
@@ -27,6 +28,10 @@ const NOT_SOLD: [Code; 8] = [
     Code::HostRemoved,
     Code::OrderTooMany,
 ];
+
+/// Error codes with which they reject a complimentary order.
+const NOT_ISSUED: [Code; 5] =
+    [Code::SectionSoldOut, Code::SectionAccountMaximum, Code::EventNotListed, Code::EventOver, Code::HostRemoved];
 
 /// Error codes with which they reject a quote.
 const NOT_QUOTED: [Code; 6] = [
@@ -56,6 +61,8 @@ pub fn register(routes: &mut Routes<App>) {
             post("order_void_create", "/orders/{order}/voids", order_void_create).errors(&[Code::OrderNotFulfilled]),
             get("account_order_list", "/accounts/{number}/orders", account_order_list),
             get("event_order_list", "/events/{event}/orders", event_order_list),
+            post("event_complimentary_order_create", "/events/{event}/complimentary-orders", event_complimentary_order_create)
+                .errors(&NOT_ISSUED),
             get("host_order_list", "/hosts/{host}/orders", host_order_list),
         ],
     );
@@ -137,4 +144,13 @@ async fn host_order_list(
     Query(query): Query<HostOrderFilter>,
 ) -> Result<HttpResponseOk<Page<Order>>> {
     Ok(HttpResponseOk(hosts_orders::list_of_host(&ctx, &caller, path.host, &query).await?))
+}
+
+async fn event_complimentary_order_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<ComplimentaryOrderCreate>,
+) -> Result<Created<Order>> {
+    Ok(Created(complimentary::create(&ctx, caller, path.event, body).await?))
 }

@@ -16,6 +16,7 @@
 //! Every read treats an open order with an expired reservation as timed out, even before [`expire_due`] has updated its row.
 //! `orders`, `payments` and `ledger` depend on each other and form one layer.
 
+mod complimentary;
 mod endpoints;
 mod hosts_orders;
 mod lifecycle;
@@ -32,8 +33,12 @@ pub mod waiting_list;
 
 pub use endpoints::register;
 pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
+pub(crate) use model::Order;
 pub use model::{OrderNumber, OrderPath, OrderRow, OrderStatus, uri};
 pub use placement::OrderRequest;
+pub use return_order::{ReturnedTickets, return_tickets_of_event};
+pub(crate) use returns::{OrderReturn, list as list_returns};
 pub use search::parse as read_number_filter;
 pub use service::{find_with_payments, lock_authorized, resend_confirmation};
+pub(crate) use service::{get, list_newest_of_account};
 pub use store::{find, lock, lock_all};

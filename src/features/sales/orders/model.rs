@@ -65,6 +65,8 @@ pub struct Order {
     pub uri: Uri,
     pub number: OrderNumber,
     pub status: OrderStatus,
+    /// True if a host has issued it without a charge.
+    pub complimentary: bool,
     pub placed: DateTime,
     /// The time until which its places are reserved; `None` if it isn't open.
     pub expires: NullableField<DateTime>,
@@ -253,6 +255,8 @@ pub struct OrderRow {
     pub subtotal: Money,
     /// The convenience fees of all tickets.
     pub fees: Money,
+    /// True if a host has issued it without a charge.
+    pub complimentary: bool,
 }
 
 impl OrderRow {
@@ -264,7 +268,7 @@ impl OrderRow {
         (placed, expires): (Timestamp, Timestamp),
         (subtotal, fees): (Money, Money),
     ) -> Self {
-        Self { id, account_id, status_column, placed, expires, subtotal, fees }
+        Self { id, account_id, status_column, placed, expires, subtotal, fees, complimentary: false }
     }
 
     /// Returns the status in the table.

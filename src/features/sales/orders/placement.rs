@@ -10,8 +10,8 @@ use boxoffice_openapi::counted;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Order, OrderCreate, OrderRow, OrderStatus};
-use super::pricing::{Line, PricedItems, check_on_sale, price_items, section_ids, sold_out};
+use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus};
+use super::pricing::{Line, PricedItems, check_event_on_sale, check_section_on_sale, price_items, section_ids, sold_out};
 use super::waiting_list::{self, OfferRow};
 use super::{lifecycle, service, store};
 use crate::features::catalog::sections::{self, Places, SectionRow};
@@ -31,12 +31,15 @@ const OPEN_MAXIMUM: i64 = 10;
 pub struct OrderRequest {
     caller: Caller,
     order: OrderCreate,
+    /// The recipient of a complimentary order, for which nothing is charged.
+    recipient: Option<Id>,
 }
 
 /// A validated order, not yet placed.
 struct Draft<'a> {
     caller: &'a Caller,
     customer: Id,
+    is_complimentary: bool,
     items: PricedItems<'a>,
 }
 
@@ -68,7 +71,13 @@ struct Inventory {
 
 /// Places an order.
 pub async fn place(ctx: &Ctx, caller: Caller, order: OrderCreate) -> Result<Order> {
-    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order }).await
+    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: None }).await
+}
+
+/// Places a complimentary order. The caller must have been authorized to issue these tickets.
+pub async fn place_complimentary(ctx: &Ctx, caller: Caller, recipient: Id, items: Items) -> Result<Order> {
+    let order = OrderCreate { customer: None, items };
+    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: Some(recipient) }).await
 }
 
 impl BatchOperation<App> for OrderRequest {
@@ -125,6 +134,9 @@ async fn customers(tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result
     let accounts = if numbers.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, numbers).await? };
     let customer = |request: &&OrderRequest| {
         let caller = &request.caller;
+        if let Some(recipient) = request.recipient {
+            return Ok(Ok(recipient));
+        }
         let Some(number) = &request.order.customer else {
             return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
         };
@@ -149,7 +161,11 @@ fn validate<'a>(
     now: Timestamp,
 ) -> Result<Draft<'a>> {
     match (price_items(app, sections, &request.order.items, now), customer) {
-        (Ok(items), Ok(customer)) => Ok(Draft { caller: &request.caller, customer, items }),
+        (Ok(items), Ok(customer)) => {
+            let is_complimentary = request.recipient.is_some();
+            let items = if is_complimentary { items.without_charge() } else { items };
+            Ok(Draft { caller: &request.caller, customer, is_complimentary, items })
+        }
         (items, customer) => Err(Error::Invalid(items.err().into_iter().chain(customer.err()).collect())),
     }
 }
@@ -187,10 +203,15 @@ impl Inventory {
     /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
     fn check(&self, draft: &Draft<'_>, now: Timestamp) -> Result<()> {
         if !self.accounts.contains_key(&draft.customer) {
-            return Err(Error::invalid("customer", "names no account"));
+            let argument = if draft.is_complimentary { "account" } else { "customer" };
+            return Err(Error::invalid(argument, "names no account"));
         }
         draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;
-        draft.items.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
+        draft.items.lines.iter().try_for_each(|line| {
+            let event = self.event(line)?;
+            check_event_on_sale(line.section, event, now)?;
+            if draft.is_complimentary { Ok(()) } else { check_section_on_sale(line.section, event, now) }
+        })
     }
 
     /// Loads the number of open orders, of places left and of tickets held in sections that limit it, and the offers of waiting
@@ -316,8 +337,9 @@ impl<'a> Draft<'a> {
     fn place(self, app: &App, now: Timestamp) -> Placed<'a> {
         let status = if self.items.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
         let expires = now.plus(app.settings.reservation);
-        let order =
+        let mut order =
             OrderRow::new(app.clock.next_id(), self.customer, status, (now, expires), (self.items.subtotal, self.items.fees));
+        order.complimentary = self.is_complimentary;
         let (mut items, mut applied) = (Vec::with_capacity(self.items.lines.len()), Vec::new());
         for (line, position) in self.items.lines.into_iter().zip(1..) {
             items.push(ItemRow {

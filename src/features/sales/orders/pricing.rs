@@ -86,7 +86,7 @@ fn no_section(keys: &[&str]) -> String {
     format!("names no section (at {})", keys.join(", "))
 }
 
-impl PricedItems<'_> {
+impl<'a> PricedItems<'a> {
     /// Rejects the items if a section for which `exists` is false was removed after it was loaded.
     ///
     /// # Errors
@@ -94,6 +94,16 @@ impl PricedItems<'_> {
     pub fn require(&self, exists: impl Fn(&Line<'_>) -> bool) -> Result<()> {
         let removed: Vec<&str> = self.lines.iter().filter(|line| !exists(line)).map(|line| line.key).collect();
         if removed.is_empty() { Ok(()) } else { Err(Error::invalid("items", no_section(&removed))) }
+    }
+
+    /// Returns the items at a price of 0, without price modifiers and fees.
+    pub fn without_charge(self) -> Self {
+        let free = |line: Line<'a>| Line {
+            unit: UnitPrice { price: Money::ZERO, modifiers: Vec::new() },
+            unit_fee: Money::ZERO,
+            ..line
+        };
+        Self { lines: self.lines.into_iter().map(free).collect(), subtotal: Money::ZERO, fees: Money::ZERO }
     }
 
     /// Returns whether there is nothing to pay. Tickets of a free order are issued at once.
@@ -118,6 +128,15 @@ pub fn sold_out(section: &SectionRow, event: &EventSaleRow) -> Error {
 /// # Errors
 /// The code says which rule of sale rejects them.
 pub fn check_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
+    check_event_on_sale(section, event, now)?;
+    check_section_on_sale(section, event, now)
+}
+
+/// Rejects tickets of an event for which none can be issued now.
+///
+/// # Errors
+/// The code says which rule of sale rejects them.
+pub fn check_event_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
     let (name, title) = (&section.name, &event.title);
     if event.status != EventStatus::Listed {
         // The title of an event that is not public must not be disclosed.
@@ -133,6 +152,15 @@ pub fn check_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp)
             Code::HostRemoved.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
         );
     }
+    Ok(())
+}
+
+/// Rejects tickets of a section that is inactive or not on sale at this time.
+///
+/// # Errors
+/// [`Code::SectionInactive`] or [`Code::SectionNotOnSale`].
+pub fn check_section_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
+    let (name, title) = (&section.name, &event.title);
     if !section.active {
         return Err(Code::SectionInactive.with_message(format!("The section {name} of {title} is not active.")));
     }

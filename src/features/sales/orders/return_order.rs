@@ -20,6 +20,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::MailTemplate;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
 /// Returns the tickets that the request names, or all unused tickets of the order. Their cost is refunded after the commit,
@@ -33,7 +34,10 @@ pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderR
 async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     service::require_hosts(tx, caller, id).await?;
-    let tickets = lock_tickets(app, tx, id, request.tickets.as_deref()).await?;
+    let is_named = |ticket: &TicketRow| {
+        request.tickets.as_ref().is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial))
+    };
+    let tickets = lock_tickets(app, tx, id, is_named).await?;
     let selected = request.tickets.as_deref().map(|serials| select_by_serial(&tickets, serials)).transpose()?;
     require_fulfilled(&order, "returned")?;
     let to_return: Vec<&TicketRow> = match selected {
@@ -47,22 +51,68 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
         return Err(Code::TicketNotIssued.with_message("None of this order's tickets can be returned: all of them were used."));
     }
 
-    let returned = void_tickets(app, tx, &to_return).await?;
-    let amount = payments::schedule_ticket_refunds(app, tx, id, &returned).await?;
+    let reason = request.reason.clone().unwrap_or_default();
+    let (status, _) = return_locked(app, tx, &order, &tickets, &to_return, (reason, caller.account)).await?;
+    service::view(tx, caller, order.ended(status), app.clock.now()).await
+}
+
+/// Tickets of an order that were returned.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReturnedTickets {
+    /// The number of tickets.
+    pub tickets: i64,
+    /// The refunds, made or scheduled, including fees.
+    pub amount: Money,
+}
+
+/// Returns the unused tickets of an order for one of its events. Returns `None`, and changes nothing, if there are none. The
+/// refunds are scheduled.
+pub async fn return_tickets_of_event(
+    app: &App,
+    tx: &mut Tx,
+    order: Id,
+    event: Id,
+    reason: &str,
+    account: Option<Id>,
+) -> Result<Option<ReturnedTickets>> {
+    let order = store::lock(tx, order).await?.ok_or(Error::NOT_FOUND)?;
+    if order.stored() != OrderStatus::Fulfilled {
+        return Ok(None);
+    }
+    let tickets = lock_tickets(app, tx, order.id, |ticket| ticket.event_id == event).await?;
+    let to_return: Vec<&TicketRow> = tickets.iter().filter(|ticket| ticket.event_id == event && is_valid(ticket)).collect();
+    if to_return.is_empty() {
+        return Ok(None);
+    }
+    let (_, returned) = return_locked(app, tx, &order, &tickets, &to_return, (reason.to_owned(), account)).await?;
+    Ok(Some(returned))
+}
+
+/// Returns some of the locked tickets of a fulfilled, locked order: schedules the refunds, records the reason and the account, and
+/// mails the return to the customer. Returns the order's status.
+async fn return_locked(
+    app: &App,
+    tx: &mut Tx,
+    order: &OrderRow,
+    tickets: &[TicketRow],
+    to_return: &[&TicketRow],
+    (reason, account): (String, Option<Id>),
+) -> Result<(OrderStatus, ReturnedTickets)> {
+    let returned = void_tickets(app, tx, to_return).await?;
+    let amount = payments::schedule_ticket_refunds(app, tx, order.id, &returned).await?;
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
-    store::set_ended(tx, id, status).await?;
-    let reason = request.reason.clone().unwrap_or_default();
-    let revocation = Revocation { amount: Some(amount), ..revocation(app, caller, id, to_return.len(), reason) };
+    store::set_ended(tx, order.id, status).await?;
+    let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     store::insert_revocation(tx, &revocation, "Return").await?;
     let values = [
         ("returned".to_owned(), revocation.tickets.into()),
         ("amount".to_owned(), amount.0.into()),
         ("reason".to_owned(), revocation.reason.as_str().into()),
     ];
-    let customer = vec![(id, order.account_id)];
+    let customer = vec![(order.id, order.account_id)];
     lifecycle::push_mails(app, tx, MailTemplate::TicketsReturned, customer, Map::from_iter(values)).await?;
-    service::view(tx, caller, order.ended(status), app.clock.now()).await
+    Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }))
 }
 
 /// Voids an order: voids all its unused tickets, without a refund.
@@ -73,24 +123,22 @@ pub async fn void(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderVoidCreate)
 async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_fulfilled(&order, "voided")?;
-    let tickets = lock_tickets(app, tx, id, None).await?;
+    let tickets = lock_tickets(app, tx, id, |_| true).await?;
     let valid: Vec<&TicketRow> = tickets.iter().filter(|ticket| is_valid(ticket)).collect();
     void_tickets(app, tx, &valid).await?;
     store::set_ended(tx, id, OrderStatus::Voided).await?;
-    let revocation = revocation(app, caller, id, valid.len(), request.reason.0.clone());
+    let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
     store::insert_revocation(tx, &revocation, "Void").await?;
     let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
     lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
 }
 
-/// Locks and returns the tickets of an order. Cancels the open transfers of the tickets with these serial numbers, or of all its
-/// tickets if `serials` is `None`.
-async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[SerialInput]>) -> Result<Vec<TicketRow>> {
+/// Locks and returns the tickets of an order. Cancels the open transfers of the selected ones.
+async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, is_selected: impl Fn(&TicketRow) -> bool) -> Result<Vec<TicketRow>> {
     let items = store::items(tx, [order]).await?;
     store::lock_events(tx, items.iter().map(|item| item.event_id)).await?;
     sections::lock_all(tx, items.iter().map(|item| item.section_id)).await?;
-    let is_selected = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
     let is_offered = |ticket: &&TicketRow| is_selected(ticket) && ticket.status == TicketStatus::Pending;
     // No other ticket is offered before the transaction ends, because a new transfer locks the orders of its tickets.
     let tickets = tickets::find_by_order(tx, order).await?;
@@ -150,8 +198,8 @@ async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<
     Ok(returned)
 }
 
-fn revocation(app: &App, caller: &Caller, order_id: Id, tickets: usize, reason: String) -> Revocation {
+fn revocation(app: &App, account_id: Option<Id>, order_id: Id, tickets: usize, reason: String) -> Revocation {
     let tickets = i64::try_from(tickets).unwrap_or(i64::MAX);
     let (id, revoked) = (app.clock.next_id(), app.clock.now());
-    Revocation { id, order_id, tickets, amount: None, reason, account_id: caller.account, revoked }
+    Revocation { id, order_id, tickets, amount: None, reason, account_id, revoked }
 }

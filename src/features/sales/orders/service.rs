@@ -7,7 +7,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use serde_json::{Map, Value};
 
 use super::model::{
-    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
+    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow, OrderSort,
 };
 use super::model::{OrderStatus, uri};
 use super::{hosts_orders, lifecycle, search, store};
@@ -23,7 +23,7 @@ use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollectio
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
@@ -54,6 +54,17 @@ pub async fn list_of_account(
     let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
     let page = store::list(&mut tx, criteria, filter.paging, now).await?;
     Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
+}
+
+/// Lists the orders of an account, the newest first.
+pub async fn list_newest_of_account(
+    ctx: &Ctx,
+    caller: &Caller,
+    number: &AccountNumber,
+    paging: PageRequest,
+) -> Result<Page<Order>> {
+    let filter = AccountOrderFilter { paging, status: None, sort: Some(OrderSort::Date), order: SortOrder::Desc };
+    list_of_account(ctx, caller, number, &filter).await
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
@@ -187,6 +198,7 @@ pub fn to_view(
         uri: uri(row.id),
         number: OrderNumber(row.id.to_string()),
         status,
+        complimentary: row.complimentary,
         placed: DateTime(row.placed.format_rfc3339()),
         expires: NullableField(is_open.then(|| DateTime(row.expires.format_rfc3339()))),
         subtotal: row.subtotal,

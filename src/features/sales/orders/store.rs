@@ -16,7 +16,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 /// The columns of [`OrderRow`]. A macro, because statements are literals.
 macro_rules! columns {
     () => {
-        "id, account_id, status, placed, expires, subtotal, fees"
+        "id, account_id, status, placed, expires, subtotal, fees, complimentary"
     };
 }
 
@@ -198,7 +198,7 @@ pub async fn open_with_cancelled_event(tx: &mut Tx, now: Timestamp) -> Result<Ve
 
 /// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
 pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
-    let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)";
+    let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees, complimentary)";
     tx.insert_rows(into, orders, |columns| {
         columns
             .add(|(order, _)| order.id)
@@ -207,6 +207,7 @@ pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option
             .add(|(order, _)| order.placed)
             .add(|(order, _)| order.expires);
         columns.add(|(_, fulfilled)| *fulfilled).add(|(order, _)| order.subtotal).add(|(order, _)| order.fees);
+        columns.add(|(order, _)| order.complimentary);
     })
     .await
 }

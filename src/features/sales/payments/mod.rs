@@ -24,8 +24,10 @@ mod store;
 
 pub use endpoints::register;
 pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
+pub(crate) use model::Payment;
 pub use model::uri;
 pub use processing::{PaymentCapture, PaymentRequest};
 pub use refund_store::{refund_shares_by_order, refunded_by_order};
 pub use refunds::{process_after_commit, process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};
+pub(crate) use service::list;
 pub use store::correct_future;

@@ -35,6 +35,14 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
     Ok(paging.page(page.total, entries))
 }
 
+/// Lists the tickets of an order without those that were replaced, the oldest first, for a platform administrator.
+pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Ticket>> {
+    let mut tx = ctx.unit.read().await?;
+    let page = store::list_of_order(&mut tx, order, paging).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, entries))
+}
+
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {
     let mut tx = ctx.unit.read().await?;
     let row = find_authorized(&mut tx, caller, ticket).await?;

@@ -96,6 +96,11 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> R
     tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account)).page("id", paging).await
 }
 
+/// Returns a page of the tickets of an order, the oldest first, without those that were replaced.
+pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("order_id = ?", Some(order)).page("id", paging).await
+}
+
 /// Returns a ticket, unless it was replaced.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
     let ticket = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null")).and_where("id = ?", Some(id));

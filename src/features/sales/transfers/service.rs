@@ -20,7 +20,7 @@ use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 pub async fn list_of_account(
@@ -34,6 +34,28 @@ pub async fn list_of_account(
     let page = store::list_of_account(&mut tx, account.id, filter).await?;
     let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
+}
+
+/// Lists the transfers that an account has sent or received, the newest first.
+pub async fn list_newest_of_account(
+    ctx: &Ctx,
+    caller: &Caller,
+    number: &AccountNumber,
+    paging: PageRequest,
+) -> Result<Page<Transfer>> {
+    let mut tx = ctx.unit.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let page = store::list_newest_of_account(&mut tx, account.id, paging).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, entries))
+}
+
+/// Lists the transfers of the tickets of an order, the newest first, for a platform administrator.
+pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Transfer>> {
+    let mut tx = ctx.unit.read().await?;
+    let page = store::list_of_order(&mut tx, order, paging).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, entries))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {

@@ -7,7 +7,7 @@ use crate::features::identity::accounts;
 use crate::features::sales::tickets;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// The columns of [`TransferRow`]. A macro, because statements are literals.
 macro_rules! columns {
@@ -37,6 +37,24 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) 
         .and_where(side, Some(account))
         .and_where("status = ?", filter.status)
         .sized_page("id", &bytes_sql(), filter.paging)
+        .await
+}
+
+/// Returns a page of the transfers that an account has sent or received, the newest first.
+pub async fn list_newest_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
+    tx.list(columns!(), "from transfers where true")
+        .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
+        .sized_page("id desc", &bytes_sql(), paging)
+        .await
+}
+
+/// Returns a page of the transfers of the tickets of an order, the newest first.
+pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
+    let of_order =
+        "id in (select o.transfer_id from transfer_tickets o join tickets t on t.id = o.ticket_id where t.order_id = ?)";
+    tx.list(columns!(), "from transfers where true")
+        .and_where(of_order, Some(order))
+        .sized_page("id desc", &bytes_sql(), paging)
         .await
 }
 

@@ -1,0 +1,26 @@
+//! HTTP endpoint of copies of events.
+
+use boxoffice_http::error::{Code, Result};
+
+use super::service::{self, EventCopyCreate};
+use crate::features::catalog::events::{Event, EventPath};
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Routes, post};
+use crate::state::{App, Ctx};
+
+/// Registers the endpoint.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(
+        "Events",
+        [post("event_copy_create", "/events/{event}/copies", event_copy_create).errors(&[Code::EventTaken, Code::HostRemoved])],
+    );
+}
+
+async fn event_copy_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<EventCopyCreate>,
+) -> Result<Created<Event>> {
+    Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
+}

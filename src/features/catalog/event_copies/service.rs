@@ -1,0 +1,138 @@
+//! Copying an event. The copy is inserted in one transaction.
+
+use std::collections::HashMap;
+
+use boxoffice_http::error::{Error, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::features::catalog::events::{self, Event, EventRow, EventStatus};
+use crate::features::catalog::media::{self, ImageKind};
+use crate::features::catalog::price_modifiers::{self, ModifierRow};
+use crate::features::catalog::sections::{self, SectionRow};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::api_types::MinuteInput;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EventCopyCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub title: String,
+    pub start: MinuteInput,
+    pub end: Option<MinuteInput>,
+}
+
+/// Identifiers of the copies of an event's banner and thumbnail.
+#[derive(Debug, Clone, Copy)]
+struct Images {
+    banner: Option<Id>,
+    thumbnail: Option<Id>,
+}
+
+/// Moves times by the difference between two starts.
+#[derive(Debug, Clone, Copy)]
+struct Shift(i64);
+
+impl Shift {
+    /// Returns the moved time, between 1970 and [`Timestamp::NEVER`], which stays as it is.
+    fn apply(self, time: Timestamp) -> Timestamp {
+        if time == Timestamp::NEVER {
+            return time;
+        }
+        Timestamp(time.0.saturating_add(self.0).clamp(0, Timestamp::NEVER.0))
+    }
+}
+
+/// Copies an event. The images are copied before the transaction, because that is slow.
+pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<Event> {
+    let source = {
+        let mut tx = ctx.unit.read().await?;
+        let source = events::load_managed(&mut tx, caller, event).await?;
+        let copy = copied_row(&source, new, Id::NONE);
+        events::check_copy(&mut tx, caller, &source, &copy).await?;
+        events::check_title(&mut tx, &copy).await?;
+        source
+    };
+    let images = copy_images(&ctx.app, &source).await?;
+    let copied = transaction!(ctx.unit, |tx| copy_in_tx(&ctx.app, tx, caller, event, new, images).await);
+    if copied.as_ref().is_err_and(Error::is_definite) {
+        discard(&ctx.app, images).await;
+    }
+    copied
+}
+
+async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &EventCopyCreate, images: Images) -> Result<Event> {
+    // Locked, so that its sections and price modifiers don't change while they are copied.
+    let source = events::lock_managed(tx, caller, event).await?;
+    let row = copied_row(&source, new, app.clock.next_id());
+    let row = EventRow { banner_id: images.banner, thumbnail_id: images.thumbnail, ..row };
+    events::check_copy(tx, caller, &source, &row).await?;
+    let shift = Shift(row.starts.0.saturating_sub(source.starts.0));
+    let before = sections::store::of_events(tx, [source.id], app.clock.now()).await?;
+    let modifiers = price_modifiers::of_event(tx, source.id).await?;
+
+    events::insert(app, tx, &row).await?;
+    let copies: HashMap<Id, Id> = before.iter().map(|section| (section.id, app.clock.next_id())).collect();
+    let copied = before.into_iter().filter_map(|section| Some((*copies.get(&section.id)?, section)));
+    let copied = copied.map(|(id, section)| SectionRow {
+        id,
+        event_id: row.id,
+        sales_start: shift.apply(section.sales_start),
+        sales_end: shift.apply(section.sales_end),
+        ..section
+    });
+    let copied: Vec<SectionRow> = copied.collect();
+    if copied.iter().any(|section| section.sales_end <= section.sales_start) {
+        return Err(Error::invalid("start", "is too far from the start of the event: a time of sale would be out of range"));
+    }
+    sections::store::insert(tx, &copied).await?;
+    let modifiers = modifiers.into_iter().filter_map(|modifier| Some((*copies.get(&modifier.section_id)?, modifier)));
+    let modifiers = modifiers.map(|(section_id, modifier)| ModifierRow {
+        id: app.clock.next_id(),
+        section_id,
+        available_from: modifier.available_from.map(|time| shift.apply(time)),
+        available_to: modifier.available_to.map(|time| shift.apply(time)),
+        ..modifier
+    });
+    price_modifiers::insert(tx, &modifiers.collect::<Vec<_>>()).await?;
+    events::view_one(app, tx, row).await
+}
+
+/// Returns the row of the copy, without images. Without an end, it lasts as long as the event.
+fn copied_row(source: &EventRow, new: &EventCopyCreate, id: Id) -> EventRow {
+    let starts = new.start.0;
+    let end = || Shift(starts.0.saturating_sub(source.starts.0)).apply(source.ends);
+    EventRow {
+        id,
+        title: new.title.clone(),
+        status: EventStatus::Draft,
+        starts,
+        ends: new.end.map_or_else(end, |end| end.0),
+        banner_id: None,
+        thumbnail_id: None,
+        published: None,
+        popularity: 0,
+        ..source.clone()
+    }
+}
+
+/// Copies both images of an event, or none of them.
+async fn copy_images(app: &App, source: &EventRow) -> Result<Images> {
+    let banner = media::copy(app, ImageKind::Banner, source.banner_id).await?;
+    match media::copy(app, ImageKind::Thumbnail, source.thumbnail_id).await {
+        Ok(thumbnail) => Ok(Images { banner, thumbnail }),
+        Err(error) => {
+            discard(app, Images { banner, thumbnail: None }).await;
+            Err(error)
+        }
+    }
+}
+
+/// Removes copied images to which no row refers.
+async fn discard(app: &App, images: Images) {
+    media::discard(app, ImageKind::Banner, images.banner).await;
+    media::discard(app, ImageKind::Thumbnail, images.thumbnail).await;
+}

@@ -1,0 +1,60 @@
+//! SQL of exports. Each statement reads a batch of rows after an identifier.
+
+use boxoffice_http::error::Result;
+
+use super::model::{LedgerExportRow, OrderExportRow, TicketExportRow};
+use super::table::BATCH;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+
+/// Returns the next orders of an event, with the tickets of the event alone.
+pub async fn orders(tx: &mut Tx, event: Id, after: Id, now: Timestamp) -> Result<Vec<OrderExportRow>> {
+    tx.select("o.id, ")
+        .push_bind("case when o.status = 'Placed' and o.expires <= ? then 'Timed Out' else o.status end as status", now)
+        .push(
+            ", o.placed, o.complimentary, a.number, a.first_name, a.last_name, a.email, x.tickets, x.price, x.fees from (
+             select i.order_id, cast(sum(i.quantity) as bigint) as tickets,
+             cast(sum(i.quantity * i.unit_price) as bigint) as price, cast(sum(i.quantity * i.unit_fee) as bigint) as fees
+             from order_items i where true",
+        )
+        .and_where("i.event_id = ?", Some(event))
+        .and_where("i.order_id > ?", Some(after))
+        .push(&format!(" group by i.order_id order by i.order_id limit {BATCH}"))
+        .push(") x join orders o on o.id = x.order_id join accounts a on a.id = o.account_id order by o.id")
+        .all()
+        .await
+}
+
+/// Returns the next valid tickets of an event.
+pub async fn tickets(tx: &mut Tx, event: Id, after: Id) -> Result<Vec<TicketExportRow>> {
+    tx.select(
+        "t.id, t.serial, s.name as section, t.status, a.first_name, a.last_name, a.email, t.order_id, t.redeemed
+         from tickets t join sections s on s.id = t.section_id join accounts a on a.id = t.owner_id where t.status <> 'Void'",
+    )
+    .and_where("t.event_id = ?", Some(event))
+    .and_where("t.id > ?", Some(after))
+    .push(&format!(" order by t.id limit {BATCH}"))
+    .all()
+    .await
+}
+
+/// Returns the next entries of the ledger with the share of a host, from a time until before another one.
+pub async fn ledger(
+    tx: &mut Tx,
+    host: Id,
+    (from, until): (Option<Timestamp>, Option<Timestamp>),
+    after: Id,
+) -> Result<Vec<LedgerExportRow>> {
+    tx.select(
+        "t.id, t.type, t.placed, t.order_id, t.payment_id, s.amount, s.fees
+         from transaction_shares s join transactions t on t.id = s.transaction_id where true",
+    )
+    .and_where("s.host_id = ?", Some(host))
+    .and_where("s.transaction_id > ?", Some(after))
+    .and_where("t.placed >= ?", from)
+    .and_where("t.placed < ?", until)
+    .push(&format!(" order by s.transaction_id limit {BATCH}"))
+    .all()
+    .await
+}

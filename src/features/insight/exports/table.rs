@@ -1,0 +1,108 @@
+//! Writing rows as CSV, and streaming them.
+
+use anyhow::anyhow;
+use boxoffice_http::error::Result;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+
+use crate::kernel::db::Tx;
+use crate::kernel::http::{FileSender, StreamedFile};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::state::Ctx;
+
+/// Media type of an export.
+const CSV: &str = "text/csv; charset=utf-8";
+/// Number of rows that are read at a time.
+pub const BATCH: usize = 1000;
+
+/// A row of an export.
+pub trait TableRow: Send + Sized + 'static {
+    /// The names of the columns.
+    const COLUMNS: &'static [&'static str];
+
+    /// Returns the identifier, by which the rows are sorted.
+    fn id(&self) -> Id;
+
+    /// Returns the values of the columns.
+    fn values(self) -> Vec<String>;
+}
+
+/// Reads the next [`BATCH`] rows after an identifier.
+pub type ReadBatch<R> = Box<dyn for<'a> Fn(&'a mut Tx, Id) -> BoxFuture<'a, Result<Vec<R>>> + Send + Sync>;
+
+/// Returns a table as a response. Reads the first batch before the response begins, so that a failure of it is an error response.
+pub async fn stream<R: TableRow>(ctx: &Ctx, name: &'static str, read: ReadBatch<R>) -> Result<StreamedFile> {
+    let (text, last) = read_batch(ctx, &read, None).await?;
+    let (sender, response) = StreamedFile::new(CSV, name);
+    let ctx = ctx.background();
+    tokio::spawn(async move { send_all(&ctx, &read, sender, text, last).await });
+    Ok(response)
+}
+
+/// Sends all batches. `last` is the last identifier of the first batch, if there may be more.
+async fn send_all<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, sender: FileSender, text: Bytes, mut last: Option<Id>) {
+    let mut is_connected = sender.send(text).await;
+    while is_connected && last.is_some() {
+        match read_batch(ctx, read, last).await {
+            Ok((text, next)) => {
+                last = next;
+                is_connected = sender.send(text).await;
+            }
+            Err(error) => return sender.fail(&ctx.app.log, error).await,
+        }
+    }
+}
+
+/// Returns the next batch as CSV, with the header if it is the first one, and its last identifier if there may be more.
+async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<Id>) -> Result<(Bytes, Option<Id>)> {
+    let rows = {
+        let mut tx = ctx.unit.read().await?;
+        read(&mut tx, after.unwrap_or(Id::NONE)).await?
+    };
+    let last = rows.last().filter(|_| rows.len() == BATCH).map(TableRow::id);
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
+    let failed = |error: csv::Error| anyhow!("cannot write CSV: {error}");
+    if after.is_none() {
+        writer.write_record(R::COLUMNS).map_err(failed)?;
+    }
+    for row in rows {
+        writer.write_record(row.values()).map_err(failed)?;
+    }
+    let text = writer.into_inner().map_err(|error| anyhow!("cannot write CSV: {error}"))?;
+    Ok((text.into(), last))
+}
+
+/// Returns a text by a user so that a spreadsheet shows it: one that begins like a formula gets an apostrophe before it (OWASP, CSV
+/// injection).
+pub fn text(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }
+}
+
+/// Returns an amount with two decimals.
+pub fn amount(amount: Money) -> String {
+    let sign = if amount.0 < 0 { "-" } else { "" };
+    let minor = amount.0.unsigned_abs();
+    format!("{sign}{}.{:02}", minor / 100, minor % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_become_texts() {
+        for (given, expected) in
+            [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-2", "'-2"), ("Ama = Esi", "Ama = Esi"), ("", "")]
+        {
+            assert_eq!(text(given.to_owned()), expected);
+        }
+    }
+
+    #[test]
+    fn amounts_have_two_decimals() {
+        for (given, expected) in [(0, "0.00"), (5, "0.05"), (12_345, "123.45"), (-199, "-1.99")] {
+            assert_eq!(amount(Money(given)), expected);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! HTTP endpoints of histories.
+
+use boxoffice_http::error::Result;
+use dropshot::HttpResponseOk;
+
+use super::model::{AccountHistory, OrderHistory};
+use super::service;
+use crate::features::identity::accounts::AccountPath;
+use crate::features::sales::orders::OrderPath;
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Path, Routes, get};
+use crate::state::{App, Ctx};
+
+/// Registers the endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(
+        "Audit",
+        [
+            get("order_history_get", "/orders/{order}/history", order_history_get),
+            get("account_history_get", "/accounts/{number}/history", account_history_get),
+        ],
+    );
+}
+
+async fn order_history_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<OrderHistory>> {
+    Ok(HttpResponseOk(service::order(&ctx, &caller, path.order.id()).await?))
+}
+
+async fn account_history_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<AccountHistory>> {
+    Ok(HttpResponseOk(service::account(&ctx, &caller, &path.number).await?))
+}

@@ -1,0 +1,47 @@
+//! HTTP endpoints of returns of events.
+
+use boxoffice_http::error::{Code, Result};
+use dropshot::HttpResponseOk;
+
+use super::model::{EventReturn, EventReturnCreate, EventReturnPath};
+use super::service;
+use crate::features::catalog::events::EventPath;
+use crate::kernel::auth::Caller;
+use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::state::{App, Ctx};
+
+/// Registers the endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(
+        "Orders",
+        [
+            get("event_return_list", "/events/{event}/returns", event_return_list),
+            post("event_return_create", "/events/{event}/returns", event_return_create)
+                .errors(&[Code::EventNotCancelled, Code::EventReturning]),
+            get("event_return_get", "/events/{event}/returns/{entry}", event_return_get),
+        ],
+    );
+}
+
+async fn event_return_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Query(paging): Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<EventReturn>>> {
+    Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, paging).await?))
+}
+
+async fn event_return_create(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<EventPath>,
+    Json(body): Json<EventReturnCreate>,
+) -> Result<Created<EventReturn>> {
+    Ok(Created(service::create(&ctx, &caller, path.event, body).await?))
+}
+
+async fn event_return_get(ctx: Ctx, caller: Caller, Path(path): Path<EventReturnPath>) -> Result<HttpResponseOk<EventReturn>> {
+    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event, path.entry).await?))
+}

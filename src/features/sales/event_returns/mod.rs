@@ -1,0 +1,14 @@
+//! Returns of all orders of a cancelled event, as a job.
+//!
+//! A host administrator starts a run. The job returns the unused tickets of the event, one order in each transaction, and records
+//! the progress in the same transaction. So a run can be interrupted at any time, any server continues it, and no order is
+//! refunded twice. Tickets that become valid again afterwards, such as by an undone admission, are returned by another run.
+
+mod endpoints;
+mod job;
+mod model;
+mod service;
+mod store;
+
+pub use endpoints::register;
+pub use job::return_next;

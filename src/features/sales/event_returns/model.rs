@@ -1,0 +1,105 @@
+//! Requests, responses and rows of returns of events.
+
+use boxoffice_http::string_newtype;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+
+string_newtype!(
+    /// The number of a run: its identifier as text.
+    EventReturnNumber, None, Some(r"^\d{14}$"), None, None
+);
+
+/// The status of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum EventReturnStatus {
+    /// The job returns orders.
+    Running,
+    /// All orders were processed.
+    Done,
+}
+
+/// A run in a response.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EventReturn {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub number: EventReturnNumber,
+    pub event: Uri,
+    pub status: EventReturnStatus,
+    pub reason: String,
+    /// The number of orders with returned tickets.
+    pub orders: i64,
+    /// The number of returned tickets.
+    pub tickets: i64,
+    /// The refunds, made or scheduled, including fees.
+    pub amount: Money,
+    /// The number of orders that were not processed yet.
+    pub remaining: i64,
+    pub started: DateTime,
+    pub finished: NullableField<DateTime>,
+}
+
+impl HasLocation for EventReturn {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EventReturnPath {
+    pub event: Id,
+    pub entry: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EventReturnCreate {
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+/// A row of `event_returns`.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct EventReturnRow {
+    pub id: Id,
+    pub event_id: Id,
+    pub status: EventReturnStatus,
+    pub reason: String,
+    /// The account of the caller, if its key acts for one.
+    pub account_id: Option<Id>,
+    /// The last order that was processed; [`Id::NONE`] at first.
+    pub last_order: Id,
+    /// The number of orders with returned tickets.
+    pub orders: i64,
+    /// The number of returned tickets.
+    pub tickets: i64,
+    /// The refunds, made or scheduled, including fees.
+    pub amount: Money,
+    pub started: Timestamp,
+    pub finished: Option<Timestamp>,
+}
+
+impl EventReturnRow {
+    /// Returns the run as a response. `remaining` is the number of orders that were not processed yet.
+    pub fn view(self, remaining: i64) -> EventReturn {
+        EventReturn {
+            uri: Uri(format!("/events/{}/returns/{}", self.event_id, self.id)),
+            number: EventReturnNumber(self.id.to_string()),
+            event: Uri(format!("/events/{}", self.event_id)),
+            status: self.status,
+            reason: self.reason,
+            orders: self.orders,
+            tickets: self.tickets,
+            amount: self.amount,
+            remaining,
+            started: DateTime(self.started.format_rfc3339()),
+            finished: NullableField(self.finished.map(|time| DateTime(time.format_rfc3339()))),
+        }
+    }
+}

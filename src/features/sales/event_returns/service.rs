@@ -1,0 +1,72 @@
+//! Starting and reading returns of events. Only administrators of the host and platform administrators can do so.
+
+use boxoffice_http::error::{Code, Error, Result};
+
+use super::model::{EventReturn, EventReturnCreate, EventReturnRow, EventReturnStatus};
+use super::store;
+use crate::features::catalog::events::{self, EventStatus};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::state::{App, Ctx};
+
+pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, paging: PageRequest) -> Result<Page<EventReturn>> {
+    let mut tx = ctx.unit.read().await?;
+    events::load_managed(&mut tx, caller, event).await?;
+    let page = store::list(&mut tx, event, paging).await?;
+    let remaining = match page.rows.iter().find(|row| row.status == EventReturnStatus::Running) {
+        Some(row) => store::count_remaining(&mut tx, row).await?,
+        None => 0,
+    };
+    let view = |row: EventReturnRow| {
+        let is_running = row.status == EventReturnStatus::Running;
+        row.view(if is_running { remaining } else { 0 })
+    };
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+}
+
+pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, id: Id) -> Result<EventReturn> {
+    let mut tx = ctx.unit.read().await?;
+    let row = store::find(&mut tx, event, id).await?.ok_or(Error::NOT_FOUND)?;
+    events::load_managed(&mut tx, caller, event).await?;
+    view(&mut tx, row).await
+}
+
+pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: EventReturnCreate) -> Result<EventReturn> {
+    let reason = new.reason.unwrap_or_default();
+    transaction!(ctx.unit, |tx| start(&ctx.app, tx, caller, event, &reason).await)
+}
+
+/// Starts a run. The lock of the event keeps two requests from starting one each.
+async fn start(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str) -> Result<EventReturn> {
+    let event = events::lock_managed(tx, caller, event).await?;
+    if event.status != EventStatus::Cancelled {
+        return Err(Code::EventNotCancelled.into());
+    }
+    if store::is_running(tx, event.id).await? {
+        return Err(Code::EventReturning.into());
+    }
+    let row = EventReturnRow {
+        id: app.clock.next_id(),
+        event_id: event.id,
+        status: EventReturnStatus::Running,
+        reason: reason.to_owned(),
+        account_id: caller.account,
+        last_order: Id::NONE,
+        orders: 0,
+        tickets: 0,
+        amount: Money::ZERO,
+        started: app.clock.now(),
+        finished: None,
+    };
+    store::insert(tx, &row).await?;
+    view(tx, row).await
+}
+
+async fn view(tx: &mut Tx, row: EventReturnRow) -> Result<EventReturn> {
+    let is_running = row.status == EventReturnStatus::Running;
+    let remaining = if is_running { store::count_remaining(tx, &row).await? } else { 0 };
+    Ok(row.view(remaining))
+}

@@ -1,0 +1,96 @@
+//! SQL of returns of events.
+
+use boxoffice_http::error::Result;
+
+use super::model::EventReturnRow;
+use crate::features::sales::orders::ReturnedTickets;
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+const COLUMNS: &str = "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, started, finished";
+/// The fulfilled orders of a run's event that were not processed yet. `?` is the event.
+const REMAINING: &str = "from order_items i join orders o on o.id = i.order_id where o.status = 'Fulfilled' and i.event_id = ?";
+
+/// Returns a page of the runs of an event, the oldest first.
+pub async fn list(tx: &mut Tx, event: Id, paging: PageRequest) -> Result<PagedRows<EventReturnRow>> {
+    tx.list(COLUMNS, "from event_returns where true").and_where("event_id = ?", Some(event)).page("id", paging).await
+}
+
+pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<EventReturnRow>> {
+    let runs = tx.select(&format!("{COLUMNS} from event_returns where true"));
+    Ok(runs.and_where("event_id = ?", Some(event)).and_where("id = ?", Some(id)).all().await?.pop())
+}
+
+/// Returns whether an event has a run that is not done.
+pub async fn is_running(tx: &mut Tx, event: Id) -> Result<bool> {
+    let query = "select exists (select 1 from event_returns where event_id = $1 and status = 'Running')";
+    tx.query(query).bind(event).scalar().await
+}
+
+/// Returns the number of orders of a run that were not processed yet. An order that has no valid ticket of the event counts, too.
+pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
+    let orders = tx.select("count(distinct i.order_id) ").push_bind(REMAINING, run.event_id);
+    let orders: Vec<(i64,)> = orders.and_where("i.order_id > ?", Some(run.last_order)).all().await?;
+    Ok(orders.first().map_or(0, |(count,)| *count))
+}
+
+/// Locks and returns a run that no other server works on. It is a random one, so that a run with an order that can't be returned
+/// does not keep the job from the others.
+pub async fn lock_running(tx: &mut Tx) -> Result<Option<EventReturnRow>> {
+    let lock = if tx.is_postgres() { " for no key update skip locked" } else { "" };
+    let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running' order by random() limit 1"));
+    Ok(runs.push(lock).all().await?.pop())
+}
+
+/// Returns the next order of a run.
+pub async fn next_order(tx: &mut Tx, run: &EventReturnRow) -> Result<Option<Id>> {
+    let next = tx.select("i.order_id ").push_bind(REMAINING, run.event_id);
+    let next = next.and_where("i.order_id > ?", Some(run.last_order)).push(" order by i.order_id limit 1");
+    let next: Vec<(Id,)> = next.all().await?;
+    Ok(next.first().map(|(order,)| *order))
+}
+
+pub async fn insert(tx: &mut Tx, row: &EventReturnRow) -> Result<()> {
+    tx.query(
+        "insert into event_returns (id, event_id, status, reason, account_id, last_order, orders, tickets, amount, started)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    )
+    .bind(row.id)
+    .bind(row.event_id)
+    .bind(row.status)
+    .bind(row.reason.clone())
+    .bind(row.account_id)
+    .bind(row.last_order)
+    .bind(row.orders)
+    .bind(row.tickets)
+    .bind(row.amount)
+    .bind(row.started)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Records that an order was processed and what was returned of it.
+pub async fn record_progress(tx: &mut Tx, id: Id, order: Id, returned: Option<ReturnedTickets>) -> Result<()> {
+    let ReturnedTickets { tickets, amount } = returned.unwrap_or_default();
+    tx.query(
+        "update event_returns set last_order = $2, orders = orders + $3, tickets = tickets + $4, amount = amount + $5
+         where id = $1",
+    )
+    .bind(id)
+    .bind(order)
+    .bind(i64::from(returned.is_some()))
+    .bind(tickets)
+    .bind(amount)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Ends a run.
+pub async fn finish(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
+    tx.query("update event_returns set status = 'Done', finished = $2 where id = $1").bind(id).bind(now).execute().await?;
+    Ok(())
+}

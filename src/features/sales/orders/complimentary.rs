@@ -1,0 +1,71 @@
+//! Complimentary orders: tickets that a host gives to an account without a charge.
+
+use std::collections::BTreeSet;
+
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::model::{Items, Order};
+use super::placement;
+use super::pricing::section_ids;
+use crate::features::catalog::events;
+use crate::features::catalog::sections::{self, SectionUri};
+use crate::features::identity::accounts::{self, AccountNumber};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct ComplimentaryOrderCreate {
+    pub account: Option<AccountNumber>,
+    #[schemars(length(min = 1, max = 254))]
+    pub email: Option<String>,
+    pub items: Items,
+}
+
+/// Issues tickets of an event to an account. They take places like all others, and count for the maximum of the account. Sections
+/// that are inactive or not on sale have them, too.
+pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
+    let recipient = {
+        let mut tx = ctx.unit.read().await?;
+        events::load_managed(&mut tx, &caller, event).await?;
+        let recipient = find_recipient(&mut tx, &request).await?;
+        let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), ctx.app.clock.now());
+        let sections = sections.await?;
+        let is_of_event = |key: &str| {
+            let uri = SectionUri::parse(key);
+            uri.is_some_and(|uri| {
+                sections.get(&uri.section).is_some_and(|section| uri.names(section) && section.event_id == event)
+            })
+        };
+        let others: Vec<&str> = request.items.0.iter().map(|(key, _)| key.as_str()).filter(|key| !is_of_event(key)).collect();
+        let detail = format!("names no section of this event (at {})", others.join(", "));
+        let others = (!others.is_empty()).then(|| FieldError::invalid("items", detail));
+        match recipient {
+            Ok(recipient) => {
+                ensure_no_field_errors(others.into_iter().collect())?;
+                recipient
+            }
+            Err(problem) => return Err(Error::Invalid([Some(problem), others].into_iter().flatten().collect())),
+        }
+    };
+    placement::place_complimentary(ctx, caller, recipient, request.items).await
+}
+
+/// Returns the account that the request names by its number or its e-mail address.
+async fn find_recipient(tx: &mut Tx, request: &ComplimentaryOrderCreate) -> Result<Result<Id, FieldError>> {
+    Ok(match (&request.account, &request.email) {
+        (Some(number), None) => {
+            let account = accounts::find_by_number(tx, number).await?;
+            account.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
+        }
+        (None, Some(email)) => {
+            let account = accounts::id_of_email(tx, email).await?;
+            account.ok_or_else(|| FieldError::invalid("email", "belongs to no account"))
+        }
+        (Some(_), Some(_)) => Err(FieldError::invalid("email", "must be absent if account is given")),
+        (None, None) => Err(FieldError::missing("account")),
+    })
+}

@@ -1,0 +1,114 @@
+//! Copies of events.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::{cancel_events, read, remove_hosts};
+use crate::on_both_databases;
+use crate::support::{Event, Response, TestApp, rejection, section};
+
+on_both_databases![copy_has_everything_but_sales, copy_is_rejected_with_reasons, images_are_copied_and_discarded];
+
+/// The smallest PNG.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
+
+async fn copy(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
+    app.request("POST", &format!("{}/copies", event.uri)).key(key).json(&body).send().await
+}
+
+async fn copy_has_everything_but_sales(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let mut floor = section("Floor", 100.0, 10);
+    (floor.sales_start, floor.sales_end) = ("2020-01-01T00:00".to_owned(), "2998-12-20T18:00".to_owned());
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[floor, section("Free", 0.0, 10)]).await;
+    let add = async |modifier: Value| {
+        app.request("POST", &format!("{}/modifiers", event.sections[0])).key(&kofi.key).json(&modifier).send().await
+    };
+    add(json!({ "name": "Last day", "priceDelta": 5, "availableFrom": "2998-12-20T00:00" })).await;
+    add(json!({ "name": "Group", "priceDelta": -10, "minOrder": 4, "active": false })).await;
+    ama.order(&event.sections[0], 1).await.unwrap();
+    ama.order_free_tickets(&event.sections[1], 2).await;
+    app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+
+    let copied = copy(&app, &kofi.key, &event, json!({ "title": "Once more", "start": "2998-12-22T20:00" })).await;
+
+    assert_eq!(copied.status, 201, "{}", copied.body);
+    let uri = copied.body["self"].as_str().unwrap();
+    assert_eq!((copied.header("location"), &read(&app, &kofi.key, uri).await.body), (uri, &copied.body));
+    let source = app.read(&event.uri).await;
+    for name in ["description", "type", "public", "category", "subcategory", "venue", "disclaimer", "tags", "host"] {
+        assert_eq!(copied.body[name], source[name], "{name}");
+    }
+    let of_copy = ["title", "status", "start", "end", "popularity", "published"].map(|name| copied.body[name].clone());
+    assert_eq!(json!(of_copy), json!(["Once more", "Draft", "2998-12-22T20:00", "2998-12-23T00:00", 0, ""]));
+    let sections = copied.body["sections"].as_array().unwrap();
+    let numbers = ["sold", "reserved", "remaining", "capacity"].map(|name| sections[1][name].clone());
+    assert_eq!((sections.len(), json!(numbers)), (2, json!([0, 0, 10, 10])));
+    // The start is moved by two days and one hour.
+    assert_eq!((&sections[0]["salesStart"], &sections[0]["salesEnd"]), (&json!("2020-01-03T01:00"), &json!("2998-12-22T19:00")));
+    let modifiers = read(&app, &kofi.key, &format!("{uri}{}/modifiers", sections[0]["self"].as_str().unwrap())).await;
+    let modifiers: Vec<Value> = modifiers.body["entries"].as_array().unwrap().clone();
+    let of =
+        |index: usize| ["name", "priceDelta", "availableFrom", "minOrder", "active"].map(|name| modifiers[index][name].clone());
+    assert_eq!(json!(of(0)), json!(["Last day", 5.0, "2998-12-22T01:00", null, true]));
+    assert_eq!(json!(of(1)), json!(["Group", -10.0, null, 4, false]));
+    let tokens = read(&app, &kofi.key, &format!("{uri}/tokens")).await.body;
+    assert_eq!((&tokens["total"], &tokens["entries"][0]["global"]), (&json!(1), &json!(true)));
+    // The copy is independent of the event, and can be sold.
+    let copy = Event { id: uri.rsplit('/').next().unwrap().to_owned(), uri: uri.to_owned(), sections: Vec::new() };
+    app.list_event(&host, &copy).await;
+    ama.order_free_tickets(&format!("{uri}{}", sections[1]["self"].as_str().unwrap()), 1).await;
+    assert_eq!(app.read(&event.sections[1]).await["sold"], 2);
+}
+
+async fn copy_is_rejected_with_reasons(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 10)]).await;
+    let body = json!({ "title": "Once more", "start": "2998-12-22T20:00" });
+
+    assert_eq!(rejection(&copy(&app, &ama.key, &event, body.clone()).await), (403, "resource.not-yours"));
+    let unknown = app.request("POST", "/events/17637000000001/copies").key(&kofi.key).json(&body).send().await;
+    assert_eq!(rejection(&unknown), (404, "resource.not-found"));
+    for (body, invalid) in [
+        (json!({}), &["-title", "-start"][..]),
+        (json!({ "title": " ", "start": "tomorrow" }), &["-title", "start"]),
+        (json!({ "title": "Once more", "start": "2998-12-22T20:00", "end": "2998-12-22T20:00" }), &["end"]),
+        // Sales from 1 January 2020 to 1 January 2999 would both be before 1970.
+        (json!({ "title": "Once more", "start": "0990-12-22T20:00", "end": "0990-12-22T21:00" }), &["start"]),
+    ] {
+        let rejected = copy(&app, &kofi.key, &event, body.clone()).await;
+        let expected: Vec<String> = invalid.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, expected), "{body}: {}", rejected.body);
+    }
+    let several = join_all((0..3).map(|_| copy(&app, &kofi.key, &event, body.clone()))).await;
+    let mut statuses: Vec<u16> = several.iter().map(|response| response.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409, 409]);
+    assert_eq!(rejection(&copy(&app, &kofi.key, &event, body.clone()).await), (409, "event.taken"));
+    cancel_events(&app).await;
+    remove_hosts(&app).await;
+    let other = json!({ "title": "Once again", "start": "2998-12-22T20:00" });
+    assert_eq!(rejection(&copy(&app, &app.staff.key, &event, other).await), (409, "host.removed"));
+}
+
+async fn images_are_copied_and_discarded(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "banner": PNG })).send().await;
+    let files = || {
+        let folder = app.state.settings.media.folder().unwrap().join("banner");
+        std::fs::read_dir(folder).map_or(0, Iterator::count)
+    };
+
+    let body = json!({ "title": "Once more", "start": "2998-12-22T20:00" });
+    let copied = copy(&app, &kofi.key, &event, body.clone()).await;
+    assert_eq!((copied.status, files()), (201, 2), "{}", copied.body);
+    assert_eq!(copy(&app, &kofi.key, &event, body).await.status, 409);
+    assert_eq!(files(), 2, "a rejected copy leaves no file");
+    let uri = copied.body["self"].as_str().unwrap();
+    assert_eq!(app.fetch_image("banner", uri).await.status, 200);
+
+    assert_eq!(app.request("DELETE", &event.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!((files(), app.fetch_image("banner", uri).await.status), (1, 200), "the copy keeps its image");
+}

@@ -1,0 +1,79 @@
+//! Exports as CSV.
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{TestApp, card_payment, section};
+
+on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches];
+
+/// Returns the lines of an export.
+async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
+    let response =
+        reqwest::Client::new().get(format!("{}{path}", app.address)).header("X-API-Key", key).header("X-Client-Version", "3.0.0");
+    let response = response.send().await.unwrap();
+    assert_eq!(response.status(), 200, "{path}");
+    assert_eq!(response.headers()["content-type"], "text/csv; charset=utf-8");
+    assert!(response.headers()["content-disposition"].to_str().unwrap().starts_with("attachment; filename="));
+    assert!(!response.headers().contains_key("etag"));
+    let text = response.text().await.unwrap();
+    assert!(text.ends_with("\r\n"));
+    text.trim_end().split("\r\n").map(str::to_owned).collect()
+}
+
+async fn exports_are_tables(app: TestApp) {
+    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
+    let named = json!({ "firstName": "=HYPERLINK(1)", "lastName": "Mensah, \"Mrs\"" });
+    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&named).send().await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("+Floor", 100.0, 10)]).await;
+    let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
+    let order = ama.order_items([(event.sections[0].as_str(), 2), (other.sections[0].as_str(), 1)]).await.unwrap();
+    assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
+    let open = ama.order(&event.sections[0], 1).await.unwrap();
+    let serial = app.read(&format!("{}/tickets", event.uri)).await["entries"][0]["serial"].clone();
+    app.return_tickets(&app.staff.key, &order.self_, json!({ "tickets": [serial] })).await;
+    let left = app.read(&format!("{}/tickets", event.uri)).await["entries"][0].clone();
+    let left = left["serial"].as_str().unwrap();
+    let (number, placed) = (order.number.to_string(), order.placed.format("%Y-%m-%dT%H:%M:%S").to_string());
+    let person = r#"'=HYPERLINK(1),"Mensah, ""Mrs""",ama@example.com"#;
+
+    let orders = lines(&app, &kofi.key, &format!("{}/exports/orders", event.uri)).await;
+    assert_eq!(orders.len(), 3, "{orders:?}");
+    assert_eq!(orders[0], "number,status,placed,complimentary,customer,firstName,lastName,email,tickets,subtotal,fees,total");
+    assert!(orders[1].starts_with(&format!("{number},Fulfilled,{placed}")), "{orders:?}");
+    assert!(orders[1].ends_with(&format!(",false,{},{person},2,200.00,3.98,203.98", ama.number)), "{orders:?}");
+    assert!(orders[2].starts_with(&format!("{},Placed,", open.number)) && orders[2].ends_with(",1,100.00,1.99,101.99"));
+
+    let tickets = lines(&app, &kofi.key, &format!("{}/exports/tickets", event.uri)).await;
+    let expected = format!("{left},'+Floor,Issued,{person},{number},");
+    assert_eq!(tickets, ["serial,section,status,firstName,lastName,email,order,redeemed", expected.as_str()]);
+
+    let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    let path = format!("{host}/exports/transactions");
+    let ledger = lines(&app, &kofi.key, &path).await;
+    let ends: Vec<&str> = ledger.iter().map(|line| line.splitn(6, ',').last().unwrap()).collect();
+    assert_eq!(ends, ["amount,fees", "203.98,3.98", "-101.99,-1.99"], "{ledger:?}");
+    let month = &placed[..7];
+    assert_eq!(lines(&app, &kofi.key, &format!("{path}?month={month}")).await, ledger);
+    for empty in ["month=2020-12", "from=2999-01-01T00:00", "to=2020-01-01T00:00"] {
+        assert_eq!(lines(&app, &kofi.key, &format!("{path}?{empty}")).await, ledger[..1]);
+    }
+    for wrong in ["month=2020-13", "from=2026-02-01T00:00&to=2026-01-01T00:00"] {
+        assert_eq!(app.request("GET", &format!("{path}?{wrong}")).key(&kofi.key).send().await.status, 400);
+    }
+}
+
+async fn exports_have_all_rows_of_many_batches(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 5000)]).await;
+    for _ in 0..42 {
+        ama.order(&event.sections[0], 50).await.unwrap();
+    }
+
+    let tickets = lines(&app, &kofi.key, &format!("{}/exports/tickets", event.uri)).await;
+
+    let mut serials: Vec<&str> = tickets[1..].iter().map(|line| line.split(',').next().unwrap()).collect();
+    serials.sort_unstable();
+    serials.dedup();
+    assert_eq!(serials.len(), 2100);
+}
