@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use crate::admin;
 use crate::clock_watch;
 use crate::contract;
+use crate::features::catalog::events;
 use crate::features::identity::sessions;
 use crate::features::sales::orders::{self, waiting_list};
 use crate::features::sales::{account_deletion, event_returns, mail};
@@ -24,7 +25,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 11] = [
+pub(crate) const JOBS: [Job<App>; 12] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -68,6 +69,14 @@ pub(crate) const JOBS: [Job<App>; 11] = [
         shutdown_timeout: Duration::from_secs(5),
         runs_on_one_server: false,
         run_once: |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed(),
+    },
+    // Only for events that other programs or servers of the version before have written.
+    Job {
+        name: "complete the search index",
+        interval: Duration::from_secs(60),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: true,
+        run_once: |app| async move { events::complete_search_index(&Context::immediate(app)).await }.boxed(),
     },
     Job {
         name: "empty the log of erased data",

@@ -85,9 +85,12 @@ async fn dump(url: &str) -> Vec<String> {
     let mut connection = SqliteConnection::connect(url).await.unwrap();
     let definitions = "select coalesce(sql, name) from sqlite_master where name not like 'sqlite%' order by type, name";
     let mut dump: Vec<String> = sqlx::query_scalar(definitions).fetch_all(&mut connection).await.unwrap();
-    let columns = "select m.name, group_concat('quote(\"' || c.name || '\")', ' || '','' || ') from sqlite_master m
-        join pragma_table_info(m.name) c where m.type = 'table' and m.name not like 'sqlite%' and m.name <> '_sqlx_migrations'
-        group by m.name";
+    let columns = "select m.name, group_concat('quote(\"' || c.name || '\")', ' || '','' || ') from pragma_table_list m
+        join pragma_table_info(m.name) c where m.schema = 'main' and m.type = 'table' and m.name not like 'sqlite%'
+        and m.name <> '_sqlx_migrations' group by m.name";
+    // Fails if the full-text index differs from its table.
+    let check = "insert into event_search (event_search, rank) values ('integrity-check', 1)";
+    sqlx::query(check).execute(&mut connection).await.unwrap();
     let tables: Vec<(String, String)> = sqlx::query_as(columns).fetch_all(&mut connection).await.unwrap();
     for (table, columns) in tables {
         let rows = AssertSqlSafe(format!("select '{table}: ' || {columns} from \"{table}\" order by 1"));

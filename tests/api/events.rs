@@ -6,6 +6,7 @@ mod changes;
 mod copies;
 mod images;
 mod lists;
+mod search;
 mod states;
 mod unlisting;
 

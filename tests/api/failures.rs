@@ -153,7 +153,7 @@ async fn tables(app: &TestApp) -> Vec<String> {
     let sql = if tx.is_postgres() {
         "select tablename::text from pg_tables where schemaname = 'public' and tablename not like '\\_sqlx%'"
     } else {
-        "select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
+        "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
     };
     let rows: Vec<(String,)> = tx.query(sql).all().await.unwrap();
     rows.into_iter().map(|(name,)| name).collect()

@@ -28,7 +28,7 @@ impl Other {
     }
 
     async fn tables(&mut self) -> Vec<String> {
-        let sqlite = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '\\_%' escape '\\'";
+        let sqlite = "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' and name not like '\\_%' escape '\\'";
         let postgres =
             "select table_name::text from information_schema.tables where table_schema = 'public' and table_name not like '\\_%'";
         match self {

@@ -15,8 +15,8 @@ use super::mailbox::DeliveryGuard;
 use super::{FakeGateway, TestApp, wait_until};
 
 /// Tables that are neither compared nor restored. The audit log changes with every request, and its rows can't be deleted. Jobs record
-/// their runs at any time.
-const EXCLUDED_TABLES: [&str; 3] = ["_sqlx_migrations", "audit", "job_runs"];
+/// their runs at any time. Restoring events queues them for the search.
+const EXCLUDED_TABLES: [&str; 4] = ["_sqlx_migrations", "audit", "event_search_queue", "job_runs"];
 /// Columns that change without a request: the last use of a key, and the delivery attempts of a mail.
 const VOLATILE_COLUMNS: [&str; 2] = ["last_used", "attempts"];
 
@@ -64,7 +64,8 @@ impl Snapshot {
     async fn of_sqlite(app: &TestApp, path: &str, mail: DeliveryGuard) -> Self {
         let mut connection = SqliteConnection::connect(&format!("sqlite:{path}")).await.unwrap();
         let columns = "select t.name, c.name from sqlite_schema t join pragma_table_info(t.name) c
-            where t.type = 'table' and t.name not like 'sqlite_%' order by t.rowid, c.cid";
+            where t.name in (select l.name from pragma_table_list l where l.schema = 'main' and l.type = 'table')
+                and t.name not like 'sqlite_%' order by t.rowid, c.cid";
         let columns = sqlx::query_as(columns).fetch_all(&mut connection).await.unwrap();
         let mut snapshot = Self::new(app, DbConnection::Sqlite(connection), columns, mail);
         snapshot.run("attach ':memory:' as backup".to_owned()).await;

@@ -71,7 +71,8 @@ impl Db {
     /// Returns an error if the database can't be read.
     pub async fn sqlite_row_counts(&self) -> Result<BTreeMap<String, i64>> {
         let mut tx = self.read().await?;
-        let tables = "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by name";
+        let tables = "select name from pragma_table_list
+            where schema = 'main' and type = 'table' and name not like 'sqlite%' order by name";
         let tables: Vec<(String,)> = tx.query(tables).all().await?;
         let counts: Vec<String> = tables.iter().map(|(table,)| format!("select '{table}', count(*) from \"{table}\"")).collect();
         let counts: Vec<(String, i64)> = tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await?;

@@ -15,8 +15,8 @@ impl Db {
             "select table_name::text from information_schema.columns
              where table_schema = current_schema() and data_type = 'bigint' and column_name = 'id'"
         } else {
-            "select m.name from sqlite_master m join pragma_table_info(m.name) c
-             where m.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
+            "select l.name from pragma_table_list l join pragma_table_info(l.name) c
+             where l.schema = 'main' and l.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
         };
         let tables: Vec<(String,)> = tx.query(tables).all().await?;
         let columns: Vec<String> = tables.iter().map(|(table,)| format!("select max(id) as id from {table}")).collect();

@@ -40,7 +40,7 @@ string_newtype!(
 );
 
 /// A time in a request, with or without seconds, fraction and time zone.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DateTimeInput(pub Timestamp);
 
 impl<'de> Deserialize<'de> for DateTimeInput {

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use super::id::Id;
 
 /// A time in microseconds since 1970-01-01 UTC, which both databases store exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Timestamp(pub i64);
 

@@ -1,4 +1,4 @@
-//! A period of time, as a filter of reports, the ledger and the audit log.
+//! A period of time, as a filter of lists and reports.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::api_types::DateTimeInput;
 use super::clock::Timestamp;
 
 /// A period from one time to another, both included. An absent end leaves the period open on that side.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct Period {
     from: Option<DateTimeInput>,
     to: Option<DateTimeInput>,

@@ -16,7 +16,11 @@ on_two_servers![changes_after_lost_commits_are_visible];
 /// cached.
 async fn check(app: &TestApp, region: &str, after: &str) {
     let region = format!("&region={region}");
-    for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region] {
+    let finders = ["&search=dru", "&search=night&past=true", "&tag=drums"];
+    for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region]
+        .into_iter()
+        .chain(finders)
+    {
         let expected = app.read(&format!("/events?status=Listed&public=true{query}")).await;
         for _ in 0..2 {
             let shown = read(app, &app.public_key, &format!("/published-events?order=asc{query}")).await;

@@ -161,6 +161,9 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
         "both rows are written under a lock of the first, or in one transaction",
         &[
             "event_notices(event_id)",
+            "event_search_queue(event_id)",
+            "event_tags(event_id)",
+            "event_words(event_id)",
             "advertisement_slots(advertisement_id)",
             "advertisement_zones(advertisement_id)",
             "event_returns(event_id)",

@@ -183,7 +183,7 @@ async fn rows(app: &TestApp) -> Vec<(String, i64)> {
     let tables = if tx.is_postgres() {
         "select table_name from information_schema.tables where table_schema = 'public' order by 1"
     } else {
-        "select name from sqlite_master where type = 'table' and name not like 'sqlite%' order by 1"
+        "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' order by 1"
     };
     let tables: Vec<(String,)> = tx.query(tables).all().await.unwrap();
     let mut rows = Vec::new();

@@ -78,6 +78,8 @@ struct PublishedListKey {
 /// A page of the published events.
 struct CachedPage {
     changes: i64,
+    /// Period in which time does not change it.
+    validity: Range<Timestamp>,
     total: i64,
     /// Its size in bytes.
     bytes: i64,
@@ -110,6 +112,13 @@ impl VersionedEvents {
     fn event(&self, id: Id, counts: &[SectionCounts]) -> Option<EventWithRelations> {
         let mut event = self.events.get(&id)?.clone();
         event.apply_counts(counts).then_some(event)
+    }
+}
+
+impl PublishedListKey {
+    /// Returns the approximate memory use in bytes.
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.query.filter.text_size() + self.query.finder.text_size()
     }
 }
 
@@ -189,6 +198,8 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
 /// Returns a page of published events. Without a sort key and a region, those in the region that the caller's account prefers come
 /// first.
 pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
+    // A search with an error must not share a batch with others.
+    query.finder.check()?;
     let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
     let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
@@ -220,7 +231,7 @@ async fn read_page(app: &App, key: PublishedListKey, spans: &[Span]) -> Result<P
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let mut tx = app.db.read().await?.traced(&Span::of_batch("list published events", spans));
     let cached = app.event_cache.version_cache().entries().pages.get(&key).cloned();
-    if let Some(page) = cached {
+    if let Some(page) = cached.filter(|page| page.validity.contains(&now)) {
         let _permit = permit_page(page.bytes)?;
         let mut loaded = load(app, &mut tx, &page.events, now).await?;
         if loaded.changes == Some(page.changes) {
@@ -230,27 +241,24 @@ async fn read_page(app: &App, key: PublishedListKey, spans: &[Span]) -> Result<P
     }
     let changes = store::change_counter(&mut tx).await?;
     let list_filter = ListFilter {
-        visibility: store::Visibility::Published,
         host: query.host.as_ref().map(|host| host.id),
-        status: None,
-        public: None,
         preferred_region: key.preferred_region,
+        finder: Some(&query.finder),
+        search: query.finder.check()?,
+        ..ListFilter::of(store::Visibility::Published)
     };
     let result = store::list(&mut tx, &query.filter, list_filter, now).await?;
-    if is_cacheable(query) && !result.rows.is_empty() {
+    // Sales change a list by popularity.
+    if query.filter.sort != Some(EventSort::Popularity) && !result.rows.is_empty() {
+        let depends_on_time = query.finder.active(&query.filter).is_some();
+        let end = if depends_on_time { store::next_end(&mut tx, now).await? } else { None };
         let events = result.rows.iter().map(|row| row.id).collect();
-        let page = CachedPage { changes, total: result.total, bytes: result.bytes, events };
-        let weight = size_of_val(&key) + size_of_val(&page) + size_of_val(page.events.as_slice());
+        let validity = now..end.unwrap_or(Timestamp::NEVER);
+        let page = CachedPage { changes, validity, total: result.total, bytes: result.bytes, events };
+        let weight = key.weight() + size_of_val(&page) + size_of_val(page.events.as_slice());
         app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key, Arc::new(page));
     }
     Ok(paging.page(result.total, view::views(app, &mut tx, result.rows).await?))
-}
-
-/// Returns whether only hosts and platform administrators change the list. Time changes a list of active events, and sales change
-/// a list by popularity.
-fn is_cacheable(query: &PublishedEventQuery) -> bool {
-    let filter = &query.filter;
-    filter.active.is_none() && filter.sort != Some(EventSort::Popularity)
 }
 
 /// Current state of the requested events.

@@ -1,11 +1,13 @@
 //! Request types of events: list filters, creation and update.
 
+use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::images::EventImages;
 use super::model::{EventRow, EventStatus};
+use super::search::Search;
 use crate::features::catalog::categories::Categories;
 use crate::features::catalog::hosts::Hosts;
 use crate::features::catalog::media::ImageText;
@@ -15,6 +17,7 @@ use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
+use crate::kernel::types::period::Period;
 
 /// Sort key of a list of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
@@ -43,10 +46,33 @@ pub struct EventFilter {
     pub order: SortOrder,
 }
 
+/// Filters with which customers find events.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
+pub struct EventFinder {
+    pub category: Option<ResourceRef<Categories>>,
+    /// Exact name of a subcategory.
+    #[schemars(length(min = 1, max = 200))]
+    pub subcategory: Option<String>,
+    pub venue: Option<ResourceRef<Venues>>,
+    /// A whole tag, compared like a name.
+    #[schemars(length(min = 1, max = 50))]
+    pub tag: Option<String>,
+    /// The time of the start.
+    #[serde(flatten)]
+    pub period: Period,
+    /// Words of title, tags and description; see [`Search`].
+    #[schemars(length(min = 1, max = 100))]
+    pub search: Option<String>,
+    /// Whether the search includes events that have ended.
+    pub past: Option<bool>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct PublishedEventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,
+    #[serde(flatten)]
+    pub finder: EventFinder,
     pub host: Option<ResourceRef<Hosts>>,
 }
 
@@ -54,6 +80,8 @@ pub struct PublishedEventQuery {
 pub struct EventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,
+    #[serde(flatten)]
+    pub finder: EventFinder,
     pub host: Option<ResourceRef<Hosts>>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
@@ -123,6 +151,42 @@ pub struct EventUpdate {
     pub banner: Option<ImageText>,
     /// New thumbnail; blank removes the current one.
     pub thumbnail: Option<ImageText>,
+}
+
+impl EventFilter {
+    /// Returns the length of its texts in bytes.
+    pub fn text_size(&self) -> usize {
+        [&self.title, &self.section].into_iter().flatten().map(String::len).sum()
+    }
+}
+
+impl EventFinder {
+    /// Returns the words to search for, if there is a search.
+    ///
+    /// # Errors
+    /// A field error for `to` if it is before `from`, and for a search with too many words.
+    pub fn check(&self) -> Result<Option<Search>> {
+        let mut problems = Vec::new();
+        problems.extend(self.period.problem().map(|problem| FieldError::invalid("to", problem)));
+        let search = self.search.as_deref().map(Search::parse).transpose();
+        let search = search.unwrap_or_else(|problem| {
+            problems.push(FieldError::invalid("search", problem));
+            None
+        });
+        ensure_no_field_errors(problems)?;
+        Ok(search)
+    }
+
+    /// Returns the filter by the end of an event: a search leaves out events that have ended, unless the request includes them.
+    pub fn active(&self, filter: &EventFilter) -> Option<bool> {
+        let default = || (self.search.is_some() && self.past != Some(true)).then_some(true);
+        filter.active.or_else(default)
+    }
+
+    /// Returns the length of its texts in bytes.
+    pub fn text_size(&self) -> usize {
+        [&self.subcategory, &self.tag, &self.search].into_iter().flatten().map(String::len).sum()
+    }
 }
 
 impl EventCreate {

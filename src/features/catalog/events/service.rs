@@ -94,11 +94,12 @@ pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
     let list_filter = ListFilter {
-        visibility: Visibility::To(caller),
         host,
         status: query.status,
         public: query.public,
-        preferred_region: None,
+        finder: Some(&query.finder),
+        search: query.finder.check()?,
+        ..ListFilter::of(Visibility::To(caller))
     };
     page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, list_filter).await
 }
@@ -106,13 +107,8 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     hosts::require_exists(&mut tx, host).await?;
-    let list_filter = ListFilter {
-        visibility: Visibility::To(caller),
-        host: Some(host),
-        status: query.status,
-        public: query.public,
-        preferred_region: None,
-    };
+    let list_filter =
+        ListFilter { host: Some(host), status: query.status, public: query.public, ..ListFilter::of(Visibility::To(caller)) };
     page(&ctx.app, &mut tx, &query.filter, list_filter).await
 }
 
@@ -120,9 +116,7 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEvent
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let list_filter =
-        ListFilter { visibility: Visibility::HeldBy(account.id), host: None, status: None, public: None, preferred_region: None };
-    page(&ctx.app, &mut tx, filter, list_filter).await
+    page(&ctx.app, &mut tx, filter, ListFilter::of(Visibility::HeldBy(account.id))).await
 }
 
 async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>) -> Result<Page<Event>> {

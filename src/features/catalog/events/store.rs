@@ -3,7 +3,9 @@
 use boxoffice_http::error::Result;
 
 use super::model::{EventRow, EventStatus};
-use super::requests::{EventFilter, EventSort};
+use super::requests::{EventFilter, EventFinder, EventSort};
+use super::search::Search;
+use super::search_index;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Statement, Tx};
@@ -40,27 +42,42 @@ pub struct ListFilter<'a> {
     pub public: Option<bool>,
     /// Region whose events come first, unless the filter has a sort key.
     pub preferred_region: Option<Id>,
+    pub finder: Option<&'a EventFinder>,
+    /// The words of the finder's search.
+    pub search: Option<Search>,
 }
 
-/// Title for searches and sorting. A server of an earlier version doesn't write the column, so it may be null.
+impl<'a> ListFilter<'a> {
+    /// Returns the filter of all events that a list may include.
+    pub fn of(visibility: Visibility<'a>) -> Self {
+        Self { visibility, host: None, status: None, public: None, preferred_region: None, finder: None, search: None }
+    }
+}
+
+/// Title for filters and sorting. A server of an earlier version doesn't write the column, so it may be null.
 const FOLDED_TITLE: &str = "coalesce(e.folded_title, lower(e.title))";
 
 /// Returns a page of events, the oldest first, or sorted by the filter's sort key. Without a sort key, those in the preferred
-/// region precede the others. Events without a value of the sort key come last, and ties are the oldest first.
+/// region precede the others, and those found by a search are sorted by the field with its words, then by their start. Events
+/// without a value of the sort key come last, and ties are the oldest first.
 pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
-        // The identifier can be part of the SQL text, because it is a number.
-        None => match list_filter.preferred_region {
-            Some(Id(region)) => format!("e.venue_id not in (select v.id from venues v where v.region_id = {region}), e.id"),
-            None => "e.id".to_owned(),
-        },
+        None => {
+            // The identifier can be part of the SQL text, because it is a number.
+            let by_region = |Id(region)| format!("e.venue_id not in (select v.id from venues v where v.region_id = {region}), ");
+            let by_rank = if list_filter.search.is_some() { "found.field_rank, e.starts, " } else { "" };
+            format!("{}{by_rank}e.id", list_filter.preferred_region.map(by_region).unwrap_or_default())
+        }
         Some(EventSort::Alphabetical) => format!("{FOLDED_TITLE}{direction}, e.id"),
         Some(EventSort::Published) => format!("e.published is null, e.published{direction}, e.id"),
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = visibility_clause(tx.list(columns!(), "from events e where true"), &list_filter.visibility)
+    let finder = list_filter.finder;
+    let active = finder.map_or(filter.active, |finder| finder.active(filter));
+    let select = from_found_events(tx, list_filter.search.as_ref());
+    let select = visibility_clause(select, &list_filter.visibility)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
@@ -68,10 +85,49 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
         .and_where("e.host_id = ?", list_filter.host)
         .and_contains(FOLDED_TITLE, filter.title.as_deref())
         .and_where("e.status = ?", list_filter.status)
-        .and_where("e.ends > ?", (filter.active == Some(true)).then_some(now))
-        .and_where("e.ends <= ?", (filter.active == Some(false)).then_some(now))
-        .and_where("e.public = ?", list_filter.public);
+        .and_where("e.ends > ?", (active == Some(true)).then_some(now))
+        .and_where("e.ends <= ?", (active == Some(false)).then_some(now))
+        .and_where("e.public = ?", list_filter.public)
+        .and_where("e.category_id = ?", finder.and_then(|finder| finder.category.as_ref()).map(|category| category.id))
+        .and_where("e.subcategory = ?", finder.and_then(|finder| finder.subcategory.clone()))
+        .and_where("e.venue_id = ?", finder.and_then(|finder| finder.venue.as_ref()).map(|venue| venue.id))
+        .and_where(
+            "e.id in (select t.event_id from event_tags t where t.tag = ?)",
+            finder.and_then(|finder| finder.tag.as_deref()).map(fold),
+        )
+        .and_where("e.starts >= ?", finder.and_then(|finder| finder.period.start()))
+        .and_where("e.starts < ?", finder.and_then(|finder| finder.period.end()));
     filter_by_section(select, filter.section.as_deref()).sized_page(&order, &bytes_sql(), filter.paging).await
+}
+
+/// Begins the list of events: all of them, or those that a search finds. `found.field_rank` is 0 for an event whose title has all
+/// words, 1 if title and tags have them, and 2 otherwise.
+fn from_found_events<'a>(tx: &'a mut Tx, search: Option<&Search>) -> Statement<'a> {
+    // The join is a cross join so that SQLite begins with the full-text index, of which it has no statistics.
+    const FOUND_BY_SQLITE: &str = "from (select s.rowid as event_id,
+            case when s.rowid in (select t.rowid from event_search t where t.event_search match 'title_words : (' || ? || ')') then 0
+                when s.rowid in (select t.rowid from event_search t where t.event_search match 'keywords : (' || ? || ')') then 1
+                else 2 end as field_rank
+         from event_search s where s.event_search match 'words : (' || ? || ')') found
+         cross join events e where e.id = found.event_id";
+    const FOUND_BY_POSTGRES: &str = "from (select w.event_id,
+            case when array_to_tsvector(string_to_array(w.title_words, ' ')) @@ ?::tsquery then 0
+                when array_to_tsvector(string_to_array(w.keywords, ' ')) @@ ?::tsquery then 1
+                else 2 end as field_rank
+         from event_words w where array_to_tsvector(string_to_array(w.words, ' ')) @@ ?::tsquery) found
+         cross join events e where e.id = found.event_id";
+
+    let is_postgres = tx.is_postgres();
+    match search {
+        None => tx.list(columns!(), "from events e where true"),
+        Some(search) if is_postgres => tx.list(columns!(), "").push_bind(FOUND_BY_POSTGRES, search.to_tsquery()),
+        Some(search) => tx.list(columns!(), "").push_bind(FOUND_BY_SQLITE, search.to_fts5()),
+    }
+}
+
+/// Returns the next end of a listed event, which changes the lists by whether events have ended.
+pub async fn next_end(tx: &mut Tx, now: Timestamp) -> Result<Option<Timestamp>> {
+    tx.query("select min(ends) from events where status = 'Listed' and ends > $1").bind(now).scalar().await
 }
 
 /// Returns the SQL expression for the size of an event `e` in a page, in bytes: with its sections, and its category's
@@ -175,6 +231,7 @@ pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
     tx.query(other).bind(fold(&row.title)).bind(row.id).scalar().await
 }
 
+/// Inserts the event, and adds it to the search.
 pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
@@ -200,10 +257,10 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(fold(&row.title))
     .execute()
     .await?;
-    Ok(())
+    search_index::write(tx, std::slice::from_ref(row)).await
 }
 
-/// Writes the columns that a host may change.
+/// Writes the columns that a host may change, and what the search finds the event by.
 pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
@@ -227,7 +284,7 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(fold(&row.title))
     .execute()
     .await?;
-    Ok(())
+    search_index::write(tx, std::slice::from_ref(row)).await
 }
 
 /// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`. `published` is only

@@ -112,12 +112,12 @@ impl Endpoint {
         self.execute(&format!("begin isolation level repeatable read; lock table {} in share mode", names.join(", "))).await
     }
 
-    /// Returns all tables that are copied, by name.
+    /// Returns all tables that are copied, by name. The full-text index of SQLite is none of them.
     pub(super) async fn tables(&mut self) -> Result<Vec<Table>> {
         let columns = match self {
             Self::Sqlite(_) => {
-                "select m.name, c.name, c.type, cast(c.pk - 1 as bigint) from sqlite_master m join pragma_table_info(m.name) c
-                 where m.type = 'table' and m.name not like 'sqlite%' order by m.name, c.name"
+                "select l.name, c.name, c.type, cast(c.pk - 1 as bigint) from pragma_table_list l join pragma_table_info(l.name) c
+                 where l.schema = 'main' and l.type = 'table' and l.name not like 'sqlite%' order by l.name, c.name"
             }
             Self::Postgres(_) => {
                 "select t.relname::text, a.attname::text, format_type(a.atttypid, null),
@@ -250,6 +250,14 @@ impl Endpoint {
             self.execute(&statement).await?;
         }
         Ok(())
+    }
+
+    /// Fills the full-text index of SQLite, whose triggers were suspended. PostgreSQL has filled its own.
+    pub(super) async fn rebuild_search_index(&mut self) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => self.execute("insert into event_search (event_search) values ('rebuild')").await,
+            Self::Postgres(_) => Ok(()),
+        }
     }
 
     /// Checks the foreign keys of SQLite. PostgreSQL has checked its own when they were created again.

@@ -185,6 +185,7 @@ async fn complete(target: &mut Endpoint) -> Result<()> {
     for statement in target.deferred().await? {
         target.execute(&statement).await?;
     }
+    target.rebuild_search_index().await?;
     target.check_foreign_keys().await?;
     target.set_identities().await?;
     target.execute(&format!("drop table {PROGRESS}; drop table {DEFERRED}")).await?;

@@ -1,0 +1,111 @@
+//! Words of events, and searches for them. Both databases only compare these words, so they find the same events.
+
+use unicode_normalization::char::is_combining_mark;
+
+use super::model::EventRow;
+use crate::kernel::types::folding::fold;
+
+/// Maximum length of a word in characters. The rest of a longer word is left out, in events and in searches alike.
+const MAX_WORD_LENGTH: usize = 64;
+/// Maximum number of words of a search.
+const MAX_SEARCH_WORDS: usize = 10;
+
+/// The words of an event, each once, separated by spaces.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EventWords {
+    /// The words of the title.
+    pub title: String,
+    /// The words of title and tags.
+    pub keywords: String,
+    /// The words of title, tags and description.
+    pub all: String,
+}
+
+impl EventWords {
+    /// Returns the words of an event.
+    pub fn of(row: &EventRow, tags: &[String]) -> Self {
+        let mut texts = vec![row.title.as_str()];
+        let title = distinct_words(&texts);
+        texts.extend(tags.iter().map(String::as_str));
+        let keywords = distinct_words(&texts);
+        texts.push(&row.description);
+        Self { title, keywords, all: distinct_words(&texts) }
+    }
+}
+
+/// A search: at least one word, all of which an event must have. The last one is the beginning of a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Search {
+    /// A search without words finds nothing.
+    words: Vec<String>,
+}
+
+impl Search {
+    /// Parses the text of a search. A text without letters and digits finds nothing.
+    ///
+    /// # Errors
+    /// The problem with a text that has too many words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let words: Vec<String> = words(&fold(text)).collect();
+        let is_too_long = words.len() > MAX_SEARCH_WORDS;
+        if is_too_long { Err(format!("must have at most {MAX_SEARCH_WORDS} words")) } else { Ok(Self { words }) }
+    }
+
+    /// Returns the search in the language of SQLite's full-text index. Words are letters and digits, so nothing needs escaping.
+    pub fn to_fts5(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(|word| format!("\"{word}\"")).collect();
+        // An empty phrase matches nothing.
+        if words.is_empty() { "\"\"".to_owned() } else { format!("{} *", words.join(" AND ")) }
+    }
+
+    /// Returns the search in the language of PostgreSQL's full-text search.
+    pub fn to_tsquery(&self) -> String {
+        let words: Vec<String> = self.words.iter().map(|word| format!("'{word}'")).collect();
+        // No word is a space.
+        if words.is_empty() { "' '".to_owned() } else { format!("{}:*", words.join(" & ")) }
+    }
+}
+
+/// Returns the words of a folded text: runs of letters, digits and the marks that belong to them.
+fn words(folded: &str) -> impl Iterator<Item = String> {
+    let is_separator = |letter: char| !(letter.is_alphanumeric() || is_combining_mark(letter));
+    folded.split(is_separator).filter(|word| !word.is_empty()).map(|word| word.chars().take(MAX_WORD_LENGTH).collect())
+}
+
+fn distinct_words(texts: &[&str]) -> String {
+    let mut distinct: Vec<String> = texts.iter().flat_map(|text| words(&fold(text)).collect::<Vec<_>>()).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_letters_and_digits_of_folded_text() {
+        for (text, expected) in [
+            ("Harmattan Jazz-Night, 2025!", "2025 harmattan jazz night"),
+            ("L'Été \u{201c}CAFE\u{301}\u{201d} café", "café l été"),
+            ("Ｊａｚｚ ﬁnale Straße", "finale jazz strasse"),
+            ("a:b*c\"d'e\\f(g) NOT h^i", "a b c d e f g h i not"),
+            ("हिन्दी संगीत", "संगीत हिन्दी"),
+            ("🎷 !? \u{0}", ""),
+        ] {
+            assert_eq!(distinct_words(&[text]), expected, "{text}");
+        }
+        assert_eq!(distinct_words(&[&"é".repeat(100)]), "é".repeat(MAX_WORD_LENGTH));
+    }
+
+    #[test]
+    fn search_is_written_for_each_database() {
+        let search = Search::parse("\"Jazz\" -night* & Caf").unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(search.to_fts5(), "\"jazz\" AND \"night\" AND \"caf\" *");
+        assert_eq!(search.to_tsquery(), "'jazz' & 'night' & 'caf':*");
+        let nothing = Search::parse("*").unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!((nothing.to_fts5().as_str(), nothing.to_tsquery().as_str()), ("\"\"", "' '"));
+        assert_eq!(Search::parse(&"a ".repeat(11)), Err("must have at most 10 words".to_owned()));
+        assert!(Search::parse(&"a ".repeat(10)).is_ok());
+    }
+}

@@ -1,0 +1,289 @@
+//! Finding events: filters by category, venue, tag and start, and the search for words.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::features::catalog::events::complete_search_index;
+use boxoffice::kernel::context::Context;
+use serde_json::{Value, json};
+
+use super::{change, create, delete, event_body, read, uri};
+use crate::on_both_databases;
+use crate::support::{Host, TestApp, rejection};
+
+on_both_databases![
+    filters_by_category_venue_and_tag,
+    filters_by_start,
+    finds_events_with_all_words,
+    treats_every_character_as_text,
+    sorts_title_before_tags_before_description,
+    search_leaves_out_past_events,
+    search_keeps_visibility_pages_and_preferred_region,
+    invalid_finders_are_rejected,
+    search_follows_changes_of_events,
+    job_completes_events_of_other_programs,
+];
+
+/// Creates a draft from these properties.
+async fn draft(app: &TestApp, host: &Host<'_>, title: &str, properties: Value) -> String {
+    let mut body = event_body(app, host, title).await;
+    for (name, value) in properties.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    let created = create(app, &host.owner.key, &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    uri(&created)
+}
+
+/// Returns the titles of the events that a platform administrator finds.
+async fn find(app: &TestApp, query: &[(&str, &str)]) -> Vec<String> {
+    find_in(app, "/events", &app.staff.key, query).await
+}
+
+async fn find_in(app: &TestApp, path: &str, key: &str, query: &[(&str, &str)]) -> Vec<String> {
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    let page = read(app, key, &format!("{path}?{query}")).await;
+    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{query}: {}", page.body));
+    assert_eq!(page.body["total"], entries.len(), "{query}");
+    entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn filters_by_category_venue_and_tag(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (category, venue) = (app.create_category().await, app.create_venue().await);
+    let properties = json!({ "category": category, "venue": venue, "tags": ["Live Music", "100%", "CAFE\u{301}"] });
+    draft(&app, &host, "Jazz", properties).await;
+    draft(&app, &host, "Other", json!({ "tags": ["music"] })).await;
+    let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+
+    for (query, expected) in [
+        (vec![("category", category.as_str())], vec!["Jazz"]),
+        (vec![("category", &id(&category))], vec!["Jazz"]),
+        (vec![("category", "17637000000001")], vec![]),
+        (vec![("category", &category), ("subcategory", "Jazz")], vec!["Jazz"]),
+        (vec![("category", &category), ("subcategory", "jaz")], vec![]),
+        (vec![("subcategory", "Jazz")], vec!["Jazz", "Other"]),
+        (vec![("venue", &format!("/v3{venue}"))], vec!["Jazz"]),
+        (vec![("venue", "/venues/unknown")], vec![]),
+        (vec![("tag", "live  MUSIC")], vec!["Jazz"]),
+        (vec![("tag", "café")], vec!["Jazz"]),
+        (vec![("tag", "100%")], vec!["Jazz"]),
+        (vec![("tag", "music")], vec!["Other"]),
+        (vec![("tag", "mus")], vec![]),
+        (vec![("tag", "music"), ("venue", &venue)], vec![]),
+    ] {
+        assert_eq!(find(&app, &query).await, expected, "{query:?}");
+    }
+}
+
+async fn filters_by_start(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    for (title, start) in [("Friday", "2998-12-19T19:00"), ("Saturday", "2998-12-20T19:00")] {
+        draft(&app, &host, title, json!({ "start": start, "end": "2998-12-21T02:00" })).await;
+    }
+
+    for (from, to, expected) in [
+        ("2998-12-19T19:00", "2998-12-20T19:00", vec!["Friday", "Saturday"]),
+        ("2998-12-19T19:00:01", "2998-12-20T18:59:59", vec![]),
+        ("2998-12-20T20:00+01:00", "2998-12-20T20:00+01:00", vec!["Saturday"]),
+        ("2998-12-20T00:00", "2999-01-01T00:00", vec!["Saturday"]),
+    ] {
+        assert_eq!(find(&app, &[("from", from), ("to", to)]).await, expected, "{from} {to}");
+    }
+    assert_eq!(find(&app, &[("to", "2998-12-20T18:59")]).await, ["Friday"]);
+}
+
+async fn finds_events_with_all_words(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let properties = json!({ "description": "Outdoors, with CAFE\u{301} au lait.", "tags": ["Summer Night"] });
+    draft(&app, &host, "Harmattan Jazz", properties).await;
+    let properties = json!({ "description": "हिन्दी संगीत, Кино и Straße 東京音楽", "tags": [] });
+    draft(&app, &host, "L'Été Ｒｏｃｋ", properties).await;
+
+    for (search, expected) in [
+        ("jazz", vec!["Harmattan Jazz"]),
+        ("JAZZ night outdoors", vec!["Harmattan Jazz"]),
+        ("outdoors ja", vec!["Harmattan Jazz"]),
+        ("ja outdoors", vec![]),
+        ("jazz rock", vec![]),
+        ("café", vec!["Harmattan Jazz"]),
+        ("cafe\u{301}", vec!["Harmattan Jazz"]),
+        ("cafe", vec![]),
+        ("été l", vec!["L'Été Ｒｏｃｋ"]),
+        ("rock КИНО strasse", vec!["L'Été Ｒｏｃｋ"]),
+        ("हिन्दी", vec!["L'Été Ｒｏｃｋ"]),
+        ("東京", vec!["L'Été Ｒｏｃｋ"]),
+        ("音楽", vec![]),
+        ("azz", vec![]),
+        ("indoors", vec![]),
+    ] {
+        assert_eq!(find(&app, &[("search", search)]).await, expected, "{search}");
+    }
+}
+
+async fn treats_every_character_as_text(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    draft(&app, &host, "Not And Or Near", json!({ "description": "-", "tags": ["c++"] })).await;
+
+    for search in [
+        "NOT",
+        "and OR",
+        "\"near\"",
+        "near*",
+        "-not",
+        "not & and | or",
+        "(not",
+        "^near",
+        "'near",
+        "not\\",
+        "{not}",
+        "near:*",
+        "<-> near",
+        "C++",
+        "not;--",
+        "%not_",
+    ] {
+        assert_eq!(find(&app, &[("search", search)]).await, ["Not And Or Near"], "{search}");
+    }
+    for nothing in ["*", "\"\"", "&", "' '", "🎷", "title_words:not", "not -x"] {
+        assert_eq!(find(&app, &[("search", nothing)]).await, [""; 0], "{nothing}");
+    }
+}
+
+async fn sorts_title_before_tags_before_description(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let at = |day: u32, tags: Value, description: &str| json!({ "start": format!("2998-12-{day}T19:00"), "tags": tags, "description": description });
+    draft(&app, &host, "Described", at(10, json!([]), "jazz night")).await;
+    draft(&app, &host, "Half a Night", at(11, json!(["jazz"]), "-")).await;
+    draft(&app, &host, "Jazz Night Late", at(20, json!([]), "-")).await;
+    draft(&app, &host, "Jazz Night Early", at(12, json!([]), "-")).await;
+    draft(&app, &host, "Jazz Night Early Too", at(12, json!([]), "-")).await;
+
+    let ranked = ["Jazz Night Early", "Jazz Night Early Too", "Jazz Night Late", "Half a Night", "Described"];
+    assert_eq!(find(&app, &[("search", "night jazz")]).await, ranked);
+    let by_start = ["Described", "Half a Night", "Jazz Night Early", "Jazz Night Early Too", "Jazz Night Late"];
+    assert_eq!(find(&app, &[("search", "night jazz"), ("sort", "start")]).await, by_start);
+}
+
+async fn search_leaves_out_past_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let past = draft(&app, &host, "Past Jazz", json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" })).await;
+    let now = app.state.clock.now();
+    let end = now.plus(Duration::from_secs(3600)).to_minutes();
+    let today = draft(&app, &host, "Jazz Today", json!({ "start": "2020-01-02T19:00", "end": end })).await;
+    app.execute_sql("update events set status = 'Listed'").await;
+
+    for (query, expected) in [
+        (vec![], vec!["Past Jazz", "Jazz Today"]),
+        (vec![("past", "true")], vec!["Past Jazz", "Jazz Today"]),
+        (vec![("past", "false")], vec!["Past Jazz", "Jazz Today"]),
+        (vec![("search", "jazz")], vec!["Jazz Today"]),
+        (vec![("search", "jazz"), ("past", "false")], vec!["Jazz Today"]),
+        (vec![("search", "jazz"), ("past", "true")], vec!["Past Jazz", "Jazz Today"]),
+        (vec![("search", "jazz"), ("active", "false")], vec!["Past Jazz"]),
+        (vec![("search", "jazz"), ("active", "true"), ("past", "true")], vec!["Jazz Today"]),
+    ] {
+        for path in ["/events", "/published-events"] {
+            for _ in 0..2 {
+                assert_eq!(find_in(&app, path, &app.public_key, &query).await, expected, "{path} {query:?}");
+            }
+        }
+    }
+    // The cached page of the published events ends with the event.
+    app.advance_clock(Duration::from_secs(3601));
+    assert_eq!(find_in(&app, "/published-events", &app.public_key, &[("search", "jazz")]).await, [""; 0]);
+    assert_ne!(past, today);
+}
+
+async fn search_keeps_visibility_pages_and_preferred_region(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = draft(&app, &host, "Jazz One", json!({ "start": "2998-12-18T19:00" })).await;
+    let there = draft(&app, &host, "A Night of Jazz", json!({ "description": "Two." })).await;
+    draft(&app, &host, "Jazz Draft", json!({})).await;
+    app.execute_sql("update events set status = 'Listed' where title <> 'Jazz Draft'").await;
+    let search = [("search", "jazz")];
+
+    assert_eq!(find_in(&app, "/events", &app.public_key, &search).await, ["Jazz One", "A Night of Jazz"]);
+    assert_eq!(find_in(&app, "/events", &kofi.key, &search).await, ["Jazz One", "A Night of Jazz", "Jazz Draft"]);
+    assert_eq!(find_in(&app, "/published-events", &kofi.key, &search).await, ["Jazz One", "A Night of Jazz"]);
+    let second = read(&app, &ama.key, "/published-events?search=jazz&records=1&page=2").await;
+    assert_eq!((&second.body["total"], &second.body["entries"][0]["title"]), (&json!(2), &json!("A Night of Jazz")));
+    assert_eq!(rejection(&read(&app, &ama.key, "/published-events?search=jazz&page=2").await), (404, "page.past-end"));
+
+    let region = app.read(&there).await["venue"]["region"]["self"].clone();
+    let preferences = app.request("PUT", &format!("/accounts/{}/preferences", ama.number)).key(&ama.key);
+    assert_eq!(preferences.json(&json!({ "region": region })).send().await.status, 200);
+    assert_eq!(find_in(&app, "/published-events", &ama.key, &search).await, ["A Night of Jazz", "Jazz One"]);
+    assert_ne!(event, there);
+}
+
+async fn invalid_finders_are_rejected(app: TestApp) {
+    let words = "a+".repeat(11);
+    let long = "a".repeat(101);
+    for path in ["/events", "/published-events"] {
+        for (query, expected) in [
+            (format!("search={words}"), vec!["search"]),
+            (format!("search={long}"), vec!["search"]),
+            ("search=".to_owned(), vec!["search"]),
+            (format!("from=2998-12-20T00:00&to=2998-12-19T00:00&search={words}"), vec!["to", "search"]),
+            ("from=tomorrow&category=a+b&venue=/regions/1&tag=&past=maybe&subcategory=".to_owned(), vec![]),
+        ] {
+            let response = read(&app, &app.public_key, &format!("{path}?{query}")).await;
+            assert_eq!(rejection(&response), (400, "arguments.invalid"), "{query}");
+            let invalid = response.invalid_arguments();
+            if expected.is_empty() { assert_eq!(invalid.len(), 6, "{query}: {invalid:?}") } else { assert_eq!(invalid, expected) }
+        }
+    }
+}
+
+async fn search_follows_changes_of_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = draft(&app, &host, "Jazz Night", json!({ "description": "Outdoors.", "tags": ["sax"] })).await;
+    let found = async |search: &str| find(&app, &[("search", search)]).await.len();
+    let tagged = async |tag: &str| find(&app, &[("tag", tag)]).await.len();
+    assert_eq!((found("jazz").await, found("outdoors").await, found("sax").await, tagged("sax").await), (1, 1, 1, 1));
+
+    let rejected = change(&app, &kofi.key, &event, json!({ "title": "Blues", "category": "/categories/1" })).await;
+    assert_eq!((rejected.status, found("blues").await, found("jazz").await), (400, 0, 1));
+    let changed =
+        change(&app, &kofi.key, &event, json!({ "title": "Rock Night", "description": "Indoors.", "tags": ["drums"] })).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    assert_eq!((found("jazz").await, found("outdoors").await, found("sax").await, tagged("sax").await), (0, 0, 0, 0));
+    assert_eq!((found("rock").await, found("indoors").await, found("drums").await, tagged("drums").await), (1, 1, 1, 1));
+
+    assert_eq!(delete(&app, &kofi.key, &event).await.status, 204);
+    assert_eq!((found("rock").await, tagged("drums").await), (0, 0));
+    let again = draft(&app, &host, "Rock Night", json!({})).await;
+    assert_eq!(found("rock").await, 1, "{again}");
+}
+
+async fn job_completes_events_of_other_programs(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    draft(&app, &host, "Jazz Night", json!({ "tags": ["sax"] })).await;
+    draft(&app, &host, "Another", json!({ "tags": ["sax"] })).await;
+    app.execute_sql("update events set status = 'Listed'").await;
+    let published = async |query: &[(&str, &str)]| find_in(&app, "/published-events", &app.public_key, query).await;
+    assert_eq!(published(&[("tag", "sax")]).await.len(), 2);
+    let context = Context::immediate(Arc::clone(&app.state));
+    assert_eq!(complete_search_index(&context).await.unwrap(), 0);
+
+    // Like a server of the version before, which doesn't write the index.
+    app.execute_sql("update events set title = 'Rock Night', tags = '[\"drums\"]' where title = 'Jazz Night'").await;
+    assert_eq!(published(&[("search", "jazz")]).await, ["Rock Night"]);
+    assert_eq!(published(&[("tag", "drums")]).await, [""; 0]);
+
+    assert_eq!(complete_search_index(&context).await.unwrap(), 1);
+    assert_eq!(published(&[("search", "jazz")]).await, [""; 0]);
+    assert_eq!(published(&[("search", "rock"), ("tag", "drums")]).await, ["Rock Night"]);
+    assert_eq!(published(&[("tag", "sax")]).await, ["Another"]);
+    assert_eq!(complete_search_index(&context).await.unwrap(), 0);
+}
