@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 /// The keys whose rows have a fixed maximum, or that the statements which use them must read completely.
-const BOUNDED_KEYS: [(&str, &str); 17] = [
+const BOUNDED_KEYS: [(&str, &str); 18] = [
     // At most 50 tickets, in as many sections.
     ("order_items", "order_id"),
     ("order_item_modifiers", "order_id"),
@@ -19,6 +19,8 @@ const BOUNDED_KEYS: [(&str, &str); 17] = [
     // At most 20 of a ticket.
     ("admission_conflicts", "ticket_id"),
     ("admission_conflicts", "admission_id"),
+    // At most 20 of an event.
+    ("event_tags", "event_id"),
     // Bounds of what an account can store.
     ("sections", "event_id"),
     ("modifiers", "section_id"),

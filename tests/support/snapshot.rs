@@ -129,7 +129,7 @@ impl Snapshot {
             }
             DbConnection::Postgres(_) => {
                 let all = names().collect::<Vec<_>>().join(", ");
-                format!("begin; truncate {all}; {restore} commit")
+                format!("begin; truncate {all}, event_search_queue; {restore} commit")
             }
         };
         self.run(script).await;

@@ -33,15 +33,14 @@ impl EventWords {
     }
 }
 
-/// A search: at least one word, all of which an event must have. The last one is the beginning of a word.
+/// A search for the events that have all of its words. The last one is the beginning of a word. A search without words finds nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// A search without words finds nothing.
     words: Vec<String>,
 }
 
 impl Search {
-    /// Parses the text of a search. A text without letters and digits finds nothing.
+    /// Parses the text of a search.
     ///
     /// # Errors
     /// The problem with a text that has too many words.
