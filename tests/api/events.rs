@@ -2,6 +2,7 @@
 
 mod attended;
 mod cache;
+mod calendar;
 mod changes;
 mod copies;
 mod images;

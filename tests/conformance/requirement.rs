@@ -106,7 +106,7 @@ const LOWEST: &[(Scope, &str)] = &[
     ),
     (
         Scope::Public,
-        "event_list host_event_list event_get section_get section_shorthand_get section_modifier_get \
+        "event_list host_event_list event_get event_calendar_get section_get section_shorthand_get section_modifier_get \
          section_modifier_list quote_create",
     ),
     (
@@ -138,8 +138,9 @@ const LOWEST: &[(Scope, &str)] = &[
 ];
 
 /// Operations that a redeemer's key may call as well.
-const REDEEMERS: [&str; 10] = [
+const REDEEMERS: [&str; 11] = [
     "event_get",
+    "event_calendar_get",
     "event_ticket_list",
     "event_admission_list",
     "event_admission_create",

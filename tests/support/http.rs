@@ -24,6 +24,8 @@ pub struct Response {
     pub headers: HeaderMap,
     /// The body as JSON; null if it is empty or not JSON.
     pub body: Value,
+    /// The body as text; empty if it is JSON.
+    pub text: String,
 }
 
 impl TestApp {
@@ -96,7 +98,10 @@ impl Request {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
-        Response { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default() }
+        match serde_json::from_slice(&bytes) {
+            Ok(body) => Response { status, headers, body, text: String::new() },
+            Err(_) => Response { status, headers, body: Value::Null, text: String::from_utf8_lossy(&bytes).into_owned() },
+        }
     }
 }
 

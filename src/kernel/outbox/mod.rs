@@ -34,5 +34,5 @@ pub use model::{Mail, QueuedMail, Recipient};
 pub use service::{WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting};
 pub use smtp::check_mail_server;
 pub use store::{find, forget, list};
-pub use template::{MailTemplate, MailTemplates, OPEN_PAGE, RenderedMail, format_money, format_time, write_embedded};
+pub use template::{MailTemplate, MailTemplates, OPEN_PAGE, RenderedMail, format_money, format_time, page_link, write_embedded};
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

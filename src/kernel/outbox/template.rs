@@ -200,6 +200,14 @@ impl MailTemplates {
     }
 }
 
+/// Returns the address of a resource's page for browsers: on the operator's site, or else the server's page that shows what to do.
+pub fn page_link(settings: &Settings, path: &str) -> String {
+    match &settings.site_url {
+        Some(site) => format!("{site}{path}"),
+        None => format!("{}{OPEN_PAGE}?to={path}", settings.public_url),
+    }
+}
+
 /// Adds the filters `datetime` and `money` and the function `link`.
 fn add_functions(environment: &mut Environment<'static>, settings: &Settings) {
     let zone = settings.mail.time_zone;
@@ -210,10 +218,7 @@ fn add_functions(environment: &mut Environment<'static>, settings: &Settings) {
     environment.add_filter("money", move |state: &State<'_, '_>, minor: i64| {
         Ok::<_, minijinja::Error>(format_money(minor, &currency, language_of(state)?))
     });
-    let base: Arc<str> = match &settings.site_url {
-        Some(site) => site.as_str().into(),
-        None => format!("{}{OPEN_PAGE}?to=", settings.public_url).into(),
-    };
+    let base: Arc<str> = page_link(settings, "").into();
     // The template engine would escape slashes too, which spam filters take for an attempt to hide the link.
     let escape = |url: String| url.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
     environment.add_function("link", move |path: String| minijinja::Value::from_safe_string(escape(format!("{base}{path}"))));

@@ -43,7 +43,8 @@ impl Timestamp {
         self.0.div_euclid(1_000_000)
     }
 
-    fn utc(self) -> DateTime<Utc> {
+    /// Returns the time as a type of chrono.
+    pub fn utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 

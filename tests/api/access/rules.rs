@@ -187,6 +187,8 @@ pub const ROWS: &[Row] = &[
     row("event_get", "/events/{draft}", HOST).variant("a draft"),
     row("event_update", "/events/{event}", HOST).body(r#"{"end": "2998-12-20T23:30"}"#),
     row("event_delete", "/events/{draft}", HOST),
+    row("event_calendar_get", "/events/{event}/calendar.ics", ANYONE_OR_REDEEMER),
+    row("event_calendar_get", "/events/{draft}/calendar.ics", HOST).variant("a draft"),
     row("event_submission_create", "/events/{draft}/submissions", HOST),
     row("event_copy_create", "/events/{event}/copies", HOST).body(r#"{"start": "2998-12-21T19:00", "end": "2998-12-21T23:00"}"#),
     row("event_withdrawal_create", "/events/{event}/withdrawals", HOST),

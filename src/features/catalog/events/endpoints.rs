@@ -5,12 +5,12 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::{cache, service};
+use super::{cache, calendar, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, SerializedJson, delete, get, post, put};
+use crate::kernel::http::{Created, FileResponse, Json, Path, Query, Routes, SerializedJson, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -25,6 +25,7 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_list", "/events", event_list),
             post("event_create", "/events", event_create).errors(&[Code::EventTaken, Code::HostRemoved]),
             get("event_get", "/events/{event}", event_get).read_for_if_match(event_get_uncached),
+            get("event_calendar_get", "/events/{event}/calendar.ics", event_calendar_get),
             put("event_update", "/events/{event}", event_update)
                 .errors(&[Code::EventTaken, Code::EventCancelled, Code::EventOver])
                 .check_access(
@@ -77,6 +78,11 @@ async fn event_create(ctx: Ctx, caller: Caller, Json(body): Json<EventCreate>) -
 
 async fn event_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<SerializedJson<Event>> {
     cache::get(&ctx, &caller, path.event).await
+}
+
+async fn event_calendar_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<FileResponse> {
+    let content = calendar::get(&ctx, &caller, path.event).await?.into_bytes();
+    Ok(FileResponse { content, media_type: "text/calendar; charset=utf-8", name: "event.ics", is_secret: false })
 }
 
 /// The same for `If-Match`, which must not read from the cache: the event's row may be locked and changed by now.

@@ -10,6 +10,7 @@
 //! New images are in the object store before the event's row refers to them.
 
 mod cache;
+mod calendar;
 mod endpoints;
 mod images;
 mod model;

@@ -1,0 +1,88 @@
+//! Events as iCalendar files.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{create, event_body, read, uri};
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, section};
+
+on_both_databases![listed_event_is_a_calendar_file, hostile_texts_stay_within_their_property];
+
+/// Returns the lines of a calendar file without their folding.
+fn lines(file: &Response) -> Vec<String> {
+    assert_eq!((file.status, file.header("content-type")), (200, "text/calendar; charset=utf-8"));
+    let text = &file.text;
+    assert!(text.split("\r\n").all(|line| line.len() <= 75 && !line.contains(['\r', '\n'])), "{text}");
+    text.replace("\r\n ", "").split_terminator("\r\n").map(str::to_owned).collect()
+}
+
+fn value<'a>(lines: &'a [String], name: &str) -> &'a str {
+    let mut values = lines.iter().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let value = values.next().unwrap_or_else(|| panic!("no {name} in {lines:?}"));
+    assert_eq!(values.next(), None, "{name}");
+    value
+}
+
+async fn listed_event_is_a_calendar_file(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let shown = app.read(&event.uri).await;
+    let path = format!("{}/calendar.ics", event.uri);
+
+    let file = read(&app, &app.public_key, &path).await;
+    let found = lines(&file);
+
+    assert_eq!(found[..2], ["BEGIN:VCALENDAR", "VERSION:2.0"]);
+    assert_eq!(found[found.len() - 2..], ["END:VEVENT", "END:VCALENDAR"]);
+    let number = event.uri.rsplit('/').next().unwrap();
+    let utc = |time: &str| format!("{}00Z", shown[time].as_str().unwrap().replace(['-', ':'], ""));
+    for (name, expected) in [
+        ("METHOD", "PUBLISH".to_owned()),
+        ("UID", format!("{number}@boxoffice")),
+        ("SUMMARY", shown["title"].as_str().unwrap().to_owned()),
+        ("DTSTART", utc("start")),
+        ("DTEND", utc("end")),
+        ("STATUS", "CONFIRMED".to_owned()),
+        ("GEO", format!("{};{}", shown["venue"]["latitude"], shown["venue"]["longitude"])),
+        ("URL", format!("{}/open?to={}", app.state.settings.public_url, event.uri)),
+    ] {
+        assert_eq!(value(&found, name), expected, "{name}");
+    }
+    let venue = |name: &str| shown["venue"][name].as_str().unwrap().replace(',', "\\,");
+    assert_eq!(value(&found, "LOCATION"), format!("{}\\, {}", venue("name"), venue("address")));
+    assert_eq!(file.header("content-disposition"), "attachment; filename=\"event.ics\"");
+    // The file changes only with the event.
+    app.advance_clock(Duration::from_secs(60));
+    let tag = file.header("etag");
+    let unchanged = app.request("GET", &path).header("If-None-Match", tag).send().await;
+    assert_eq!(unchanged.status, 304);
+
+    app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    let cancelled = lines(&read(&app, &app.public_key, &path).await);
+    assert_eq!((value(&cancelled, "STATUS"), value(&cancelled, "UID")), ("CANCELLED", value(&found, "UID")));
+}
+
+async fn hostile_texts_stay_within_their_property(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut body = event_body(&app, &host, "Rock, Pop; Soul \\ END:VEVENT é🎷").await;
+    let lines_of_text = "One,\nTwo;\r\nEND:VEVENT\rBEGIN:VEVENT\n";
+    body["description"] = json!(format!("{lines_of_text}{}", "é".repeat(3000)));
+    body["end"] = json!("9999-12-31T23:59");
+    let draft = uri(&create(&app, &kofi.key, &body).await);
+
+    let found = lines(&read(&app, &kofi.key, &format!("{draft}/calendar.ics")).await);
+
+    assert_eq!(found.iter().filter(|line| line.contains("VEVENT") && !line.contains(r"\")).count(), 2, "{found:?}");
+    assert_eq!(value(&found, "SUMMARY"), r"Rock\, Pop\; Soul \\ END:VEVENT é🎷");
+    let description = value(&found, "DESCRIPTION");
+    assert!(description.starts_with(r"One\,\nTwo\;\nEND:VEVENT\nBEGIN:VEVENT\né"), "{description}");
+    assert!(description.ends_with("é…") && description.chars().count() < 2020, "{}", description.len());
+    assert_eq!(value(&found, "STATUS"), "TENTATIVE");
+    assert!(!found.iter().any(|line| line.starts_with("DTEND")), "{found:?}");
+    assert_eq!(read(&app, &app.public_key, &format!("{draft}/calendar.ics")).await.status, 403);
+    assert_eq!(read(&app, &app.public_key, "/events/17637000000001/calendar.ics").await.status, 404);
+}
