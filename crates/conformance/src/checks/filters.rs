@@ -10,8 +10,8 @@ use crate::model::Check;
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::{Argument, ArgumentLocation};
 
-/// Names of parameters that select an order or the shape of entries.
-const SHAPE_NAMES: [&str; 7] = ["sort", "order", "sortby", "orderby", "fields", "include", "expand"];
+/// Names of parameters that select an order or the shape of entries. The contract's `past` only changes what a search finds.
+const SHAPE_NAMES: [&str; 8] = ["sort", "order", "sortby", "orderby", "fields", "include", "expand", "past"];
 
 impl OperationRun<'_> {
     /// Checks each filter of a list with a value that matches some entries and, if possible, not others.
