@@ -20,7 +20,8 @@ pub async fn orders(tx: &mut Tx, event: Id, after: Id, now: Timestamp) -> Result
         )
         .and_where("i.event_id = ?", Some(event))
         .and_where("i.order_id > ?", Some(after))
-        .push(&format!(" group by i.order_id order by i.order_id limit {BATCH}"))
+        .push(" group by i.order_id order by i.order_id")
+        .push_bind(" limit ?", BATCH as i64)
         .push(") x join orders o on o.id = x.order_id join accounts a on a.id = o.account_id order by o.id")
         .all()
         .await
@@ -34,7 +35,8 @@ pub async fn tickets(tx: &mut Tx, event: Id, after: Id) -> Result<Vec<TicketExpo
     )
     .and_where("t.event_id = ?", Some(event))
     .and_where("t.id > ?", Some(after))
-    .push(&format!(" order by t.id limit {BATCH}"))
+    .push(" order by t.id")
+    .push_bind(" limit ?", BATCH as i64)
     .all()
     .await
 }
@@ -54,7 +56,8 @@ pub async fn ledger(
     .and_where("s.transaction_id > ?", Some(after))
     .and_where("t.placed >= ?", from)
     .and_where("t.placed < ?", until)
-    .push(&format!(" order by s.transaction_id limit {BATCH}"))
+    .push(" order by s.transaction_id")
+    .push_bind(" limit ?", BATCH as i64)
     .all()
     .await
 }
