@@ -94,32 +94,9 @@ impl Fixtures {
             ),
             ("tickets to admit", ADMISSIBLE_TICKETS, hot_section_id, &[INSERT_ADMISSIBLE_TICKETS]),
         ] {
-            let mut done = 0;
-            while done < count {
-                let end = (done + CHUNK_ROWS).min(count);
-                let mut tx = db.begin().await.map_err(database_error)?;
-                for statement in statements {
-                    tx.query(statement).bind(done).bind(end - 1).bind(origin).execute().await.map_err(database_error)?;
-                }
-                tx.commit().await.map_err(database_error)?;
-                done = end;
-                progress.update(part, done, count);
-            }
+            insert_rows(&db, &mut progress, part, count, origin, statements).await?;
         }
-        let mut tx = db.begin().await.map_err(database_error)?;
-        for statement in UPDATE_COUNTERS {
-            tx.query(statement).execute().await.map_err(database_error)?;
-        }
-        if !tx.is_postgres() {
-            tx.query("analyze").execute().await.map_err(database_error)?;
-        }
-        tx.commit().await.map_err(database_error)?;
-        let mut tx = db.read().await.map_err(database_error)?;
-        if tx.is_postgres() {
-            // Otherwise autovacuum would run during the measurement.
-            tx.query("vacuum analyze").execute().await.map_err(database_error)?;
-        }
-        drop(tx);
+        update_counters(&db).await?;
         db.close().await;
         progress.finish();
         let event = event.rsplit('/').next().unwrap_or_default().to_owned();
@@ -146,6 +123,47 @@ impl Fixtures {
     }
 }
 
+/// Executes `insert`s for the numbers below `count`, some of them per transaction.
+pub async fn insert_rows(
+    db: &Db,
+    progress: &mut Progress,
+    part: &str,
+    count: i64,
+    origin: i64,
+    statements: &[&'static str],
+) -> anyhow::Result<()> {
+    let mut done = 0;
+    while done < count {
+        let end = (done + CHUNK_ROWS).min(count);
+        let mut tx = db.begin().await.map_err(database_error)?;
+        for statement in statements {
+            tx.query(statement).bind(done).bind(end - 1).bind(origin).execute().await.map_err(database_error)?;
+        }
+        tx.commit().await.map_err(database_error)?;
+        done = end;
+        progress.update(part, done, count);
+    }
+    Ok(())
+}
+
+/// Updates the counters that the platform maintains, and the statistics of the database.
+pub async fn update_counters(db: &Db) -> anyhow::Result<()> {
+    let mut tx = db.begin().await.map_err(database_error)?;
+    for statement in UPDATE_COUNTERS {
+        tx.query(statement).execute().await.map_err(database_error)?;
+    }
+    if !tx.is_postgres() {
+        tx.query("analyze").execute().await.map_err(database_error)?;
+    }
+    tx.commit().await.map_err(database_error)?;
+    let mut tx = db.read().await.map_err(database_error)?;
+    if tx.is_postgres() {
+        // Otherwise autovacuum would run during the measurement.
+        tx.query("vacuum analyze").execute().await.map_err(database_error)?;
+    }
+    Ok(())
+}
+
 /// An `insert` with a row for each `n` from `$1` to `$2`, for both databases. `$3` is the identifier of the row to copy.
 macro_rules! for_each_number {
     ($insert:literal) => {
@@ -156,15 +174,18 @@ macro_rules! for_each_number {
         )
     };
 }
+pub(crate) use for_each_number;
 
-const INSERT_EVENTS: &str = for_each_number!(
+/// Inserts copies of an event.
+pub const INSERT_EVENTS: &str = for_each_number!(
     "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends,
          disclaimer, tags, banner_id, thumbnail_id, published, popularity)
      select 14100000000000 + n, host_id, title || ' ' || n, description, status, type, public, category_id, subcategory, venue_id,
          starts + n * 60000000, ends + n * 60000000, disclaimer, tags, banner_id, thumbnail_id, published, 0
      from g, events where events.id = (select id from origin)"
 );
-const INSERT_SECTIONS: &str = for_each_number!(
+/// Inserts a section for each of them.
+pub const INSERT_SECTIONS: &str = for_each_number!(
     "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end, active)
      select 14200000000000 + n, 14100000000000 + n, 'Floor', '', 5000, 1000000, 0, 0, sales_start, sales_end, active
      from g, sections where sections.id = (select min(id) from sections where event_id = (select id from origin))"
@@ -213,7 +234,7 @@ const UPDATE_COUNTERS: [&str; 2] = [
 ];
 
 /// Creates a key with the command line.
-fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> anyhow::Result<String> {
+pub fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> anyhow::Result<String> {
     let mut command = Command::new(program);
     command.args(["key", "create", "--role", role, "--data-dir"]).arg(folder).env("DATABASE_URL", database_url);
     let output = command.output()?;
@@ -224,7 +245,7 @@ fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> 
 }
 
 /// Inserts the buyers' accounts with the host's password, and a session key for each.
-async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Result<()> {
+pub async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Result<()> {
     let mut tx = db.begin().await?;
     let password: String = tx.query("select password_hash from accounts where username = 'kofi'").scalar().await?;
     let into =
@@ -250,7 +271,7 @@ async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Resu
 }
 
 /// Creates a listed event with five sections. Returns the event's URI and the sections' URIs with their event.
-async fn create_event(address: &str, staff: &Client, application: &Client) -> anyhow::Result<(String, Vec<String>)> {
+pub async fn create_event(address: &str, staff: &Client, application: &Client) -> anyhow::Result<(String, Vec<String>)> {
     let region = json!({ "name": "Greater Accra", "country": "Ghana", "city": "Accra" });
     let region = staff.region_create().body(parse::<types::RegionCreate>(region)?).send().await.map_err(api_error)?;
     let venue = json!({
@@ -292,7 +313,7 @@ async fn create_event(address: &str, staff: &Client, application: &Client) -> an
 }
 
 /// Returns the identifier at the end of a URI.
-fn last_id(uri: &str) -> anyhow::Result<i64> {
+pub fn last_id(uri: &str) -> anyhow::Result<i64> {
     uri.rsplit('/').next().and_then(|id| id.parse().ok()).with_context(|| format!("no identifier in {uri}"))
 }
 

@@ -203,21 +203,23 @@ async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection)
 
 /// A client connection, polled by the task that sends on it. In a separate task, all connections would take turns in sending and
 /// receiving: requests would arrive at the server in bursts, and it would be idle in between.
-struct ClientConnection {
+pub struct ClientConnection {
     address: String,
     sender: SendRequest<Full<Bytes>>,
     connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
 }
 
 impl ClientConnection {
-    async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+    /// Connects to a server.
+    pub async fn open(address: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         Ok(Self { address: address.to_string(), sender, connection })
     }
 
-    async fn send(&mut self, request: &LoadRequest) -> anyhow::Result<(StatusCode, Bytes)> {
+    /// Sends a request and returns the response's status and body.
+    pub async fn send(&mut self, request: &LoadRequest) -> anyhow::Result<(StatusCode, Bytes)> {
         let http_request = Request::builder()
             .method(&request.method)
             .uri(&request.path)

@@ -4,6 +4,7 @@ mod bare_endpoint;
 mod baseline;
 mod database;
 mod fixtures;
+mod growth;
 mod hostile;
 mod load;
 #[path = "../../tests/support/pg_binaries.rs"]
@@ -12,6 +13,7 @@ mod progress;
 mod report;
 mod scenario;
 mod server;
+mod skewed_world;
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::baseline::Sections;
 use crate::database::{Database, DatabaseKind};
 use crate::fixtures::Fixtures;
+use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
 use crate::load::{Load, Measurement, run_load};
 use crate::progress::Progress;
@@ -49,6 +52,8 @@ enum Command {
     Bare { file: PathBuf },
     /// Measure another client's latency and the server's memory under hostile load; exit code 1 if a bound is exceeded
     Hostile(HostileOptions),
+    /// Measure how the time of each operation grows from a small to a large event, host and account
+    Growth(GrowthOptions),
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +98,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Some(Command::Hostile(options)) => {
             return Ok(if hostile::run(&options).await? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Some(Command::Growth(options)) => growth::run(&options).await?,
         None => measure_all(&options).await?,
     }
     Ok(ExitCode::SUCCESS)
