@@ -268,6 +268,19 @@ struct Loaded {
     events: HashMap<Id, EventWithRelations>,
 }
 
+/// Returns these events with their related data, in their order. An event that was removed since its row was read is left out.
+pub async fn with_relations(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
+    let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
+    let mut events = load(app, tx, &ids, now).await?.events;
+    let with_row = |row: EventRow| {
+        let mut event = events.remove(&row.id)?;
+        // The caller may see this row, but perhaps not a newer one.
+        event.row = row;
+        Some(event)
+    };
+    Ok(rows.into_iter().filter_map(with_row).collect())
+}
+
 async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Loaded> {
     let counts = store::section_counts(tx, ids.iter().copied(), now).await?;
     let Some(changes) = counts.first().map(|count| count.changes) else {

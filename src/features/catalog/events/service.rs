@@ -5,12 +5,13 @@ use std::sync::Arc;
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use boxoffice_openapi::Scope;
 
+use super::cache;
 use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
 use super::store::{self, ListFilter, Visibility};
-use super::view::{view_one, views};
+use super::view::{view, view_one};
 use crate::features::catalog::advertisements;
 use crate::features::catalog::categories;
 use crate::features::catalog::hosts;
@@ -120,8 +121,10 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
 }
 
 async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>) -> Result<Page<Event>> {
-    let result = store::list(tx, filter, list_filter, app.clock.now()).await?;
-    Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
+    let now = app.clock.now();
+    let result = store::list(tx, filter, list_filter, now).await?;
+    let events = cache::with_relations(app, tx, result.rows, now).await?.into_iter();
+    Ok(filter.paging.page(result.total, events.map(|event| view(app, event, now)).collect::<Result<_>>()?))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
