@@ -128,5 +128,6 @@ async fn views(tx: &mut Tx, caller: &Caller, mut rows: Vec<OrderRow>, hosts: &[I
     let whole = rows.iter().map(|row| row.id).filter(|order| !shared.contains(order));
     let mut refunded: HashMap<Id, _> = payments::refunded_by_order(tx, whole).await?;
     refunded.extend(payments::refund_shares_by_order(tx, shared, hosts).await?);
-    service::views_with(tx, caller, rows, items, &refunded, now).await
+    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
+    service::views_with(tx, rows, items, &refunded, &customers, now).await
 }

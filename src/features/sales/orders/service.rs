@@ -50,10 +50,11 @@ pub async fn list_of_account(
 ) -> Result<Page<Order>> {
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?.id;
-    let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let criteria = Criteria::new(Some(account.id), filter.status, filter.sort, filter.order);
     let page = store::list(&mut tx, criteria, filter.paging, now).await?;
-    Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
+    let customers = HashMap::from([(account.id, accounts::view_for(caller, account))]);
+    Ok(filter.paging.page(page.total, views_of_customers(&mut tx, page.rows, &customers, now).await?))
 }
 
 /// Lists the orders of an account, the newest first.
@@ -157,22 +158,32 @@ pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -
 
 /// Returns orders as responses to this caller, with four queries for all of them.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
-    let items = store::items(tx, rows.iter().map(|row| row.id)).await?;
-    let refunded = payments::refunded_by_order(tx, rows.iter().map(|row| row.id)).await?;
-    views_with(tx, caller, rows, items, &refunded, now).await
+    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
+    views_of_customers(tx, rows, &customers, now).await
 }
 
-/// Returns orders with these items and refunds as responses to this caller.
+/// Returns orders of these customers as responses, with three queries for all of them.
+async fn views_of_customers(
+    tx: &mut Tx,
+    rows: Vec<OrderRow>,
+    customers: &HashMap<Id, Account>,
+    now: Timestamp,
+) -> Result<Vec<Order>> {
+    let items = store::items(tx, rows.iter().map(|row| row.id)).await?;
+    let refunded = payments::refunded_by_order(tx, rows.iter().map(|row| row.id)).await?;
+    views_with(tx, rows, items, &refunded, customers, now).await
+}
+
+/// Returns orders with these items, refunds and customers as responses.
 pub async fn views_with(
     tx: &mut Tx,
-    caller: &Caller,
     rows: Vec<OrderRow>,
     mut items: Vec<ItemRow>,
     refunded: &HashMap<Id, Money>,
+    customers: &HashMap<Id, Account>,
     now: Timestamp,
 ) -> Result<Vec<Order>> {
     let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
-    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;

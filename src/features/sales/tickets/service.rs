@@ -1,5 +1,7 @@
 //! Reading and issuing tickets. An owner reads its tickets; callers that may admit to an event read the event's tickets.
 
+use std::collections::HashMap;
+
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 
@@ -8,7 +10,7 @@ use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens;
-use crate::features::identity::accounts::{self, AccountNumber};
+use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
@@ -31,7 +33,8 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let page = store::list_of_account(&mut tx, account.id, paging).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    let owners = HashMap::from([(account.id, accounts::view_for(caller, account))]);
+    let entries = views_with(&mut tx, page.rows, &owners, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, entries))
 }
 
@@ -122,8 +125,13 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
 
 /// Returns tickets as responses. Loads each section and each owner once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
-    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
+    views_with(tx, rows, &owners, now).await
+}
+
+/// Returns tickets of these owners as responses. Loads each section once.
+async fn views_with(tx: &mut Tx, rows: Vec<TicketRow>, owners: &HashMap<Id, Account>, now: Timestamp) -> Result<Vec<Ticket>> {
+    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
     let view = |row: TicketRow| {
         let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
         let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
