@@ -21,7 +21,7 @@ pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 13] = [
+const INVARIANTS: [(&str, &str); 14] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
@@ -111,5 +111,23 @@ const INVARIANTS: [(&str, &str); 13] = [
         "select t.id from tickets t where t.replaced_by is not null and (t.status <> 'Void'
             or 1 <> (select count(*) from transfer_tickets h join transfers f on f.id = h.transfer_id
                 where h.ticket_id = t.id and f.status = 'Claimed'))",
+    ),
+    (
+        "the number of rows of a list differs from its rows",
+        "select owner from (
+            select list, owner, -count as number from list_counts
+            union all select 'orders', 0, 1 from orders
+            union all select 'account orders', account_id, 1 from orders
+            union all select 'event orders', event_id, 1 from (select distinct order_id, event_id from order_items) i
+            union all select 'transactions', 0, 1 from transactions
+            union all select 'host transactions', host_id, 1 from transaction_shares
+            union all select 'account tickets', owner_id, 1 from tickets where replaced_by is null
+            union all select 'section admissions', section_id, 1 from admissions
+            union all select 'sent transfers', sender_id, 1 from transfers
+            union all select 'received transfers', recipient_id, 1 from transfers
+            union all select case when status in ('Listed', 'Cancelled') then 'open events' else 'closed events' end, 0, 1 from events
+            union all select case when status in ('Listed', 'Cancelled') then 'open events of host' else 'closed events of host' end,
+                host_id, 1 from events
+         ) r group by list, owner having sum(number) <> 0",
     ),
 ];

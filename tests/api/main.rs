@@ -42,6 +42,7 @@ mod ignored_parameters;
 mod integrations;
 mod layers;
 mod ledger;
+mod list_counts;
 mod log_messages;
 mod lookups;
 mod mail;

@@ -79,6 +79,8 @@ async fn deletes_what_is_no_longer_needed(app: TestApp) {
     let status = async |path: &str| app.request("GET", path).key(&app.staff.key).send().await.status;
     assert_eq!((status(&paid).await, status(&declined).await, status(&unpaid).await), (200, 200, 404));
     assert_eq!(count(&app, "select count(*) from order_items").await, 2);
+    assert_eq!(app.read("/orders").await["total"], 2);
+    assert_eq!(app.read(&format!("{}/orders", event.uri)).await["total"], 2);
     server.stop().await;
 }
 

@@ -9,7 +9,7 @@ pub struct Exception {
     reason: &'static str,
 }
 
-/// The total of a list is counted, and a filter reads the rows that it excludes.
+/// The total of a filtered list, and of a list that stays short, is counted, and a filter reads the rows that it excludes.
 const LIST: &str = "a list with a total";
 /// Reads nothing but the rows that it returns, adds up, changes or removes.
 const ALL_OF_THEM: &str = "all of these rows are needed";

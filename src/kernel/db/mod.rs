@@ -38,7 +38,7 @@ pub use open::DatabaseLocation;
 pub use precondition::Precondition;
 pub use query::{DbRow, Param, Query, Scalar};
 pub use snapshot::{DbVersion, SnapshotReader};
-pub use statement::{Columns, Statement, permit_page};
+pub use statement::{Columns, Statement, list_count_sql, permit_page};
 pub(crate) use transaction::transaction;
 pub use transaction::{Db, RetryState, Tx};
 pub use unit_of_work::{Uncommitted, UnitOfWork};

@@ -13,6 +13,7 @@ use super::pool::PooledConnection;
 use super::query::{DbRow, Param, Query};
 use super::transaction::Tx;
 use crate::kernel::types::folding::fold;
+use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SizedPage};
 
 /// Size in bytes above which a page is large. Pages of ordinary texts are smaller, also with the maximum number of entries.
@@ -101,9 +102,11 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// Adds `and` and a condition, and binds `value` to every `?` in it. Adds nothing if there is no value.
-    pub fn and_where<T: for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
+    /// Adds `and` and a condition, and binds `value` to every `?` in it. Adds nothing if there is no value. The condition selects
+    /// some of a list's rows, so these are counted, and an expression of the total is dropped.
+    pub fn and_where<T: for<'q> Param<'q>>(mut self, condition: &str, value: Option<T>) -> Self {
         let Some(value) = value else { return self };
+        self.total = None;
         self.push(" and ").push_bind(condition, value)
     }
 
@@ -132,6 +135,7 @@ impl<'a> Statement<'a> {
                 format!(" and {column} = any(${})", arguments.len())
             }
         };
+        self.total = None;
         self.push(&condition)
     }
 
@@ -188,11 +192,18 @@ impl<'a> Statement<'a> {
     }
 
     /// Adds text to the SQL expression of a list's total, and binds `value` to every `?` in it. Without such an expression, the
-    /// rows of all pages are counted, which takes the longer, the more there are.
+    /// rows of all pages are counted, which takes the longer, the more there are. It follows the conditions that every request for
+    /// the list has; a further condition drops it.
     pub fn push_total<T: for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
         let placeholder = self.bind(value);
         self.total.get_or_insert_default().push_str(&text.replace('?', &placeholder));
         self
+    }
+
+    /// Adds a number that the database keeps in the table `list_counts` to the total, like [`push_total`](Self::push_total).
+    pub fn push_list_count(self, list: &str, owner: Id) -> Self {
+        let plus = if self.total.is_some() { " + " } else { "" };
+        self.push_total(&format!("{plus}{}", list_count_sql(list, "?")), owner)
     }
 
     /// Executes the statement and returns the number of affected rows.
@@ -270,6 +281,11 @@ impl<'a> Statement<'a> {
         };
         format!("${number}")
     }
+}
+
+/// Returns the SQL expression of a number in the table `list_counts`. `owner` is the SQL expression of the row to which the list belongs.
+pub fn list_count_sql(list: &str, owner: &str) -> String {
+    format!("coalesce((select cast(sum(c.count) as bigint) from list_counts c where c.list = '{list}' and c.owner = {owner}), 0)")
 }
 
 /// Returns the text that selects the rows of a page with the list's total, without its limit.

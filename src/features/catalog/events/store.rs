@@ -8,7 +8,7 @@ use super::search::Search;
 use super::search_index;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Statement, Tx, list_count_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -76,13 +76,12 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
     };
     let finder = list_filter.finder;
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
-    let select = from_found_events(tx, list_filter.search.as_ref());
-    let select = visibility_clause(select, &list_filter.visibility)
+    let select = from_found_events(tx, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
+    let select = push_total(visibility_clause(select, &list_filter.visibility), &list_filter)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
         )
-        .and_where("e.host_id = ?", list_filter.host)
         .and_contains(FOLDED_TITLE, filter.title.as_deref())
         .and_where("e.status = ?", list_filter.status)
         .and_where("e.ends > ?", (active == Some(true)).then_some(now))
@@ -156,6 +155,29 @@ fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> 
             &format!("({OPEN} or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             *account,
         ),
+    }
+}
+
+/// Adds the number of events that are visible to a caller. Found events, and those of other lists, are counted.
+fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, .. }: &ListFilter<'_>) -> Statement<'a> {
+    let (Visibility::To(caller), None) = (visibility, search) else { return select };
+    let select = match host {
+        Some(host) => select.push_list_count("open events of host", *host),
+        None => select.push_list_count("open events", Id(0)),
+    };
+    match (caller.is_administrator(), caller.account, host) {
+        (true, _, Some(host)) => select.push_list_count("closed events of host", *host),
+        (true, _, None) => select.push_list_count("closed events", Id(0)),
+        (false, None, _) => select,
+        (false, Some(account), host) => {
+            let of_host = list_count_sql("closed events of host", "m.host_id");
+            let administered =
+                format!(" + coalesce((select cast(sum({of_host}) as bigint) from host_administrators m where m.account_id = ?");
+            match host {
+                Some(host) => select.push_total(&administered, account).push_total(" and m.host_id = ?), 0)", *host),
+                None => select.push_total(&format!("{administered}), 0)"), account),
+            }
+        }
     }
 }
 

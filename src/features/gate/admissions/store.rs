@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdmissionFilter, AdmissionRow, RefusedTicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::kernel::db::{DbRow, Tx};
+use crate::kernel::db::{DbRow, Tx, list_count_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -18,9 +18,19 @@ macro_rules! columns {
 
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
-    tx.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true")
-        .and_where("a.event_id = ?", Some(event))
-        .and_where(&tokens::covers_sql("a.section_id"), scope.token())
+    let admissions = tx.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true");
+    let admissions = admissions.and_where("a.event_id = ?", Some(event));
+    let of_section = list_count_sql("section admissions", "s.id");
+    let count = format!("coalesce((select cast(sum({of_section}) as bigint) from sections s where s.event_id = ?");
+    let admissions = match scope.token() {
+        None => admissions.push_total(&format!("{count}), 0)"), event),
+        Some(token) => {
+            let of_token = format!(" and {}), 0)", tokens::covers_sql("s.id"));
+            let admissions = admissions.and_where(&tokens::covers_sql("a.section_id"), Some(token));
+            admissions.push_total(&count, event).push_total(&of_token, token)
+        }
+    };
+    admissions
         .and_where("a.redeemer = ?", filter.redeemer.clone())
         .and_where("a.device = ?", filter.device.clone())
         .and_where("t.serial = ?", filter.ticket.as_ref().map(|serial| serial.0.clone()))

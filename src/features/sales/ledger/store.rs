@@ -20,7 +20,8 @@ macro_rules! columns {
 
 /// Returns a page of all entries, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
-    apply_filter(tx.list(columns!(), "from transactions t where true"), filter).page("t.id", filter.paging).await
+    let entries = tx.list(columns!(), "from transactions t where true").push_list_count("transactions", Id(0));
+    apply_filter(entries, filter).page("t.id", filter.paging).await
 }
 
 /// Returns a page of the entries in which a host has a share, with the amounts of that share, the oldest first.
@@ -29,7 +30,8 @@ pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> 
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
         "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
-    apply_filter(entries.and_where("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
+    let entries = entries.and_where("s.host_id = ?", Some(host)).push_list_count("host transactions", host);
+    apply_filter(entries, filter).page("t.id", filter.paging).await
 }
 
 fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {

@@ -25,7 +25,12 @@ pub const SEARCH_BATCH: usize = 2000;
 
 /// Returns a page of orders, sorted by identifier and therefore by time of placing.
 pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
-    let orders = apply_filter(tx.list(columns!(), "from orders o where true"), criteria, now);
+    let orders = tx.list(columns!(), "from orders o where true").and_where("o.account_id = ?", criteria.account);
+    let orders = match criteria.account {
+        Some(account) => orders.push_list_count("account orders", account),
+        None => orders.push_list_count("orders", Id(0)),
+    };
+    let orders = filter_by_status(orders, criteria.status, now);
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
@@ -48,7 +53,11 @@ pub async fn list_of_hosts(
         tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id))
     } else {
         let ids = format!("(select distinct i.order_id from {items}) x join orders o on o.id = x.order_id where true");
-        tx.list(columns!(), "from ").push_bind(&ids, id)
+        let orders = tx.list(columns!(), "from ").push_bind(&ids, id);
+        match criteria.of {
+            OrdersOf::Event(event) => orders.push_list_count("event orders", event),
+            OrdersOf::Host(_) => orders,
+        }
     };
     let of_ticket = "o.id in (select t.order_id from tickets t where t.serial = ?)";
     apply_filter(orders, criteria.criteria, now)
@@ -70,8 +79,11 @@ pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: T
 }
 
 fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
-    let orders = orders.and_where("o.account_id = ?", criteria.account);
-    match criteria.status {
+    filter_by_status(orders.and_where("o.account_id = ?", criteria.account), criteria.status, now)
+}
+
+fn filter_by_status(orders: Statement<'_>, status: Option<OrderStatus>, now: Timestamp) -> Statement<'_> {
+    match status {
         Some(OrderStatus::Placed) => orders.and_where("o.status = 'Placed' and o.expires > ?", Some(now)),
         Some(OrderStatus::TimedOut) => {
             orders.and_where("(o.status = 'Timed Out' or o.status = 'Placed' and o.expires <= ?)", Some(now))

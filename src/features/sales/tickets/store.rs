@@ -93,7 +93,8 @@ pub async fn list_for_gate(
 
 /// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account)).page("id", paging).await
+    let tickets = tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account));
+    tickets.push_list_count("account tickets", account).page("id", paging).await
 }
 
 /// Returns a page of the tickets of an order, the oldest first, without those that were replaced.

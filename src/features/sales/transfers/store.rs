@@ -28,16 +28,17 @@ fn bytes_sql() -> String {
 
 /// Returns a page of the transfers that an account has sent or received, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
-    let side = match filter.direction {
-        None => "(sender_id = ? or recipient_id = ?)",
-        Some(Direction::Sent) => "sender_id = ?",
-        Some(Direction::Received) => "recipient_id = ?",
+    const SENT: &str = "select id, status, sender_id, recipient_id from transfers where sender_id = ?";
+    const RECEIVED: &str = "select id, status, sender_id, recipient_id from transfers where recipient_id = ?";
+    let (sides, counts): (String, &[&str]) = match filter.direction {
+        // Not one condition with `or`, for which SQLite would read and sort all transfers of the account.
+        None => (format!("{SENT} union all {RECEIVED}"), &["sent transfers", "received transfers"]),
+        Some(Direction::Sent) => (SENT.to_owned(), &["sent transfers"]),
+        Some(Direction::Received) => (RECEIVED.to_owned(), &["received transfers"]),
     };
-    tx.list(columns!(), "from transfers where true")
-        .and_where(side, Some(account))
-        .and_where("status = ?", filter.status)
-        .sized_page("id", &bytes_sql(), filter.paging)
-        .await
+    let transfers = tx.list(columns!(), "from ").push_bind(&format!("({sides}) transfers where true"), account);
+    let transfers = counts.iter().fold(transfers, |transfers, count| transfers.push_list_count(count, account));
+    transfers.and_where("status = ?", filter.status).sized_page("id", &bytes_sql(), filter.paging).await
 }
 
 /// Returns a page of the transfers that an account has sent or received, the newest first.

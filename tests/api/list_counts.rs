@@ -1,0 +1,201 @@
+//! The numbers of rows that the database keeps for the totals of lists.
+
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::support::{Event, Host, TestApp, User, card_payment, check_invariants, section};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![totals_of_events_are_those_that_a_caller_sees, totals_of_filtered_lists_are_counted];
+
+race_tests![totals_are_exact_after_concurrent_changes];
+
+/// Number of clients that change rows at the same time, and of the changes of each.
+const CLIENTS: u64 = 6;
+const CHANGES: usize = 12;
+
+async fn total(app: &TestApp, key: &str, path: &str) -> usize {
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let page = app.request("GET", &format!("{path}{separator}records=100")).key(key).send().await;
+    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page:?}")).len();
+    assert_eq!(page.body["total"], json!(entries), "{path}");
+    entries
+}
+
+async fn assert_numbers(app: &TestApp) {
+    let mut tx = app.state.db.read().await.unwrap();
+    assert_eq!(check_invariants(&mut tx).await, [""; 0]);
+}
+
+async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {
+    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
+    let (live, players) = (app.create_host(&kofi).await, app.create_host(&esi).await);
+    let listed = app.create_listed_event(&live, &[section("Floor", 0.0, 10)]).await;
+    app.create_listed_event(&players, &[section("Floor", 0.0, 10)]).await;
+    let draft = app.create_draft(&live).await;
+    let removed = app.create_draft(&live).await;
+    app.create_draft(&players).await;
+    assert_eq!(app.request("DELETE", &removed.uri).key(&kofi.key).send().await.status, 204);
+
+    let callers = [&app.staff.key, &kofi.key, &esi.key, &ama.key, &app.public_key];
+    for (path, expected) in [
+        ("/events".to_owned(), [4, 3, 3, 2, 2]),
+        (format!("{}/events", live.uri), [2, 2, 1, 1, 1]),
+        (format!("{}/events", players.uri), [2, 1, 2, 1, 1]),
+    ] {
+        let mut totals = Vec::new();
+        for key in callers {
+            totals.push(total(&app, key, &path).await);
+        }
+        assert_eq!(totals, expected, "{path}");
+    }
+
+    app.list_event(&live, &draft).await;
+    assert_eq!(total(&app, &ama.key, "/events").await, 3);
+    app.request("POST", &format!("{}/withdrawals", listed.uri)).key(&kofi.key).send().await;
+    assert_eq!(total(&app, &ama.key, "/events").await, 2);
+    assert_eq!(total(&app, &kofi.key, "/events").await, 3);
+    assert_numbers(&app).await;
+}
+
+async fn totals_of_filtered_lists_are_counted(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Free", 0.0, 50), section("Floor", 20.0, 50)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 4).await;
+    // One order for the event, though it has two items.
+    let both = ama.order_items([(event.sections[0].as_str(), 1), (event.sections[1].as_str(), 1)]).await.unwrap();
+    ama.pay(&both).await.unwrap();
+    ama.order(&event.sections[1], 1).await.unwrap();
+    for serial in &serials[..2] {
+        let offer = json!({ "recipient": esi.number, "tickets": [serial] });
+        app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+    }
+    let first = app.request("GET", &format!("/accounts/{}/transfers", ama.number)).key(&ama.key).send().await.body;
+    let claim = format!("{}/claims", first["entries"][0]["self"].as_str().unwrap());
+    assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
+    let scan = json!({ "serials": [serials[2]], "device": "Gate A" });
+    app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&scan).send().await;
+
+    let account = format!("/accounts/{}", ama.number);
+    for (path, expected) in [
+        (format!("{account}/orders"), 3),
+        (format!("{account}/orders?status=Placed"), 1),
+        (format!("{account}/tickets"), 5),
+        (format!("/accounts/{}/tickets", esi.number), 1),
+        (format!("{account}/transfers"), 2),
+        (format!("{account}/transfers?status=Claimed"), 1),
+        (format!("{account}/transfers?direction=received"), 0),
+        (format!("/accounts/{}/transfers?direction=received", esi.number), 2),
+        ("/orders".to_owned(), 3),
+        ("/orders?status=Fulfilled".to_owned(), 2),
+        (format!("/orders?customer={}", esi.number), 0),
+        (format!("{}/orders", event.uri), 3),
+        (format!("{}/orders?status=Placed", event.uri), 1),
+        (format!("{}/orders", host.uri), 3),
+        ("/transactions".to_owned(), 1),
+        ("/transactions?type=Refund".to_owned(), 0),
+        (format!("{}/transactions", host.uri), 1),
+        (format!("{}/transactions?type=Refund", host.uri), 0),
+        (format!("{}/admissions", event.uri), 1),
+        (format!("{}/admissions?device=Gate%20A", event.uri), 1),
+        (format!("{}/admissions?device=Gate%20B", event.uri), 0),
+        (format!("{}/events?active=false", host.uri), 0),
+    ] {
+        assert_eq!(total(&app, &app.staff.key, &path).await, expected, "{path}");
+    }
+    assert_numbers(&app).await;
+}
+
+/// A client that changes rows at random, also those of other clients.
+struct RandomClient<'a> {
+    app: &'a TestApp,
+    random: StdRng,
+    users: [&'a User; 2],
+    host: &'a Host<'a>,
+    event: &'a Event,
+}
+
+impl RandomClient<'_> {
+    /// Sends a random request. Conflicts with other clients are rejected, which is right.
+    async fn change(&mut self) {
+        let Self { app, random, users, host, event } = self;
+        let (sender, recipient) = if random.random() { (users[0], users[1]) } else { (users[1], users[0]) };
+        let uris = async |path: String, key: &str, property: &str| -> Vec<String> {
+            let page = app.request("GET", &path).key(key).send().await.body;
+            let entries = page["entries"].as_array().cloned().unwrap_or_default();
+            entries.iter().filter_map(|entry| entry[property].as_str().map(str::to_owned)).collect()
+        };
+        let send = async |method: &str, path: &str, key: &str, body: Value| {
+            let response = app.request(method, path).key(key).json(&body).send().await;
+            assert!(response.status < 500, "{method} {path}: {response:?}");
+        };
+        let account = format!("/accounts/{}", sender.number);
+        match random.random_range(0..8) {
+            0 => {
+                let items = json!({ event.sections[0].as_str(): 2, event.sections[1].as_str(): 1 });
+                app.place_order(&sender.key, items).await;
+            }
+            1 => _ = app.place_order(&sender.key, json!({ event.sections[0].as_str(): 3 })).await,
+            2 => {
+                let open = uris(format!("{account}/orders?status=Placed"), &sender.key, "self").await;
+                let Some(order) = open.choose(random) else { return };
+                if random.random() {
+                    app.pay(&sender.key, order, card_payment()).await;
+                } else {
+                    app.cancel_order(&sender.key, order).await;
+                }
+            }
+            3 => {
+                let serials = uris(format!("{account}/tickets"), &sender.key, "serial").await;
+                let Some(serial) = serials.choose(random) else { return };
+                send("POST", "/transfers", &sender.key, json!({ "recipient": recipient.number, "tickets": [serial] })).await;
+            }
+            4 => {
+                let path = format!("{account}/transfers?direction=received&status=Pending");
+                let transfers = uris(path, &sender.key, "self").await;
+                let Some(transfer) = transfers.choose(random) else { return };
+                let answer = if random.random() { "claims" } else { "rejections" };
+                send("POST", &format!("{transfer}/{answer}"), &sender.key, json!({})).await;
+            }
+            5 => {
+                let serials = uris(format!("{}/tickets", event.uri), &host.owner.key, "serial").await;
+                let Some(serial) = serials.choose(random) else { return };
+                send("POST", &format!("{}/admissions", event.uri), &host.owner.key, json!({ "serials": [serial] })).await;
+            }
+            6 => {
+                let admissions = uris(format!("{}/admissions", event.uri), &host.owner.key, "self").await;
+                let Some(admission) = admissions.choose(random) else { return };
+                app.request("DELETE", admission).key(&host.owner.key).send().await;
+            }
+            _ => {
+                let draft = app.create_draft(host).await;
+                app.request("DELETE", &draft.uri).key(&host.owner.key).send().await;
+            }
+        }
+    }
+}
+
+async fn totals_are_exact_after_concurrent_changes(app: TestApp) {
+    let seed = rand::random::<u64>();
+    eprintln!("seed {seed}");
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Free", 0.0, 500), section("Floor", 20.0, 500)]).await;
+    ama.order_free_tickets(&event.sections[0], 5).await;
+    esi.order_free_tickets(&event.sections[0], 5).await;
+
+    join_all((0..CLIENTS).map(async |number| {
+        let random = StdRng::seed_from_u64(seed.wrapping_add(number));
+        let mut client = RandomClient { app: &app, random, users: [&ama, &esi], host: &host, event: &event };
+        for _ in 0..CHANGES {
+            client.change().await;
+        }
+    }))
+    .await;
+
+    assert_numbers(&app).await;
+}
