@@ -91,6 +91,13 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     )
     .await;
     let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    // Offers to all accounts in the first section, and to one account in all sections.
+    app.execute_sql(
+        "insert into waiting_entries (id, section_id, account_id, quantity, status, joined, offered, expires)
+         select 17000000000000 + row_number() over (order by s.id, a.id), s.id, a.id, 1, 'Offered', 0, 0, 9000000000000000
+         from sections s cross join accounts a where s.id = (select min(id) from sections) or a.username = 'ama'",
+    )
+    .await;
     vec![
         ("number", ama.number.clone()),
         ("host", last(&host.uri)),

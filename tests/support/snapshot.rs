@@ -121,7 +121,12 @@ impl Snapshot {
     pub async fn restore(&mut self) {
         self.gateway.restore(&self.gateway_snapshot);
         let names = || self.tables.iter().map(|table| table.name.as_str());
-        let restore = names().map(|name| format!("insert into {name} select * from backup.{name};")).collect::<String>();
+        // Triggers have counted the rows that were inserted before.
+        let restore = |name| {
+            let empty = if name == "list_counts" { "delete from list_counts; " } else { "" };
+            format!("{empty}insert into {name} select * from backup.{name};")
+        };
+        let restore = names().map(restore).collect::<String>();
         let script = match self.connection {
             DbConnection::Sqlite(_) => {
                 let empty = names().map(|name| format!("delete from {name};")).collect::<String>();
