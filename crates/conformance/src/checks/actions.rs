@@ -39,7 +39,9 @@ impl OperationRun<'_> {
             });
             self.record(Check::Action, &request, differs);
         }
-        if self.has_state(parent) {
+        // Such as a copy of the resource.
+        let creates_another = result["self"].is_string() && result["self"] != after["self"];
+        if !creates_another && self.has_state(parent) {
             self.check_repeated_action(&request, &before, &after).await;
         }
     }
