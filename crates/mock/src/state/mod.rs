@@ -135,6 +135,9 @@ impl MockStore {
             }
             "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
             "POST" if is_collection && !request.returns_parent() => return Ok(self.create(request, resources, &path)),
+            "POST" if !is_collection && self.creates_sibling(request) => {
+                return Ok(self.create_sibling(request, resources, &path));
+            }
             "POST" => {
                 if is_collection {
                     self.create_entry(request, resources, &path);
@@ -170,6 +173,24 @@ impl MockStore {
         let example = request.rebase_uris(self.item_examples.get(item_path)?.clone());
         let schema = success_schema(request.context.contract, item_path);
         self.create_resource(request, resources, (item_path, collection), schema, &example).map(|_| ())
+    }
+
+    /// Returns whether a POST below an item returns another item of the same collection, such as a copy of an event.
+    fn creates_sibling(&self, request: &MockRequest<'_>) -> bool {
+        let item_path = parent(&request.operation.path);
+        let contract = request.context.contract;
+        let own = self.item_examples.get(item_path).and_then(|example| self_path(contract, example));
+        let returned = request.selected.examples().next().and_then(|example| self_path(contract, example));
+        own.zip(returned).is_some_and(|((_, own), (operation, returned))| operation.path == item_path && own != returned)
+    }
+
+    /// Creates an item beside the one in the path from the document's example and the request's body.
+    fn create_sibling(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<MockBody> {
+        let (item_path, collection) = (parent(&request.operation.path), parent(parent(path)));
+        let example = request.selected.body_value(request.context, request.seed).ok()?;
+        let (id, value) =
+            self.create_resource(request, resources, (item_path, collection), request.selected.schema(), &example)?;
+        Some(MockBody { value, location: Some(format!("{collection}/{id}")) })
     }
 
     /// Returns the path of the items of a collection; the first by name, if the document has more than one.
