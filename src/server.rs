@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice_http::error::Result;
 use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::admin;
 use crate::clock_watch;
@@ -61,7 +62,7 @@ pub(crate) const JOBS: [Job<App>; 12] = [
         interval: Duration::from_secs(1),
         shutdown_timeout: Duration::from_secs(5),
         runs_on_one_server: false,
-        run_once: |app| async move { mail::deliver_due(&app).await }.boxed(),
+        run_once: |app| async move { deliver_mail(&app).await }.boxed(),
     },
     Job {
         name: "report changed events",
@@ -120,6 +121,19 @@ pub(crate) const JOBS: [Job<App>; 12] = [
         run_once: |app| async move { retention::delete_expired(&Context::immediate(app)).await }.boxed(),
     },
 ];
+
+/// Pause between two steps of the job that delivers mail. A step delivers up to 8 mails, so one server sends at most 100 mails per
+/// second: during a large sale, mails wait, and requests don't.
+const MAIL_PAUSE: Duration = Duration::from_millis(80);
+
+/// Job step: delivers a few mails.
+async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
+    let count = mail::deliver_due(app).await?;
+    if count > 0 {
+        sleep(MAIL_PAUSE).await;
+    }
+    Ok(count)
+}
 
 /// A running server.
 pub struct RunningApp {
