@@ -96,6 +96,8 @@ impl Fixtures {
         ] {
             insert_rows(&db, &mut progress, part, count, origin, statements).await?;
         }
+        // SQL can't write the words by which events are found.
+        run_command(program, database_url, folder, &["admin", "jobs", "run", "complete the search index"])?;
         update_counters(&db).await?;
         db.close().await;
         progress.finish();
@@ -235,11 +237,16 @@ const UPDATE_COUNTERS: [&str; 2] = [
 
 /// Creates a key with the command line.
 pub fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> anyhow::Result<String> {
+    run_command(program, database_url, folder, &["key", "create", "--role", role])
+}
+
+/// Runs a command of the program and returns its output.
+fn run_command(program: &Path, database_url: &str, folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new(program);
-    command.args(["key", "create", "--role", role, "--data-dir"]).arg(folder).env("DATABASE_URL", database_url);
+    command.args(arguments).arg("--data-dir").arg(folder).env("DATABASE_URL", database_url);
     let output = command.output()?;
     if !output.status.success() {
-        bail!("cannot create a key: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("{} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

@@ -165,7 +165,7 @@ async fn measure(
     };
     server.reset_peak_memory()?;
     let bare = match scenario {
-        Scenario::ReadEvent | Scenario::ListPublished | Scenario::ListDeep | Scenario::Wallet => {
+        Scenario::ReadEvent | Scenario::ListPublished | Scenario::ListDeep | Scenario::Search | Scenario::Wallet => {
             Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?)
         }
         _ => None,

@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
+use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, EVENTS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
 use crate::load::{Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.
@@ -39,6 +39,8 @@ pub enum Scenario {
     ListPublished,
     /// GET page 200 of them
     ListDeep,
+    /// GET the published events that have two words, each time other ones
+    Search,
     /// POST a session
     Login,
     /// POST an order of one ticket, always of the same section
@@ -97,6 +99,8 @@ impl Scenario {
             Self::ReadEvent => get(format!("/v3/events/{}", fixtures.event)),
             Self::ListPublished => get("/v3/published-events?records=25".to_owned()),
             Self::ListDeep => get("/v3/published-events?records=25&page=200".to_owned()),
+            // All events have the first word, and about ten have a word that begins with the second.
+            Self::Search => get(format!("/v3/published-events?records=25&search=lawn+{}", n * 7919 % EVENTS as u64)),
             // Every buyer has at least five, so that the response doesn't grow with the number of orders.
             Self::Wallet => get(format!("/v3/accounts/{}/tickets?records=5", buyer.number)),
             Self::Login => {
