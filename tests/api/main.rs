@@ -28,6 +28,7 @@ mod defaults;
 mod erasure;
 mod error_texts;
 mod etags;
+mod event_day;
 mod event_returns;
 mod events;
 mod exports;

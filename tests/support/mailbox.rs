@@ -46,6 +46,11 @@ impl Mailbox {
         DeliveryGuard(Arc::clone(&self.0.delivery).write_owned().await)
     }
 
+    /// Returns the folder of the mails.
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
     /// Returns the files of the mails to an address, oldest first.
     pub fn files_to(&self, address: &str) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(&self.0.folder) else { return Vec::new() };
