@@ -202,8 +202,9 @@ impl Day {
     /// Waits for a mail to a person that contains a text, and returns it.
     async fn mail(&self, person: &Person, text: &str) -> anyhow::Result<String> {
         let find = async || {
-            let files = fs::read_dir(&self.mails)?.map(|file| Ok(file?.path())).collect::<anyhow::Result<Vec<PathBuf>>>()?;
-            let mut mails = files.iter().filter_map(|file| fs::read_to_string(file).ok());
+            // The folder doesn't exist before the first mail.
+            let files = fs::read_dir(&self.mails).into_iter().flatten().filter_map(|file| Some(file.ok()?.path()));
+            let mut mails = files.filter_map(|file| fs::read_to_string(file).ok());
             Ok(mails.find(|mail| mail.contains(&person.email) && mail.contains(text)))
         };
         wait_until(&format!("a mail with {text}"), find).await
