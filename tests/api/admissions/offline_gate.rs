@@ -12,6 +12,7 @@ use crate::support::{TestApp, section};
 use crate::tokens::{global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
+#[expect(clippy::duplicate_mod, reason = "another example uses it too")]
 #[expect(dead_code, reason = "the test doesn't call the example's main function")]
 mod example;
 
