@@ -8,7 +8,7 @@ use crate::kernel::types::folding::fold;
 /// Maximum length of a word in characters. The rest of a longer word is left out, in events and in searches alike.
 const MAX_WORD_LENGTH: usize = 64;
 /// Maximum number of words of a search.
-const MAX_SEARCH_WORDS: usize = 10;
+const MAX_SEARCH_WORDS: usize = 50;
 
 /// The words of an event, each once, separated by spaces.
 #[derive(Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(search.to_tsquery(), "'jazz' & 'night' & 'caf':*");
         let nothing = Search::parse("*").unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!((nothing.to_fts5().as_str(), nothing.to_tsquery().as_str()), ("\"\"", "' '"));
-        assert_eq!(Search::parse(&"a ".repeat(11)), Err("must have at most 10 words".to_owned()));
-        assert!(Search::parse(&"a ".repeat(10)).is_ok());
+        assert_eq!(Search::parse(&"a ".repeat(51)), Err("must have at most 50 words".to_owned()));
+        assert!(Search::parse(&"a ".repeat(50)).is_ok());
     }
 }
