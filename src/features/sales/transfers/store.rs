@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
 use crate::features::identity::accounts;
 use crate::features::sales::tickets;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
@@ -28,25 +28,27 @@ fn bytes_sql() -> String {
 
 /// Returns a page of the transfers that an account has sent or received, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
+    let transfers = select_of_account(tx, account, filter.direction).and_where("status = ?", filter.status);
+    transfers.sized_page("id", &bytes_sql(), filter.paging).await
+}
+
+/// Returns a page of the transfers that an account has sent or received, the newest first.
+pub async fn list_newest_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
+    select_of_account(tx, account, None).sized_page("id desc", &bytes_sql(), paging).await
+}
+
+/// Begins a list of the transfers that an account has sent, has received, or both.
+fn select_of_account(tx: &mut Tx, account: Id, direction: Option<Direction>) -> Statement<'_> {
     const SENT: &str = "select id, status, sender_id, recipient_id from transfers where sender_id = ?";
     const RECEIVED: &str = "select id, status, sender_id, recipient_id from transfers where recipient_id = ?";
-    let (sides, counts): (String, &[&str]) = match filter.direction {
+    let (sides, counts): (String, &[&str]) = match direction {
         // Not one condition with `or`, for which SQLite would read and sort all transfers of the account.
         None => (format!("{SENT} union all {RECEIVED}"), &["sent transfers", "received transfers"]),
         Some(Direction::Sent) => (SENT.to_owned(), &["sent transfers"]),
         Some(Direction::Received) => (RECEIVED.to_owned(), &["received transfers"]),
     };
     let transfers = tx.list(columns!(), "from ").push_bind(&format!("({sides}) transfers where true"), account);
-    let transfers = counts.iter().fold(transfers, |transfers, count| transfers.push_list_count(count, account));
-    transfers.and_where("status = ?", filter.status).sized_page("id", &bytes_sql(), filter.paging).await
-}
-
-/// Returns a page of the transfers that an account has sent or received, the newest first.
-pub async fn list_newest_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
-    tx.list(columns!(), "from transfers where true")
-        .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
-        .sized_page("id desc", &bytes_sql(), paging)
-        .await
+    counts.iter().fold(transfers, |transfers, count| transfers.push_list_count(count, account))
 }
 
 /// Returns a page of the transfers of the tickets of an order, the newest first.
