@@ -28,15 +28,10 @@ struct FileResponseHeaders {
 
 impl HttpResponse for FileResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
-        let value = |text: String| HeaderValue::try_from(text).map_err(|error| HttpError::for_internal_error(error.to_string()));
-        let etag = value(etag_of(&self.content))?;
-        let disposition = value(format!("attachment; filename=\"{}\"", self.name))?;
-        let mut response = Response::new(Body::from(self.content));
+        let etag = to_header(etag_of(&self.content))?;
+        let mut response = file_response(Body::from(self.content), self.media_type, self.name)?;
         let headers = response.headers_mut();
         headers.insert(header::ETAG, etag);
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if self.is_secret {
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
@@ -50,4 +45,17 @@ impl HttpResponse for FileResponse {
     fn status_code(&self) -> StatusCode {
         StatusCode::OK
     }
+}
+
+/// Returns a response with a file of this media type, which a browser saves under this name.
+pub(super) fn file_response(body: Body, media_type: &'static str, name: &str) -> Result<Response<Body>, HttpError> {
+    let disposition = to_header(format!("attachment; filename=\"{name}\""))?;
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    Ok(response)
+}
+
+fn to_header(text: String) -> Result<HeaderValue, HttpError> {
+    HeaderValue::try_from(text).map_err(|error| HttpError::for_internal_error(error.to_string()))
 }

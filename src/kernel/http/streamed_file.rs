@@ -11,6 +11,8 @@ use http_body_util::StreamBody;
 use slog::{Logger, warn};
 use tokio::sync::mpsc;
 
+use super::file_response::file_response;
+
 /// Status 200 with a file for download, which is sent in parts.
 pub struct StreamedFile {
     media_type: &'static str,
@@ -49,15 +51,9 @@ impl FileSender {
 
 impl HttpResponse for StreamedFile {
     fn to_result(self) -> std::result::Result<Response<Body>, HttpError> {
-        let disposition = HeaderValue::try_from(format!("attachment; filename=\"{}\"", self.name));
-        let disposition = disposition.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-        let mut response = Response::new(self.body);
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let mut response = file_response(self.body, self.media_type, self.name)?;
         // It has personal data.
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(response)
     }
 
