@@ -10,7 +10,7 @@ use crate::features::identity::{sessions, verification_codes};
 use crate::features::insight::audit_log;
 use crate::features::sales::orders;
 use crate::kernel::outbox;
-use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::clock::{DAY_MICROS, Timestamp};
 use crate::state::{App, Ctx};
 
 /// Job step: deletes some rows and files that are past their retention. Returns their number; call it until it returns 0. A failure
@@ -45,5 +45,3 @@ pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
         _ => Ok(deleted),
     }
 }
-
-const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;

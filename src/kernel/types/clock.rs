@@ -9,6 +9,9 @@ use chrono::{DateTime, Utc};
 
 use super::id::Id;
 
+/// Microseconds of a day.
+pub const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
+
 /// A time in microseconds since 1970-01-01 UTC, which both databases store exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]

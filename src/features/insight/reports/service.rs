@@ -12,7 +12,7 @@ use crate::features::catalog::hosts;
 use crate::features::catalog::sections::SectionUri;
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::Uri;
-use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::clock::{DAY_MICROS, Timestamp};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
@@ -77,7 +77,7 @@ pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &
     ensure_no_field_errors(filter.period.problem().map(|problem| FieldError::invalid("to", problem)).into_iter().collect())?;
     let page = store::sales_by_day(&mut tx, event, filter).await?;
     let day = |row: SalesDayRow| SalesDay {
-        date: Day(Timestamp(row.day * store::MICROSECONDS_PER_DAY).date()),
+        date: Day(Timestamp(row.day * DAY_MICROS).date()),
         orders: row.orders,
         units: row.units,
         sales: row.sales,

@@ -4,6 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{SalesDayFilter, SalesDayRow, SectionSalesRow, SoldRow};
 use crate::kernel::db::Tx;
+use crate::kernel::types::clock::DAY_MICROS;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 use crate::kernel::types::period::Period;
@@ -56,13 +57,10 @@ pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<Section
     .await
 }
 
-/// Microseconds of a day.
-pub const MICROSECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1_000_000;
-
 /// Returns a page of the days on which tickets of an event were sold, the earliest first. Counts orders by the day in UTC on which
 /// they were fulfilled.
 pub async fn sales_by_day(tx: &mut Tx, event: Id, filter: &SalesDayFilter) -> Result<PagedRows<SalesDayRow>> {
-    let day = format!("o.fulfilled / {MICROSECONDS_PER_DAY}");
+    let day = format!("o.fulfilled / {DAY_MICROS}");
     let sums = format!(
         "from (select {day} as day, count(distinct t.order_id) as orders, count(*) as units,
          cast(sum(i.unit_price) as bigint) as sales, cast(sum(i.unit_fee) as bigint) as fees from {SOLD} where t.event_id = ?"
