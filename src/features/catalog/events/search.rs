@@ -1,5 +1,7 @@
 //! Words of events, and searches for them. Both databases only compare these words, so they find the same events.
 
+use std::collections::BTreeSet;
+
 use unicode_normalization::char::is_combining_mark;
 
 use super::model::EventRow;
@@ -24,12 +26,13 @@ pub struct EventWords {
 impl EventWords {
     /// Returns the words of an event.
     pub fn of(row: &EventRow, tags: &[String]) -> Self {
-        let mut texts = vec![row.title.as_str()];
-        let title = distinct_words(&texts);
-        texts.extend(tags.iter().map(String::as_str));
-        let keywords = distinct_words(&texts);
-        texts.push(&row.description);
-        Self { title, keywords, all: distinct_words(&texts) }
+        let mut distinct = DistinctWords::default();
+        distinct.add(&row.title);
+        let title = distinct.join();
+        tags.iter().for_each(|tag| distinct.add(tag));
+        let keywords = distinct.join();
+        distinct.add(&row.description);
+        Self { title, keywords, all: distinct.join() }
     }
 }
 
@@ -71,11 +74,19 @@ fn words(folded: &str) -> impl Iterator<Item = String> {
     folded.split(is_separator).filter(|word| !word.is_empty()).map(|word| word.chars().take(MAX_WORD_LENGTH).collect())
 }
 
-fn distinct_words(texts: &[&str]) -> String {
-    let mut distinct: Vec<String> = texts.iter().flat_map(|text| words(&fold(text)).collect::<Vec<_>>()).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    distinct.join(" ")
+/// The words of several texts, each once.
+#[derive(Default)]
+struct DistinctWords(BTreeSet<String>);
+
+impl DistinctWords {
+    fn add(&mut self, text: &str) {
+        self.0.extend(words(&fold(text)));
+    }
+
+    /// Returns the words, separated by spaces.
+    fn join(&self) -> String {
+        self.0.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
 }
 
 #[cfg(test)]
@@ -84,6 +95,11 @@ mod tests {
 
     #[test]
     fn words_are_letters_and_digits_of_folded_text() {
+        let distinct_words = |text: &str| {
+            let mut distinct = DistinctWords::default();
+            distinct.add(text);
+            distinct.join()
+        };
         for (text, expected) in [
             ("Harmattan Jazz-Night, 2025!", "2025 harmattan jazz night"),
             ("L'Été \u{201c}CAFE\u{301}\u{201d} café", "café l été"),
@@ -92,9 +108,9 @@ mod tests {
             ("हिन्दी संगीत", "संगीत हिन्दी"),
             ("🎷 !? \u{0}", ""),
         ] {
-            assert_eq!(distinct_words(&[text]), expected, "{text}");
+            assert_eq!(distinct_words(text), expected, "{text}");
         }
-        assert_eq!(distinct_words(&[&"é".repeat(100)]), "é".repeat(MAX_WORD_LENGTH));
+        assert_eq!(distinct_words(&"é".repeat(100)), "é".repeat(MAX_WORD_LENGTH));
     }
 
     #[test]
