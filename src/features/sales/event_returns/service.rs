@@ -16,15 +16,12 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, paging: PageRequest) ->
     let mut tx = ctx.unit.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
     let page = store::list(&mut tx, event, paging).await?;
-    let remaining = match page.rows.iter().find(|row| row.status == EventReturnStatus::Running) {
-        Some(row) => store::count_remaining(&mut tx, row).await?,
-        None => 0,
-    };
-    let view = |row: EventReturnRow| {
-        let is_running = row.status == EventReturnStatus::Running;
-        row.view(if is_running { remaining } else { 0 })
-    };
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    let mut entries = Vec::with_capacity(page.rows.len());
+    for row in page.rows {
+        // At most one is running, so there is at most one query.
+        entries.push(view(&mut tx, row).await?);
+    }
+    Ok(paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, id: Id) -> Result<EventReturn> {
