@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::places::orderable;
 use super::price::{ActiveModifier, GroupPrice, Price, group_prices, price};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
@@ -138,9 +139,9 @@ pub struct SectionRow {
 }
 
 impl SectionRow {
-    /// Returns the number of places that can be ordered: none while accounts wait for them.
+    /// Returns the number of places that can be ordered without an offer.
     pub fn remaining(&self) -> i64 {
-        if self.waiting > 0 { 0 } else { self.capacity - self.sold - self.reserved }
+        orderable(self.capacity - self.sold - self.reserved, self.waiting)
     }
 }
 

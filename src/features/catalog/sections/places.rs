@@ -24,8 +24,13 @@ pub struct Places {
 impl Places {
     /// Returns the number of places that an account without an offer can order.
     pub fn orderable(&self) -> i64 {
-        if self.waiting > 0 { 0 } else { self.left }
+        orderable(self.left, self.waiting)
     }
+}
+
+/// Returns how many of the places that are left can be ordered without an offer: none while accounts wait for them.
+pub(super) fn orderable(left: i64, waiting: i64) -> i64 {
+    if waiting > 0 { 0 } else { left }
 }
 
 /// Locks these sections like [`lock_all`](super::lock_all), deletes their expired reservations, and returns the places of each.
@@ -63,22 +68,15 @@ pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> R
     Ok(())
 }
 
-/// Adds to the number of accounts that wait for places of a locked section, and to the number of its offered places.
-pub async fn adjust_waiting(tx: &mut Tx, section: Id, waiting: i64, offered: i64) -> Result<()> {
-    let update = "update sections set waiting = waiting + $2, offered = offered + $3, reserved = reserved + $3 where id = $1";
-    tx.query(update).bind(section).bind(waiting).bind(offered).execute().await?;
-    Ok(())
-}
-
-/// Subtracts the entries of a deleted account from the counts of locked sections: for each section, the number of entries that
-/// waited and the number of places that were offered.
-pub async fn leave_waiting(tx: &mut Tx, removed: &[(Id, i64, i64)]) -> Result<()> {
-    if removed.is_empty() {
+/// Adds to the counts of the waiting lists of locked sections: the section, and the changes of the number of entries that wait and
+/// of the number of offered places.
+pub async fn adjust_waiting(tx: &mut Tx, changes: &[(Id, i64, i64)]) -> Result<()> {
+    if changes.is_empty() {
         return Ok(());
     }
-    let change = "sections set waiting = sections.waiting - v.column2, offered = sections.offered - v.column3,
-         reserved = sections.reserved - v.column3 from (";
-    let update = tx.update(change).values(removed, |columns| {
+    let change = "sections set waiting = sections.waiting + v.column2, offered = sections.offered + v.column3,
+         reserved = sections.reserved + v.column3 from (";
+    let update = tx.update(change).values(changes, |columns| {
         columns.add(|(section, ..)| *section).add(|(_, waiting, _)| *waiting).add(|(.., offered)| *offered);
     });
     update.push(") as v where sections.id = v.column1").execute().await?;

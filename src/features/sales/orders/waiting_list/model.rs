@@ -26,6 +26,18 @@ pub enum WaitingStatus {
     Closed,
 }
 
+impl WaitingStatus {
+    /// Returns the change of a section's counts of waiting entries and of offered places by the removal of an entry with this
+    /// status; `None` for an entry that counts no more.
+    pub fn change_of_removal(self, section: Id, quantity: i64) -> Option<(Id, i64, i64)> {
+        match self {
+            Self::Waiting => Some((section, -1, 0)),
+            Self::Offered => Some((section, 0, -quantity)),
+            Self::Ordered | Self::Lapsed | Self::Closed => None,
+        }
+    }
+}
+
 /// An entry of a waiting list in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WaitingEntry {

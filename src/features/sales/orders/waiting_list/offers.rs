@@ -50,7 +50,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     };
     let offered: i64 = offers.iter().map(|offer| offer.quantity).sum();
     let count = i64::try_from(offers.len()).unwrap_or(i64::MAX);
-    sections::adjust_waiting(tx, id, -count, offered - free).await?;
+    sections::adjust_waiting(tx, &[(id, -count, offered - free)]).await?;
     if !offers.is_empty() {
         let expires = now.plus(app.settings.reservation).min(section.sales_end);
         store::offer(tx, &offers, now, expires).await?;

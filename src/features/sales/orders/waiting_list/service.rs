@@ -66,7 +66,7 @@ async fn join_in(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, new: 
     }
     let id = app.clock.next_id();
     store::insert(tx, NewEntry { id, section_id: section.id, account_id: account, quantity: new.quantity, joined: now }).await?;
-    sections::adjust_waiting(tx, section.id, 1, 0).await?;
+    sections::adjust_waiting(tx, &[(section.id, 1, 0)]).await?;
     let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     view(tx, caller, row, now).await
 }
@@ -130,17 +130,15 @@ pub async fn leave(ctx: &Ctx, caller: &Caller, path: &WaitingEntryPath) -> Resul
 /// Deletes an entry of a locked section.
 async fn remove(tx: &mut Tx, entry: &EntryRow) -> Result<()> {
     store::delete(tx, entry.id).await?;
-    match entry.stored {
-        WaitingStatus::Waiting => sections::adjust_waiting(tx, entry.section_id, -1, 0).await,
-        WaitingStatus::Offered => sections::adjust_waiting(tx, entry.section_id, 0, -entry.quantity).await,
-        WaitingStatus::Ordered | WaitingStatus::Lapsed | WaitingStatus::Closed => Ok(()),
-    }
+    let change = entry.stored.change_of_removal(entry.section_id, entry.quantity);
+    sections::adjust_waiting(tx, change.as_slice()).await
 }
 
 /// Deletes all entries of an account that is deleted. The account, and the sections of its entries, are locked.
 pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
-    let removed = store::delete_of_account(tx, account).await?;
-    sections::leave_waiting(tx, &removed).await
+    let removed = store::delete_of_account(tx, account).await?.into_iter();
+    let changes = removed.filter_map(|(section, status, quantity)| status.change_of_removal(section, quantity));
+    sections::adjust_waiting(tx, &changes.collect::<Vec<_>>()).await
 }
 
 async fn view(tx: &mut Tx, caller: &Caller, row: EntryRow, now: Timestamp) -> Result<WaitingEntry> {

@@ -72,19 +72,9 @@ pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the entries of an account. Returns, for each section, the numbers of entries that waited and of offered places.
-pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<Vec<(Id, i64, i64)>> {
-    let deleted: Vec<(Id, WaitingStatus, i64)> = tx
-        .query("delete from waiting_entries where account_id = $1 returning section_id, status, quantity")
-        .bind(account)
-        .all()
-        .await?;
-    let counts = |(section, status, quantity)| match status {
-        WaitingStatus::Waiting => Some((section, 1, 0)),
-        WaitingStatus::Offered => Some((section, 0, quantity)),
-        WaitingStatus::Ordered | WaitingStatus::Lapsed | WaitingStatus::Closed => None,
-    };
-    Ok(deleted.into_iter().filter_map(counts).collect())
+/// Deletes the entries of an account. Returns the section, the status and the number of places of each.
+pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<Vec<(Id, WaitingStatus, i64)>> {
+    tx.query("delete from waiting_entries where account_id = $1 returning section_id, status, quantity").bind(account).all().await
 }
 
 /// Returns the open offers of these accounts in these sections.
