@@ -134,9 +134,11 @@ impl MockStore {
                 list::render_page(request, &values)?
             }
             "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
-            "POST" if is_collection && !request.returns_parent() => return Ok(self.create(request, resources, &path)),
+            "POST" if is_collection && !request.returns_parent() => {
+                return Ok(self.item_path(request.operation).and_then(|item| self.create(request, resources, (item, &path))));
+            }
             "POST" if !is_collection && self.creates_sibling(request) => {
-                return Ok(self.create_sibling(request, resources, &path));
+                return Ok(self.create(request, resources, (parent(template), parent(parent(&path)))));
             }
             "POST" => {
                 if is_collection {
@@ -150,8 +152,12 @@ impl MockStore {
     }
 
     /// Creates a resource from the document's example and the request's body; several if the response is a list.
-    fn create(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, collection: &str) -> Option<MockBody> {
-        let item_path = self.item_path(request.operation)?;
+    fn create(
+        &self,
+        request: &MockRequest<'_>,
+        resources: &mut ResourceStore,
+        (item_path, collection): (&str, &str),
+    ) -> Option<MockBody> {
         let schema = request.selected.schema();
         let example = request.rebase_uris(request.selected.body_value(request.context, request.seed).ok()?);
         let mut create = |schema: Option<&Schema>, example: &Value| {
@@ -182,15 +188,6 @@ impl MockStore {
         let own = self.item_examples.get(item_path).and_then(|example| self_path(contract, example));
         let returned = request.selected.examples().next().and_then(|example| self_path(contract, example));
         own.zip(returned).is_some_and(|((_, own), (operation, returned))| operation.path == item_path && own != returned)
-    }
-
-    /// Creates an item beside the one in the path from the document's example and the request's body.
-    fn create_sibling(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<MockBody> {
-        let (item_path, collection) = (parent(&request.operation.path), parent(parent(path)));
-        let example = request.selected.body_value(request.context, request.seed).ok()?;
-        let (id, value) =
-            self.create_resource(request, resources, (item_path, collection), request.selected.schema(), &example)?;
-        Some(MockBody { value, location: Some(format!("{collection}/{id}")) })
     }
 
     /// Returns the path of the items of a collection; the first by name, if the document has more than one.
