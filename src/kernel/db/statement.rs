@@ -283,7 +283,8 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// Returns the SQL expression of a number in the table `list_counts`. `owner` is the SQL expression of the row to which the list belongs.
+/// Returns the SQL expression of a number in the table `list_counts`. `owner` is the SQL expression of the row to which the list
+/// belongs.
 pub fn list_count_sql(list: &str, owner: &str) -> String {
     format!("coalesce((select cast(sum(c.count) as bigint) from list_counts c where c.list = '{list}' and c.owner = {owner}), 0)")
 }

@@ -102,7 +102,7 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
 /// Mails the tickets of a fulfilled order to its customer again.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`], and [`Code::OrderNotFulfilled`] for an order without valid tickets of its own.
+/// [`Error::NOT_FOUND`], and [`Code::OrderNotFulfilled`].
 pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
         let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
