@@ -209,7 +209,10 @@ pub fn run() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return fail(error),
     };
-    let (log, level, _written_when_dropped) = log::open(cli.log_level.into());
+    let (log, level, _written_when_dropped) = match log::open(cli.log_level.into()) {
+        Ok(opened) => opened,
+        Err(error) => return fail(error.into()),
+    };
     invocation.warn_of_readable_secrets(&log);
     if let Command::Config { command } = &cli.command {
         return config::run(command, &invocation, &log).unwrap_or_else(fail);

@@ -51,7 +51,7 @@ async fn server_process() {
 }
 
 async fn serve(options: Options) -> anyhow::Result<()> {
-    let (log, _, _written_when_dropped) = log::open(Level::Warning);
+    let (log, _, _written_when_dropped) = log::open(Level::Warning)?;
     let mut state = App::open(&options.platform.database_url()?, options.platform.settings()?, log).await?;
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(RemoteFakeGateway(options.gateway));

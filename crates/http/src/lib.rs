@@ -14,6 +14,7 @@ mod detach_on_drop;
 mod dispatcher;
 pub mod error;
 pub mod etag;
+mod line_writer;
 pub mod log;
 pub mod rate_limit;
 pub mod refused_ticket;

@@ -1,6 +1,6 @@
 //! Log on standard error: readable text at a terminal, JSON lines elsewhere.
 
-use std::io::{BufWriter, IsTerminal, stderr};
+use std::io::{self, IsTerminal, stderr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,8 +9,18 @@ use chrono::{SecondsFormat, Utc};
 use slog::{Drain, FnValue, Level, Logger, OwnedKVList, PushFnValue, Record, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
-/// Maximum number of queued lines. Lines beyond that are dropped, and their number is logged.
-const QUEUE_LINES: usize = 16 * 1024;
+use crate::line_writer::{self, LineWriterGuard};
+
+/// Maximum number of lines that wait for a terminal. Lines beyond that are dropped, and their number is logged.
+const QUEUED_TERMINAL_LINES: usize = 16 * 1024;
+
+/// Writes all queued lines when dropped.
+pub enum LogGuard {
+    /// Of a terminal.
+    Terminal(AsyncGuard),
+    /// Of JSON lines.
+    Json(LineWriterGuard),
+}
 
 /// Changes the least important level that is logged, while the program runs.
 #[derive(Debug, Clone)]
@@ -51,25 +61,31 @@ impl<D: Drain> Drain for LevelDrain<D> {
 }
 
 /// Opens a log of this level and above. Dropping the guard writes all queued lines.
-pub fn open(level: Level) -> (Logger, LevelControl, AsyncGuard) {
-    let (drain, guard) = if stderr().is_terminal() {
-        let decorator = slog_term::TermDecorator::new().stderr().build();
-        queue(slog_term::FullFormat::new(decorator).use_utc_timestamp().build().ignore_res())
-    } else {
-        // Buffered, because the JSON of a line is written in many parts. If standard error is closed, lines are lost, and the
-        // server continues.
-        let json = slog_json::Json::new(BufWriter::new(stderr())).set_flush(true).set_newlines(true);
-        let json = json.add_key_value(o!(
-            "ts" => FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)),
-            "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
-            "msg" => PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
-        ));
-        queue(Mutex::new(json.build()).ignore_res())
-    };
+///
+/// # Errors
+/// Returns an error if the thread that writes the lines cannot be started.
+pub fn open(level: Level) -> io::Result<(Logger, LevelControl, LogGuard)> {
     let current = Arc::new(AtomicUsize::new(level.as_usize()));
-    let level = LevelControl { configured: level, current: Arc::clone(&current) };
+    let control = LevelControl { configured: level, current: Arc::clone(&current) };
     // The filter comes before the queue, so that a filtered line costs nothing.
-    (Logger::root(LevelDrain { drain, level: current }.fuse(), o!()), level, guard)
+    if stderr().is_terminal() {
+        let decorator = slog_term::TermDecorator::new().stderr().build();
+        let format = slog_term::FullFormat::new(decorator).use_utc_timestamp().build().ignore_res();
+        let (drain, guard) = Async::new(format)
+            .chan_size(QUEUED_TERMINAL_LINES)
+            .overflow_strategy(OverflowStrategy::DropAndReport)
+            .build_with_guard();
+        let drain = LevelDrain { drain: drain.fuse(), level: current };
+        return Ok((Logger::root(drain.fuse(), o!()), control, LogGuard::Terminal(guard)));
+    }
+    let (buffer, guard) = line_writer::start(stderr())?;
+    let json = slog_json::Json::new(buffer).set_flush(true).set_newlines(true).add_key_value(o!(
+        "ts" => FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)),
+        "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
+        "msg" => PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
+    ));
+    let drain = LevelDrain { drain: Mutex::new(json.build()).ignore_res(), level: current };
+    Ok((Logger::root(drain.fuse(), o!()), control, LogGuard::Json(guard)))
 }
 
 /// Returns the usual name of a level.
@@ -82,12 +98,6 @@ fn level_name(level: Level) -> &'static str {
         Level::Debug => "debug",
         Level::Trace => "trace",
     }
-}
-
-fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slog::Fuse<Async>, AsyncGuard) {
-    let (queue, guard) =
-        Async::new(drain).chan_size(QUEUE_LINES).overflow_strategy(OverflowStrategy::DropAndReport).build_with_guard();
-    (queue.fuse(), guard)
 }
 
 /// Limits repeated log lines to one per second.

@@ -1,0 +1,184 @@
+//! Writes log lines in a thread of its own, many at once.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use chrono::{SecondsFormat, Utc};
+use serde_json::json;
+
+/// Maximum size of the lines that wait, in bytes. Lines beyond that are dropped, and their number is logged.
+const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
+
+/// Time between two writes. Waking the thread for each line costs more than the rest of the line.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Collects the parts of a line, and queues the line when flushed.
+#[derive(Debug)]
+pub(crate) struct LineBuffer {
+    line: Vec<u8>,
+    shared: Arc<Shared>,
+}
+
+/// Stops the thread when dropped, after it has written all queued lines.
+#[derive(Debug)]
+pub struct LineWriterGuard {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    lines: Vec<u8>,
+    dropped: u64,
+    is_closed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the thread that writes to `output`. If `output` fails, lines are lost, and the program continues.
+///
+/// # Errors
+/// Returns an error if the thread cannot be started.
+pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<(LineBuffer, LineWriterGuard)> {
+    let shared = Arc::new(Shared::default());
+    let writing = Arc::clone(&shared);
+    let thread = thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&writing, output))?;
+    let guard = LineWriterGuard { shared: Arc::clone(&shared), thread: Some(thread) };
+    Ok((LineBuffer { line: Vec::new(), shared }, guard))
+}
+
+fn write_lines(shared: &Shared, mut output: impl Write) {
+    loop {
+        let Queue { lines, dropped, is_closed } = {
+            let is_idle = |queue: &mut Queue| queue.lines.is_empty() && !queue.is_closed;
+            let mut queue = shared.changed.wait_while(shared.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
+            Queue { lines: std::mem::take(&mut queue.lines), dropped: std::mem::take(&mut queue.dropped), ..*queue }
+        };
+        _ = output.write_all(&lines);
+        if dropped > 0 {
+            let ts = Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true);
+            let line = json!({ "msg": "log lines dropped", "lines": dropped, "level": "warning", "ts": ts });
+            _ = writeln!(output, "{line}");
+        }
+        _ = output.flush();
+        if is_closed {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+impl Write for LineBuffer {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut queue = self.shared.lock();
+        if queue.lines.len() + self.line.len() > MAX_QUEUED_BYTES {
+            queue.dropped += 1;
+        } else {
+            // The thread waits only while there is nothing to write.
+            if queue.lines.is_empty() {
+                self.shared.changed.notify_one();
+            }
+            queue.lines.extend_from_slice(&self.line);
+        }
+        drop(queue);
+        self.line.clear();
+        Ok(())
+    }
+}
+
+impl Drop for LineWriterGuard {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // The thread has nothing to return.
+            _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// An output that blocks until the test lets it write.
+    struct SlowOutput {
+        may_write: Receiver<()>,
+        written: Sender<Vec<u8>>,
+    }
+
+    impl Write for SlowOutput {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            _ = self.may_write.recv();
+            _ = self.written.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written_lines(written: &Receiver<Vec<u8>>) -> Vec<String> {
+        let bytes: Vec<u8> = written.iter().flatten().collect();
+        String::from_utf8(bytes).expect("UTF-8").lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_guard_writes_all_lines() {
+        let (may_write, gate) = channel();
+        let (sent, written) = channel();
+        let (mut buffer, guard) = start(SlowOutput { may_write: gate, written: sent }).expect("a thread");
+        for number in 0..1000 {
+            writeln!(buffer, "line {number}").expect("a line");
+            buffer.flush().expect("a line");
+        }
+        drop(may_write);
+        drop(guard);
+        let expected: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
+        assert_eq!(written_lines(&written), expected);
+    }
+
+    #[test]
+    fn lines_beyond_the_bound_are_counted() {
+        let (may_write, gate) = channel();
+        let (sent, written) = channel();
+        let (mut buffer, guard) = start(SlowOutput { may_write: gate, written: sent }).expect("a thread");
+        let line = [b"x".repeat(1023), b"\n".to_vec()].concat();
+        // The thread may have taken the lines once, before the output blocked.
+        let total = 2 * MAX_QUEUED_BYTES / line.len() + 10;
+        for _ in 0..total {
+            buffer.write_all(&line).expect("a line");
+            buffer.flush().expect("a line");
+        }
+        drop(may_write);
+        drop(guard);
+        let lines = written_lines(&written);
+        let (reports, kept): (Vec<_>, Vec<_>) = lines.iter().partition(|line| line.contains("log lines dropped"));
+        let dropped: u64 = reports
+            .iter()
+            .map(|report| serde_json::from_str::<serde_json::Value>(report).expect("JSON")["lines"].as_u64().expect("a number"))
+            .sum();
+        assert!(dropped >= 10, "{dropped} lines dropped");
+        assert_eq!(kept.len() as u64 + dropped, total as u64);
+    }
+}
