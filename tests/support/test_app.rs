@@ -209,14 +209,24 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Keeps the servers from returning orders of cancelled events: another server holds the lease. The test runs the job itself.
+    /// Keeps the servers from returning orders of cancelled events. The test runs the job itself.
     pub async fn hold_event_returns(&self) {
-        self.execute_sql(
+        self.hold_job("return orders of cancelled events").await;
+    }
+
+    /// Keeps the servers from running a job: another server holds its lease.
+    pub async fn hold_job(&self, name: &str) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        tx.query(
             "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)
-             values ('return orders of cancelled events', 'another server', 0, null, true, 0, '', 9000000000000000000)
+             values ($1, 'another server', 0, null, true, 0, '', 9000000000000000000)
              on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until",
         )
-        .await;
+        .bind(name.to_owned())
+        .execute()
+        .await
+        .unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Returns the state of every server.

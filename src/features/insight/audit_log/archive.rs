@@ -1,7 +1,7 @@
 //! Deletes old entries of the audit log, and writes them to files before.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -31,22 +31,45 @@ struct ArchivedEntry {
 }
 
 /// Deletes the oldest entries before this time. With a folder, writes them to files there before. Returns their number; call it
-/// until it returns 0.
+/// until it returns 0. It is 0, too, while another run writes to the folder.
 ///
 /// # Errors
 /// Returns an error if a file can't be written, or the database fails. Entries that are in a file then may still be in the
 /// database; the next call writes them once more.
 pub async fn delete_before(ctx: &Ctx, before: Timestamp, folder: Option<PathBuf>) -> Result<u64> {
+    let locked = match folder.clone() {
+        Some(folder) => blocking(move || lock(&folder)).await?.map(Some),
+        None => Some(None),
+    };
+    // Held until the entries are deleted.
+    let Some(_lock) = locked else { return Ok(0) };
     let rows = store::oldest_before(&mut ctx.unit.read().await?, before, BATCH).await?;
     let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
     if ids.is_empty() {
         return Ok(0);
     }
     if let Some(folder) = folder {
-        let written = tokio::task::spawn_blocking(move || write(&folder, rows)).await;
-        written.map_err(|error| Error::Internal(error.into()))?.map_err(Error::Internal)?;
+        blocking(move || write(&folder, rows)).await?;
     }
     transaction!(ctx.unit, |tx| store::delete(tx, ids.clone(), before).await)
+}
+
+/// Calls a function that works on files.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Error::Internal(error.into()))?.map_err(Error::Internal)
+}
+
+/// Creates the folder and locks it until the file is closed, so that a run of a server and one of the command line don't write the
+/// same entries. Returns `None` if another run has the lock. Nothing is locked on a file system without locks.
+fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
+    let cause = || format!("cannot open the folder {}", folder.display());
+    private_files::create_folder(folder).with_context(cause)?;
+    let file = File::open(folder).with_context(cause)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
 }
 
 /// Appends the entries to the file of their day.
@@ -57,7 +80,6 @@ fn write(folder: &Path, rows: Vec<AuditRow>) -> anyhow::Result<()> {
         serde_json::to_writer(&mut *lines, &ArchivedEntry { id: row.id.0, entry: row.view() })?;
         lines.push(b'\n');
     }
-    private_files::create_folder(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     for (name, lines) in files {
         let path = folder.join(name);
         append(&path, &lines).with_context(|| format!("cannot write {}", path.display()))?;
