@@ -1,5 +1,6 @@
-//! Plays the life of an event on a running server: group prices, review, sale, waiting list, transfer, two gates of which one has no
-//! connection, an admission that is undone, and a second event that is cancelled and refunded. It checks every amount.
+//! Plays the life of an event on a running server: group prices, review, search, sale, waiting list, transfer, two gates of which one
+//! has no connection, an admission that is undone, a second event that is cancelled and refunded, and the export of the books. It
+//! checks every amount.
 //!
 //! ```sh
 //! cargo run --release -- serve        # in another terminal; its first start creates the administrator's key
@@ -10,14 +11,15 @@
 
 #![expect(clippy::print_stdout, reason = "the example prints each step")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
-use boxoffice_client::{Client, types};
+use boxoffice_client::{ByteStream, Client, ResponseValue, types};
 use chrono::Utc;
+use futures_util::TryStreamExt;
 
 #[path = "offline_gate.rs"]
 #[expect(dead_code, reason = "this example doesn't call the main function of the gate")]
@@ -25,7 +27,7 @@ mod offline_gate;
 
 use offline_gate::{Decision, Gate};
 
-/// Time limit for what the server does in the background: offers and mails.
+/// Time limit for what the server does in the background: offers, mails, returns and refunds.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(60);
 
 #[tokio::main]
@@ -72,8 +74,9 @@ pub async fn play(address: &str, key: &str, mails: &Path) -> anyhow::Result<()> 
     let place = day.place().await?;
     let (first, floor) = day.event(&kofi, &host, &place, "Harmattan Jazz Night").await?;
     let (second, other_floor) = day.event(&kofi, &host, &place, "Harmattan Jazz Night, second date").await?;
-    let found = ama.client.published_event_list().title(format!("jazz night {run}")).send().await?;
-    ensure!(found.entries.iter().any(|event| event.self_ == first), "the event is not among the published ones");
+    let found = ama.client.published_event_list().search(format!("{run} night harm")).send().await?;
+    let found: HashSet<&str> = found.entries.iter().map(|event| event.self_.as_str()).collect();
+    ensure!(found == HashSet::from([first.as_str(), second.as_str()]), "the search finds {found:?}");
 
     // The price of a group of four is lower by 5.00, and the fee of each ticket is 1.99.
     let items = HashMap::from([(floor.clone(), 4)]);
@@ -101,19 +104,14 @@ pub async fn play(address: &str, key: &str, mails: &Path) -> anyhow::Result<()> 
     let serials = day.transfer_one(&ama, &efua).await?;
     day.admit(&kofi, &first, &serials, &day.serials(&efua).await?[0]).await?;
 
-    let lost = day.buy(&ama, &other_floor, 2).await?;
-    kofi.client.event_cancellation_create().event(id_of(&second)).send().await?;
-    let returned = kofi.client.order_return_create().order(lost.number.as_str()).body_map(|body| body).send().await?;
-    ensure!(returned.status == types::OrderStatus::Returned, "the order of the cancelled event is {}", returned.status);
-    check("the refund", returned.refunded, 123.98)?;
-
-    let ledger = kofi.client.host_transaction_list().host(id_of(&host)).records(100).send().await?;
-    let amount = |entry: &types::Transaction| {
-        if entry.type_ == types::TransactionType::Sale { entry.amount } else { -entry.amount }
-    };
-    check("the ledger", ledger.entries.iter().map(amount).sum(), 227.96 + 123.98)?;
-    let sold = kofi.client.event_statistics_get().event(event_id).send().await?;
-    ensure!(sold.tickets == 6, "{} tickets are sold", sold.tickets);
+    let lost = [day.buy(&ama, &other_floor, 2).await?, day.buy(&yaw, &other_floor, 1).await?];
+    day.cancel(&kofi, id_of(&second)).await?;
+    day.check_books(&kofi, id_of(&host), [id_of(&first), id_of(&second)]).await?;
+    for (buyer, order) in [&ama, &yaw].into_iter().zip(&lost) {
+        let returned = buyer.client.order_get().order(order.number.as_str()).send().await?;
+        ensure!(returned.status == types::OrderStatus::Returned, "the order of the cancelled event is {}", returned.status);
+        check("the refund", returned.refunded, order.total)?;
+    }
     println!("The books are right.");
     Ok(())
 }
@@ -260,6 +258,53 @@ impl Day {
         println!("An admission was undone and made again.");
         Ok(())
     }
+
+    /// Cancels the event that has sold two tickets to Ama and one to Yaw, and returns their orders.
+    async fn cancel(&self, kofi: &Person, event: &str) -> anyhow::Result<()> {
+        kofi.client.event_cancellation_create().event(event).send().await?;
+        let run = kofi.client.event_return_create().event(event).body_map(|body| body.reason("A storm.".to_owned()));
+        let run = run.send().await?;
+        let done = async || {
+            let read = kofi.client.event_return_get().event(event).entry(run.number.as_str()).send().await?;
+            Ok((read.status == types::EventReturnStatus::Done).then(|| read.into_inner()))
+        };
+        let done = wait_until("the returns", done).await?;
+        ensure!((done.orders, done.tickets) == (2, 3), "{} orders and {} tickets are returned", done.orders, done.tickets);
+        println!("The second date is cancelled, and {:.2} is returned.", done.amount);
+        check("the amount of the returns", done.amount, 3.0 * (60.0 + 1.99))
+    }
+
+    /// Waits for the refunds, and compares the ledger, its export and the reports of both events.
+    async fn check_books(&self, kofi: &Person, host: &str, [first, second]: [&str; 2]) -> anyhow::Result<()> {
+        let ledger = async || {
+            let read = kofi.client.host_transaction_list().host(host).records(100).send().await?;
+            // Four payments and two refunds.
+            Ok((read.total == 6).then(|| read.into_inner()))
+        };
+        let ledger = wait_until("the refunds", ledger).await?;
+        let amount = |entry: &types::Transaction| {
+            if entry.type_ == types::TransactionType::Sale { entry.amount } else { -entry.amount }
+        };
+        let kept = 227.96 + 123.98;
+        check("the ledger", ledger.entries.iter().map(amount).sum(), kept)?;
+        let exported = rows(kofi.client.host_transaction_export_get().host(host).send().await?).await?;
+        ensure!(exported.len() == ledger.entries.len(), "the export has {} rows", exported.len());
+        check("the export of the ledger", sum(&exported, "amount")?, kept)?;
+
+        let sold = kofi.client.event_sales_get().event(first).send().await?;
+        check("the sales", sold.sales + sold.fees, kept)?;
+        check("the fees in the export of the ledger", sum(&exported, "fees")?, sold.fees)?;
+        let orders = rows(kofi.client.event_order_export_get().event(first).send().await?).await?;
+        let paid: Vec<Row> = orders.into_iter().filter(|order| order["status"] == "Fulfilled").collect();
+        check("the total of the exported orders", sum(&paid, "total")?, kept)?;
+        for (event, tickets) in [(first, 6), (second, 0)] {
+            let sold = kofi.client.event_statistics_get().event(event).send().await?;
+            ensure!(sold.tickets == tickets, "{} tickets are sold", sold.tickets);
+            let door_list = rows(kofi.client.event_ticket_export_get().event(event).send().await?).await?;
+            ensure!(i64::try_from(door_list.len())? == tickets, "the door list has {} tickets", door_list.len());
+        }
+        Ok(())
+    }
 }
 
 /// Calls `read` until it returns a value.
@@ -272,6 +317,20 @@ async fn wait_until<T>(what: &str, read: impl AsyncFn() -> anyhow::Result<Option
         ensure!(SystemTime::now() < end, "waited in vain for {what}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// A row of an export: its values by the names of the columns.
+type Row = HashMap<String, String>;
+
+/// Reads an export.
+async fn rows(export: ResponseValue<ByteStream>) -> anyhow::Result<Vec<Row>> {
+    let chunks: Vec<_> = export.into_inner().into_inner().try_collect().await?;
+    Ok(csv::Reader::from_reader(chunks.concat().as_slice()).deserialize().collect::<Result<_, _>>()?)
+}
+
+/// Returns the sum of a column.
+fn sum(rows: &[Row], column: &str) -> anyhow::Result<f64> {
+    Ok(rows.iter().map(|row| row[column].parse::<f64>()).sum::<Result<_, _>>()?)
 }
 
 /// Compares an amount to the cent.
