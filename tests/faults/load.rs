@@ -28,7 +28,8 @@ use crate::support::{PASSWORD, section, wait_until};
 pub struct Load {
     /// The event's identifier.
     pub event: String,
-    sections: Vec<String>,
+    /// The long URIs of its sections, the first of which costs 45.50.
+    pub sections: Vec<String>,
     /// A redeemer's key.
     gate_key: String,
     buyers: Vec<Buyer>,

@@ -18,6 +18,7 @@ mod backup;
 mod contention;
 mod disk;
 mod durability;
+mod event_returns;
 mod kills;
 mod load;
 mod mail_delivery;
