@@ -15,6 +15,7 @@ on_both_databases![
     paid_order_is_confirmed_once,
     ended_orders_are_mailed,
     transfer_is_offered_and_tickets_are_mailed,
+    holders_of_transferred_tickets_are_mailed_that_they_are_void,
     changes_of_an_event_are_mailed_to_holders_once,
     cancellation_of_an_event_is_mailed_to_holders,
     tickets_are_read_as_pdf,
@@ -178,6 +179,38 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     assert_eq!((attachment(&mails[0]), pages(&attachment(&mails[1]).unwrap())), (None, 2));
     let text = readable(&mails[0]);
     assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
+}
+
+async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
+    let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
+    let buy_and_transfer = async |transferred: usize| {
+        let order = ama.order(&event.sections[0], 3).await.unwrap();
+        let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).records(100).send().await.unwrap();
+        let serials: Vec<_> = wallet.entries.iter().rev().take(transferred).map(|ticket| ticket.serial.to_string()).collect();
+        let offer = json!({ "recipient": esi.number, "tickets": serials });
+        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await.body;
+        let claims = format!("{}/claims", transfer["self"].as_str().unwrap());
+        assert!(app.request("POST", &claims).key(&esi.key).send().await.status < 300);
+        order.self_.clone()
+    };
+    let (returned, voided) = (buy_and_transfer(2).await, buy_and_transfer(1).await);
+
+    app.return_tickets(&kofi.key, &returned, json!({ "reason": "A storm" })).await;
+    app.void_order(&app.staff.key, &voided, json!({ "reason": "A stolen card" })).await;
+    let mails = app.mails_of(&esi).await;
+
+    let subjects: Vec<String> = mails.iter().map(|mail| subject(mail)).filter(|subject| subject.ends_with("void")).collect();
+    assert_eq!(subjects, [format!("2 tickets for {title} are void"), format!("A ticket for {title} is void")]);
+    let number = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let of_customer = ["A storm".to_owned(), "A stolen card".to_owned(), number(&returned), number(&voided)];
+    for mail in &mails {
+        let text = readable(mail);
+        assert!(of_customer.iter().all(|secret| !text.contains(secret.as_str())), "{text}");
+    }
+    let amas = app.subjects_of(&ama).await;
+    assert!(amas.iter().all(|subject| !subject.contains(&title) || subject.starts_with("Your tickets")), "{amas:?}");
 }
 
 async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {

@@ -47,6 +47,7 @@ fn forms(template: MailTemplate) -> Vec<Value> {
         MailTemplate::OrderVoided => ["", "Paid with a stolen card."]
             .map(|reason| json!({ "reason": reason, "order": order(), "events": [event()] }))
             .into(),
+        MailTemplate::TicketsVoided => [1, 2].map(|voided| json!({ "voided": voided, "events": [event()] })).into(),
         MailTemplate::Refund => vec![json!({ "amount": 24_398, "order": order(), "events": [event()] })],
         MailTemplate::EventChanged => [(TIME, "Old Theatre"), (TIME - 1, "National Theatre"), (TIME - 1, "Old Theatre")]
             .map(|(starts, venue)| json!({ "event": event(), "before": { "starts": starts, "venue": venue } }))

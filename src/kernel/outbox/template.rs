@@ -85,6 +85,8 @@ mail_templates! {
     TicketsReturned = "tickets-returned",
     /// An order was voided.
     OrderVoided = "order-voided",
+    /// To the holder of transferred tickets: the tickets are void, because their order was returned or voided.
+    TicketsVoided = "tickets-voided",
     /// A payment of an order that ended unpaid was refunded.
     Refund = "refund",
     /// The time or the venue of an event was changed.

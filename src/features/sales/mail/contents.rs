@@ -164,6 +164,14 @@ fn add_order(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<Strin
         let amount = (item.unit_price * item.quantity).0;
         json!({ "event": item.title, "section": item.section, "quantity": item.quantity, "amount": amount })
     };
+    if template == MailTemplate::TicketsVoided {
+        // The holder sees the event of the tickets, and nothing of the customer's order.
+        values.remove("order");
+        let event = values.remove("event").and_then(|event| event.as_i64()).map(Id);
+        events.retain(|(id, _)| Some(*id) == event);
+        values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
+        return true;
+    }
     let total = order.subtotal + order.fees;
     values.insert(
         "order".to_owned(),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::{Code, Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::model::{Order, OrderRow, OrderStatus, OrderVoidCreate};
 use super::returns::{OrderReturnCreate, Revocation};
@@ -18,7 +18,7 @@ use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus
 use crate::features::sales::transfers;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::MailTemplate;
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
@@ -98,7 +98,7 @@ async fn return_locked(
     to_return: &[&TicketRow],
     (reason, account): (String, Option<Id>),
 ) -> Result<(OrderStatus, ReturnedTickets)> {
-    let returned = void_tickets(app, tx, to_return).await?;
+    let returned = void_tickets(app, tx, order, to_return).await?;
     let amount = payments::schedule_ticket_refunds(app, tx, order.id, &returned).await?;
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
@@ -125,7 +125,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
     require_fulfilled(&order, "voided")?;
     let tickets = lock_tickets(app, tx, id, |_| true).await?;
     let valid: Vec<&TicketRow> = tickets.iter().filter(|ticket| is_valid(ticket)).collect();
-    void_tickets(app, tx, &valid).await?;
+    void_tickets(app, tx, &order, &valid).await?;
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
     store::insert_revocation(tx, &revocation, "Void").await?;
@@ -182,9 +182,9 @@ fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
 }
 
-/// Voids locked tickets, whose sections and events are locked: frees their places, and subtracts them from the popularity of their
-/// events. Returns the number of tickets by section.
-async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<BTreeMap<Id, i64>> {
+/// Voids locked tickets of an order, whose sections and events are locked: frees their places, subtracts them from the popularity of
+/// their events, and mails those to whom tickets were transferred. Returns the number of tickets by section.
+async fn void_tickets(app: &App, tx: &mut Tx, order: &OrderRow, tickets: &[&TicketRow]) -> Result<BTreeMap<Id, i64>> {
     let (mut returned, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
     for ticket in tickets {
         *returned.entry(ticket.section_id).or_default() += 1;
@@ -195,7 +195,25 @@ async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<
     for (&event, &quantity) in &events {
         store::raise_popularity(tx, event, -quantity).await?;
     }
+    mail_holders(app, tx, order, tickets).await?;
     Ok(returned)
+}
+
+/// Mails the holders of voided tickets other than the customer, who has a mail about the order: one mail for each event. It doesn't
+/// have the reason, which they may not read.
+async fn mail_holders(app: &App, tx: &mut Tx, order: &OrderRow, tickets: &[&TicketRow]) -> Result<()> {
+    let mut voided: BTreeMap<(Id, Id), i64> = BTreeMap::new();
+    for ticket in tickets.iter().filter(|ticket| ticket.owner_id != order.account_id) {
+        *voided.entry((ticket.owner_id, ticket.event_id)).or_default() += 1;
+    }
+    if voided.is_empty() {
+        return Ok(());
+    }
+    let mails = voided.into_iter().map(|((holder, event), voided)| {
+        let values = json!({ "order": order.id.0, "event": event.0, "voided": voided });
+        Mail { recipient: Recipient::Account(holder), template: MailTemplate::TicketsVoided, values }
+    });
+    outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }
 
 fn revocation(app: &App, account_id: Option<Id>, order_id: Id, tickets: usize, reason: String) -> Revocation {
