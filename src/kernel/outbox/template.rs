@@ -56,6 +56,7 @@ macro_rules! mail_templates {
         /// The embedded template files by their paths.
         const FILES: &[(&str, &str)] = &[
             ("base.html", include_str!("../../../templates/mail/base.html")),
+            ("events.html", include_str!("../../../templates/mail/events.html")),
             ("en/footer.html", include_str!("../../../templates/mail/en/footer.html")),
             ("fr/footer.html", include_str!("../../../templates/mail/fr/footer.html")),
             $(
