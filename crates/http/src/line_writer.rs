@@ -5,8 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use chrono::{SecondsFormat, Utc};
 use serde_json::json;
+use slog::Level;
+
+use crate::log::{level_name, timestamp};
 
 /// Maximum size of the lines that wait, in bytes. Lines beyond that are dropped, and their number is logged.
 const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
@@ -68,8 +70,8 @@ fn write_lines(shared: &Shared, mut output: impl Write) {
         };
         _ = output.write_all(&lines);
         if dropped > 0 {
-            let ts = Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true);
-            let line = json!({ "msg": "log lines dropped", "lines": dropped, "level": "warning", "ts": ts });
+            let (level, ts) = (level_name(Level::Warning), timestamp());
+            let line = json!({ "msg": "log lines dropped", "lines": dropped, "level": level, "ts": ts });
             _ = writeln!(output, "{line}");
         }
         _ = output.flush();

@@ -80,7 +80,7 @@ pub fn open(level: Level) -> io::Result<(Logger, LevelControl, LogGuard)> {
     }
     let (buffer, guard) = line_writer::start(stderr())?;
     let json = slog_json::Json::new(buffer).set_flush(true).set_newlines(true).add_key_value(o!(
-        "ts" => FnValue(|_: &Record<'_>| Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)),
+        "ts" => FnValue(|_: &Record<'_>| timestamp()),
         "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
         "msg" => PushFnValue(|record: &Record<'_>, serializer| serializer.emit(record.msg())),
     ));
@@ -88,8 +88,13 @@ pub fn open(level: Level) -> io::Result<(Logger, LevelControl, LogGuard)> {
     Ok((Logger::root(drain.fuse(), o!()), control, LogGuard::Json(guard)))
 }
 
+/// Returns the time of a line.
+pub(crate) fn timestamp() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
 /// Returns the usual name of a level.
-fn level_name(level: Level) -> &'static str {
+pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::Critical => "critical",
         Level::Error => "error",
