@@ -60,6 +60,12 @@ impl Search {
         if words.is_empty() { "\"\"".to_owned() } else { format!("{} *", words.join(" AND ")) }
     }
 
+    /// Returns the texts that ` words `, the words of an event between spaces, contain if they have all words of the search.
+    pub fn to_substrings(&self) -> Vec<String> {
+        let Some((beginning, whole)) = self.words.split_last() else { return Vec::new() };
+        whole.iter().map(|word| format!(" {word} ")).chain([format!(" {beginning}")]).collect()
+    }
+
     /// Returns the search in the language of PostgreSQL's full-text search.
     pub fn to_tsquery(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|word| format!("'{word}'")).collect();
@@ -118,6 +124,7 @@ mod tests {
         let search = Search::parse("\"Jazz\" -night* & Caf").unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(search.to_fts5(), "\"jazz\" AND \"night\" AND \"caf\" *");
         assert_eq!(search.to_tsquery(), "'jazz' & 'night' & 'caf':*");
+        assert_eq!(search.to_substrings(), [" jazz ", " night ", " caf"]);
         let nothing = Search::parse("*").unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!((nothing.to_fts5().as_str(), nothing.to_tsquery().as_str()), ("\"\"", "' '"));
         assert_eq!(Search::parse(&"a ".repeat(51)), Err("must have at most 50 words".to_owned()));

@@ -102,26 +102,26 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
 /// Begins the list of events: all of them, or those that a search finds. `found.field_rank` is 0 for an event whose title has all
 /// words, 1 if title and tags have them, and 2 otherwise.
 fn from_found_events<'a>(tx: &'a mut Tx, search: Option<&Search>) -> Statement<'a> {
-    // The join is a cross join so that SQLite begins with the full-text index, of which it has no statistics.
-    const FOUND_BY_SQLITE: &str = "from (select s.rowid as event_id,
-            case when s.rowid in (select t.rowid from event_search t where t.event_search match 'title_words : (' || ? || ')') then 0
-                when s.rowid in (select t.rowid from event_search t where t.event_search match 'keywords : (' || ? || ')') then 1
-                else 2 end as field_rank
-         from event_search s where s.event_search match 'words : (' || ? || ')') found
-         cross join events e where e.id = found.event_id";
-    const FOUND_BY_POSTGRES: &str = "from (select w.event_id,
-            case when array_to_tsvector(string_to_array(w.title_words, ' ')) @@ ?::tsquery then 0
-                when array_to_tsvector(string_to_array(w.keywords, ' ')) @@ ?::tsquery then 1
-                else 2 end as field_rank
-         from event_words w where array_to_tsvector(string_to_array(w.words, ' ')) @@ ?::tsquery) found
-         cross join events e where e.id = found.event_id";
+    // The joins are cross joins so that SQLite begins with the full-text index, of which it has no statistics.
+    const FOUND_BY_SQLITE: &str = " from event_search w where w.event_search match 'words : (' || ? || ')') found";
+    const FOUND_BY_POSTGRES: &str =
+        " from event_words w where array_to_tsvector(string_to_array(w.words, ' ')) @@ ?::tsquery) found";
 
-    let is_postgres = tx.is_postgres();
-    match search {
-        None => tx.list(columns!(), "from events e where true"),
-        Some(search) if is_postgres => tx.list(columns!(), "").push_bind(FOUND_BY_POSTGRES, search.to_tsquery()),
-        Some(search) => tx.list(columns!(), "").push_bind(FOUND_BY_SQLITE, search.to_fts5()),
+    let Some(search) = search else { return tx.list(columns!(), "from events e where true") };
+    let (event_id, position, found, words) = if tx.is_postgres() {
+        ("w.event_id", "strpos", FOUND_BY_POSTGRES, search.to_tsquery())
+    } else {
+        ("w.rowid", "instr", FOUND_BY_SQLITE, search.to_fts5())
+    };
+    let mut select = tx.list(columns!(), &format!("from (select {event_id} as event_id, case"));
+    for (rank, column) in [(0, "title_words"), (1, "keywords")] {
+        select = select.push(" when true");
+        for substring in search.to_substrings() {
+            select = select.push_bind(&format!(" and {position}(' ' || w.{column} || ' ', ?) > 0"), substring);
+        }
+        select = select.push(&format!(" then {rank}"));
     }
+    select.push(" else 2 end as field_rank").push_bind(found, words).push(" cross join events e where e.id = found.event_id")
 }
 
 /// Returns the next end of a listed event, which changes the lists by whether events have ended.
