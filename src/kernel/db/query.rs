@@ -27,6 +27,12 @@ impl<T> Scalar for T where
 pub trait DbRow: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 impl<T> DbRow for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
+/// Rows of either database.
+enum Rows {
+    Sqlite(Vec<SqliteRow>),
+    Postgres(Vec<PgRow>),
+}
+
 /// A statement and the values that have been bound so far.
 #[must_use]
 pub enum Query<'a> {
@@ -64,28 +70,39 @@ impl<'a> Query<'a> {
 
     /// Returns all rows.
     pub async fn all<R: DbRow>(self) -> Result<Vec<R>> {
-        let rows: sqlx::Result<Vec<R>> = match self {
-            Self::Sqlite(pooled, query) => {
-                pooled.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
-            }
-            Self::Postgres(pooled, query) => {
-                pooled.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
-            }
+        let rows: sqlx::Result<Vec<R>> = match self.fetch_all().await? {
+            Rows::Sqlite(rows) => rows.iter().map(R::from_row).collect(),
+            Rows::Postgres(rows) => rows.iter().map(R::from_row).collect(),
         };
         rows.map_err(database_error)
     }
 
     /// Returns the first row, if there is one.
     pub async fn optional<R: DbRow>(self) -> Result<Option<R>> {
-        let row: Option<sqlx::Result<R>> = match self {
-            Self::Sqlite(pooled, query) => {
-                pooled.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
-            }
-            Self::Postgres(pooled, query) => {
-                pooled.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
-            }
+        let row: Option<sqlx::Result<R>> = match self.fetch_first().await? {
+            Rows::Sqlite(rows) => rows.first().map(R::from_row),
+            Rows::Postgres(rows) => rows.first().map(R::from_row),
         };
         row.transpose().map_err(database_error)
+    }
+
+    // Not generic, so that they are compiled once and not for each type of row.
+    async fn fetch_all(self) -> Result<Rows> {
+        Ok(match self {
+            Self::Sqlite(pooled, query) => Rows::Sqlite(pooled.run(|connection| query.fetch_all(connection)).await?),
+            Self::Postgres(pooled, query) => Rows::Postgres(pooled.run(|connection| query.fetch_all(connection)).await?),
+        })
+    }
+
+    async fn fetch_first(self) -> Result<Rows> {
+        Ok(match self {
+            Self::Sqlite(pooled, query) => {
+                Rows::Sqlite(pooled.run(|connection| query.fetch_optional(connection)).await?.into_iter().collect())
+            }
+            Self::Postgres(pooled, query) => {
+                Rows::Postgres(pooled.run(|connection| query.fetch_optional(connection)).await?.into_iter().collect())
+            }
+        })
     }
 
     /// Returns the first value of the first row. The statement must return a row.
