@@ -5,8 +5,8 @@ use boxoffice_http::error::Result;
 use super::statement::Columns;
 use super::transaction::Tx;
 
-/// Maximum number of values in a statement. SQLite searches each of them by its name among all others, so ten times as many
-/// values take a hundred times as long. PostgreSQL gets each column as one value.
+/// Maximum number of values in a statement on SQLite, whose prepared statements take memory for each value. PostgreSQL gets each
+/// column as one value.
 const MAX_VALUES: usize = 1000;
 
 impl Tx {

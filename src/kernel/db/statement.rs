@@ -1,6 +1,7 @@
 //! Statements that are built at run time: lists with optional filters, changes of some rows, inserts of many rows.
 
 use std::fmt::Write;
+use std::slice;
 
 use boxoffice_http::error::{Code, Result};
 use serde_json::Value;
@@ -166,23 +167,28 @@ impl<'a> Statement<'a> {
 
     /// Adds a table of at least one row. `add_columns` adds the values of each column. The table follows the columns of an
     /// `insert`. Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
-    pub fn values<R>(mut self, rows: &[R], add_columns: impl FnOnce(&mut Columns<'_, 'a, R>)) -> Self {
-        let mut columns = Columns { rows, driver: &mut self.driver, placeholders: Vec::new() };
-        add_columns(&mut columns);
-        let first_placeholders = columns.placeholders;
+    pub fn values<R>(mut self, rows: &[R], add_columns: impl Fn(&mut Columns<'_, 'a, R>)) -> Self {
+        let bind = |rows, driver: &mut Driver<'a>| {
+            let first = driver.argument_count() + 1;
+            add_columns(&mut Columns { rows, driver });
+            first..=driver.argument_count()
+        };
         match self.driver {
             Driver::Sqlite(..) => {
-                for row in 0..rows.len() {
-                    self.text.push_str(if row == 0 { " values " } else { ", " });
-                    for (column, first) in first_placeholders.iter().enumerate() {
-                        let separator = if column == 0 { '(' } else { ',' };
-                        let _infallible = write!(self.text, "{separator}${}", first + row);
+                // SQLite searches the list of all numbered placeholders for each of them.
+                let is_numbered = self.driver.argument_count() > 0;
+                for (row, number) in rows.iter().zip(1..) {
+                    self.text.push_str(if number == 1 { " values " } else { ", " });
+                    for (placeholder, column) in bind(slice::from_ref(row), &mut self.driver).zip(1..) {
+                        self.text.push_str(if column == 1 { "(" } else { "," });
+                        let number = is_numbered.then(|| format!("${placeholder}"));
+                        self.text.push_str(number.as_deref().unwrap_or("?"));
                     }
                     self.text.push(')');
                 }
             }
             Driver::Postgres(..) => {
-                for (placeholder, column) in first_placeholders.iter().zip(1..) {
+                for (placeholder, column) in bind(rows, &mut self.driver).zip(1..) {
                     let start = if column == 1 { " select" } else { "," };
                     let _infallible = write!(self.text, "{start} unnest(${placeholder}) as column{column}");
                 }
@@ -252,33 +258,38 @@ impl<'a> Statement<'a> {
     /// # Errors
     /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
     pub async fn sized_page<R: DbRow>(self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
+        let wanted = paging.offset() + paging.limit();
         let Self { text: from, columns, total, mut driver } = self;
         let sizes = format!("select cast({size} as bigint) {from} order by {order}");
         let sizes = Statement { text: sizes, columns: "", total: None, driver: driver.reborrow() };
-        let sizes: Vec<(i64,)> = sizes.push_bind(" limit ?", paging.offset() + paging.limit()).all().await?;
+        let sizes: Vec<(i64,)> = sizes.push_bind(" limit ?", wanted).all().await?;
         let sizes: Vec<i64> = sizes.into_iter().map(|(size,)| size).collect();
         let SizedPage { offset, count, bytes } = paging.divide(&sizes);
+        if count == 0 {
+            return PagedRows::of(Vec::new(), paging);
+        }
         let permit = permit_page(bytes)?;
-        let text = page_sql(&from, columns, total.as_deref(), order);
-        let rows = Statement { text, columns: "", total: None, driver };
+        let mut rows = Statement { text: String::new(), columns: "", total, driver };
+        // The list ends with these entries, so nothing needs to be counted.
+        if (sizes.len() as i64) < wanted {
+            rows = Statement { total: None, ..rows }.push_total("?", sizes.len() as i64);
+        }
+        rows.text = page_sql(&from, columns, rows.total.as_deref(), order);
         // A page that isn't cut by its size has room for entries that were added since the sizes were read.
         let limit = if offset + count < sizes.len() { count as i64 } else { paging.limit() };
         let rows = rows.push_bind(" limit ?", limit).push_bind(" offset ?", offset as i64).all().await?;
-        Ok(PagedRows { bytes, permit, ..PagedRows::of(rows, paging)? })
+        let page = PagedRows::of(rows, paging)?;
+        let total = page.total.max((offset + page.rows.len()) as i64);
+        Ok(PagedRows { total, bytes, permit, ..page })
     }
 
     /// Binds a value and returns its placeholder.
     fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> String {
-        let number = match &mut self.driver {
-            Driver::Sqlite(_, arguments) => {
-                arguments.add(value).expect(ENCODABLE);
-                arguments.len()
-            }
-            Driver::Postgres(_, arguments) => {
-                arguments.add(value).expect(ENCODABLE);
-                arguments.len()
-            }
-        };
+        match &mut self.driver {
+            Driver::Sqlite(_, arguments) => arguments.add(value).expect(ENCODABLE),
+            Driver::Postgres(_, arguments) => arguments.add(value).expect(ENCODABLE),
+        }
+        let number = self.driver.argument_count();
         format!("${number}")
     }
 }
@@ -300,11 +311,17 @@ fn page_sql(from: &str, columns: &str, total: Option<&str>, order: &str) -> Stri
 pub struct Columns<'s, 'a, R> {
     rows: &'s [R],
     driver: &'s mut Driver<'a>,
-    /// The number of each column's first placeholder.
-    placeholders: Vec<usize>,
 }
 
 impl Driver<'_> {
+    /// Returns the number of bound values.
+    fn argument_count(&self) -> usize {
+        match self {
+            Self::Sqlite(_, arguments) => arguments.len(),
+            Self::Postgres(_, arguments) => arguments.len(),
+        }
+    }
+
     /// Returns the same connection with a copy of the values, for another statement.
     fn reborrow(&mut self) -> Driver<'_> {
         match self {
@@ -324,14 +341,8 @@ impl<R> Columns<'_, '_, R> {
     {
         let values = self.rows.iter().map(value);
         match &mut self.driver {
-            Driver::Sqlite(_, arguments) => {
-                self.placeholders.push(arguments.len() + 1);
-                values.for_each(|value| arguments.add(value).expect(ENCODABLE));
-            }
-            Driver::Postgres(_, arguments) => {
-                self.placeholders.push(arguments.len() + 1);
-                arguments.add(values.collect::<Vec<T>>()).expect(ENCODABLE);
-            }
+            Driver::Sqlite(_, arguments) => values.for_each(|value| arguments.add(value).expect(ENCODABLE)),
+            Driver::Postgres(_, arguments) => arguments.add(values.collect::<Vec<T>>()).expect(ENCODABLE),
         }
         self
     }
