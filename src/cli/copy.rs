@@ -48,14 +48,15 @@ pub async fn copy(options: &CopyOptions, log: &Logger) -> anyhow::Result<()> {
 fn next_steps(target: DatabaseLocation) -> &'static str {
     match target {
         DatabaseLocation::Postgres(_) => {
-            "Next: run `boxoffice check` on the copy and start the servers on it, not on the old database. Images and the key of the mails are \
-             not in the database: keep --media and --mail-key-file as they are. For several servers, copy the images to a bucket, such \
-             as with `aws s3 sync DATA_DIR/media s3://BUCKET/PREFIX`, set --media to it, and give each server the same key of the mails."
+            "Next: run `boxoffice check` on the copy and start the servers on it, not on the old database. Images, the key of the \
+             mails and the key of the tickets are not in the database: keep --media, --mail-key-file and --ticket-key-file as they are. \
+             For several servers, copy the images to a bucket, such as with `aws s3 sync DATA_DIR/media s3://BUCKET/PREFIX`, set --media \
+             to it, and give each server the same key of the mails. Each server may have a ticket key of its own."
         }
         DatabaseLocation::Sqlite(_) => {
-            "Next: run `boxoffice check` on the copy and start one server on it, not on the old database. Images and the key of the mails are \
-             not in the database: keep --media and --mail-key-file as they are, or copy the images from the bucket to DATA_DIR/media, \
-             such as with `aws s3 sync s3://BUCKET/PREFIX DATA_DIR/media`."
+            "Next: run `boxoffice check` on the copy and start one server on it, not on the old database. Images, the key of the \
+             mails and the key of the tickets are not in the database: keep --media, --mail-key-file and --ticket-key-file as they are, or \
+             copy the images from the bucket to DATA_DIR/media, such as with `aws s3 sync s3://BUCKET/PREFIX DATA_DIR/media`."
         }
     }
 }
