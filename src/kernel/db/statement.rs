@@ -181,8 +181,11 @@ impl<'a> Statement<'a> {
                     self.text.push_str(if number == 1 { " values " } else { ", " });
                     for (placeholder, column) in bind(slice::from_ref(row), &mut self.driver).zip(1..) {
                         self.text.push_str(if column == 1 { "(" } else { "," });
-                        let number = is_numbered.then(|| format!("${placeholder}"));
-                        self.text.push_str(number.as_deref().unwrap_or("?"));
+                        if is_numbered {
+                            let _infallible = write!(self.text, "${placeholder}");
+                        } else {
+                            self.text.push('?');
+                        }
                     }
                     self.text.push(')');
                 }
@@ -242,10 +245,17 @@ impl<'a> Statement<'a> {
     ///
     /// # Errors
     /// [`Code::PagePastEnd`] for a page past the last one, except for the first page of an empty list.
-    pub async fn page<R: DbRow>(mut self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
-        self.text = page_sql(&self.text, self.columns, self.total.as_deref(), order);
-        let rows = self.push_bind(" limit ?", paging.limit()).push_bind(" offset ?", paging.offset()).all().await?;
-        PagedRows::of(rows, paging)
+    pub async fn page<R: DbRow>(self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
+        PagedRows::of(self.rows(order, paging.limit(), paging.offset()).await?, paging)
+    }
+
+    /// Returns the rows of a list from `offset`, at most `limit`, each with the list's total.
+    async fn rows<R: DbRow>(mut self, order: &str, limit: i64, offset: i64) -> Result<Vec<RowWithTotal<R>>> {
+        let Self { text: from, columns, total, .. } = &self;
+        let counted = || format!("(select count(*) {from})");
+        let total = total.clone().unwrap_or_else(counted);
+        self.text = format!("select {total} as list_total, {columns} {from} order by {order}");
+        self.push_bind(" limit ?", limit).push_bind(" offset ?", offset).all().await
     }
 
     /// Ends a [`Tx::list`] like [`page`](Self::page), but a page ends before its entries are larger than
@@ -257,11 +267,10 @@ impl<'a> Statement<'a> {
     ///
     /// # Errors
     /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
-    pub async fn sized_page<R: DbRow>(self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
+    pub async fn sized_page<R: DbRow>(mut self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         let wanted = paging.offset() + paging.limit();
-        let Self { text: from, columns, total, mut driver } = self;
-        let sizes = format!("select cast({size} as bigint) {from} order by {order}");
-        let sizes = Statement { text: sizes, columns: "", total: None, driver: driver.reborrow() };
+        let sizes = format!("select cast({size} as bigint) {} order by {order}", self.text);
+        let sizes = Statement { text: sizes, columns: "", total: None, driver: self.driver.reborrow() };
         let sizes: Vec<(i64,)> = sizes.push_bind(" limit ?", wanted).all().await?;
         let sizes: Vec<i64> = sizes.into_iter().map(|(size,)| size).collect();
         let SizedPage { offset, count, bytes } = paging.divide(&sizes);
@@ -269,16 +278,13 @@ impl<'a> Statement<'a> {
             return PagedRows::of(Vec::new(), paging);
         }
         let permit = permit_page(bytes)?;
-        let mut rows = Statement { text: String::new(), columns: "", total, driver };
         // The list ends with these entries, so nothing needs to be counted.
         if (sizes.len() as i64) < wanted {
-            rows = Statement { total: None, ..rows }.push_total("?", sizes.len() as i64);
+            self.total = Some(self.bind(sizes.len() as i64));
         }
-        rows.text = page_sql(&from, columns, rows.total.as_deref(), order);
         // A page that isn't cut by its size has room for entries that were added since the sizes were read.
         let limit = if offset + count < sizes.len() { count as i64 } else { paging.limit() };
-        let rows = rows.push_bind(" limit ?", limit).push_bind(" offset ?", offset as i64).all().await?;
-        let page = PagedRows::of(rows, paging)?;
+        let page = PagedRows::of(self.rows(order, limit, offset as i64).await?, paging)?;
         let total = page.total.max((offset + page.rows.len()) as i64);
         Ok(PagedRows { total, bytes, permit, ..page })
     }
@@ -298,13 +304,6 @@ impl<'a> Statement<'a> {
 /// belongs.
 pub fn list_count_sql(list: &str, owner: &str) -> String {
     format!("coalesce((select cast(sum(c.count) as bigint) from list_counts c where c.list = '{list}' and c.owner = {owner}), 0)")
-}
-
-/// Returns the text that selects the rows of a page with the list's total, without its limit.
-fn page_sql(from: &str, columns: &str, total: Option<&str>, order: &str) -> String {
-    let counted = || format!("(select count(*) {from})");
-    let total = total.map_or_else(counted, str::to_owned);
-    format!("select {total} as list_total, {columns} {from} order by {order}")
 }
 
 /// The columns of a table that is being added to a statement.
