@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,10 +119,9 @@ impl Unchecked {
         for folder in [folder, &target.data_dir] {
             private_files::create_folder(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
-        let lock = File::open(folder).with_context(|| format!("cannot open the folder {}", folder.display()))?;
-        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-            bail!("another program is restoring or starting in {}", folder.display());
-        }
+        let lock =
+            private_files::try_lock_folder(folder).with_context(|| format!("cannot open the folder {}", folder.display()))?;
+        let Some(lock) = lock else { bail!("another program is restoring or starting in {}", folder.display()) };
         reject_data(target)?;
         let unchecked = |path: &Path| {
             let mut name = path.as_os_str().to_owned();

@@ -1,6 +1,6 @@
 //! Access rights of files: only the user that runs the program may read what it stores.
 
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -38,6 +38,19 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 /// Returns an error if it exists or can't be created.
 pub fn create_file(file: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE).open(file)
+}
+
+/// Locks a folder until the returned file is closed. Returns `None` if another program or task has the lock. Nothing is locked on a
+/// file system without locks.
+///
+/// # Errors
+/// Returns an error if the folder can't be opened.
+pub fn try_lock_folder(folder: &Path) -> io::Result<Option<fs::File>> {
+    let file = fs::File::open(folder)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+    }
 }
 
 /// Waits until the name of a new file is on the disk.

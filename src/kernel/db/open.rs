@@ -1,6 +1,6 @@
 //! Opening a database: its location, the migrations, and the reasons why it can't be opened.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -202,8 +202,7 @@ impl Db {
 }
 
 async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
-    // The folder of a plain file name is empty.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = private_files::folder_of(path);
     private_files::create_folder(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     // SQLite gives the WAL the mode of the database. If the file exists or can't be created, SQLite opens it or reports why.
     let _created = private_files::create_file(path);
@@ -227,17 +226,15 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
 }
 
 /// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
-/// one after the other. PostgreSQL has a lock for this; SQLite has none. Nothing is locked on a file system without locks.
+/// one after the other. PostgreSQL has a lock for this; SQLite has none. Nothing is locked on a file system without locks, or in a
+/// folder that can't be opened.
 async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
-    let Ok(file) = File::open(folder) else { return Ok(None) };
     let start = Instant::now();
     loop {
-        match file.try_lock() {
-            Ok(()) | Err(TryLockError::Error(_)) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_TIMEOUT => sleep(RETRY_PAUSE).await,
-            Err(TryLockError::WouldBlock) => {
-                bail!("another program has brought the tables up to date for {} seconds", LOCK_TIMEOUT.as_secs())
-            }
+        match private_files::try_lock_folder(folder) {
+            Ok(None) if start.elapsed() < LOCK_TIMEOUT => sleep(RETRY_PAUSE).await,
+            Ok(None) => bail!("another program has brought the tables up to date for {} seconds", LOCK_TIMEOUT.as_secs()),
+            locked => return Ok(locked.ok().flatten()),
         }
     }
 }

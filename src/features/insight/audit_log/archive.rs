@@ -1,14 +1,15 @@
 //! Deletes old entries of the audit log, and writes them to files before.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::Result;
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
 use super::model::{AuditEntry, AuditRow};
 use super::store;
@@ -38,7 +39,7 @@ struct ArchivedEntry {
 /// database; the next call writes them once more.
 pub async fn delete_before(ctx: &Ctx, before: Timestamp, folder: Option<PathBuf>) -> Result<u64> {
     let locked = match folder.clone() {
-        Some(folder) => blocking(move || lock(&folder)).await?.map(Some),
+        Some(folder) => spawn_blocking(move || lock(&folder)).await.map_err(anyhow::Error::from)??.map(Some),
         None => Some(None),
     };
     // Held until the entries are deleted.
@@ -49,15 +50,9 @@ pub async fn delete_before(ctx: &Ctx, before: Timestamp, folder: Option<PathBuf>
         return Ok(0);
     }
     if let Some(folder) = folder {
-        blocking(move || write(&folder, rows)).await?;
+        spawn_blocking(move || write(&folder, rows)).await.map_err(anyhow::Error::from)??;
     }
     transaction!(ctx.unit, |tx| store::delete(tx, ids.clone(), before).await)
-}
-
-/// Calls a function that works on files.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Error::Internal(error.into()))?.map_err(Error::Internal)
 }
 
 /// Creates the folder and locks it until the file is closed, so that a run of a server and one of the command line don't write the
@@ -65,11 +60,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> anyhow::Result<T> + 
 fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
     let cause = || format!("cannot open the folder {}", folder.display());
     private_files::create_folder(folder).with_context(cause)?;
-    let file = File::open(folder).with_context(cause)?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
-    }
+    private_files::try_lock_folder(folder).with_context(cause)
 }
 
 /// Appends the entries to the file of their day.
