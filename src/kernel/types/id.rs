@@ -8,6 +8,8 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer};
 
+use super::clock::Timestamp;
+
 /// The identifier of a resource: its time of creation in units of 100 microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
@@ -16,6 +18,11 @@ pub struct Id(pub i64);
 impl Id {
     /// The identifier of no resource. Malformed identifiers are parsed as this.
     pub const NONE: Id = Id(0);
+
+    /// Returns the lowest identifier of a resource that is created at a time or later.
+    pub fn first_at(time: Timestamp) -> Self {
+        Self(time.0 / 100)
+    }
 
     /// Parses exactly 14 digits.
     pub fn parse(text: &str) -> Option<Self> {

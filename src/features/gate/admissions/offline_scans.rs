@@ -118,7 +118,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     };
     let admitted: Vec<AdmissionRow> = judged.iter().filter_map(admit).collect();
     store::insert(tx, &admitted.iter().collect::<Vec<_>>()).await?;
-    let redeemed = offline_store::redeem(tx, admitted.iter().map(|row| row.ticket_id).collect(), now).await?;
+    let redeemed = offline_store::redeem(tx, admitted.iter().map(|row| row.ticket_id).collect()).await?;
     if redeemed != admitted.len() as u64 {
         return Err(anyhow!("a locked ticket of the event {} is no longer Issued", event.id).into());
     }

@@ -5,7 +5,6 @@ use boxoffice_http::error::Result;
 use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
 use super::store;
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::features::sales::tickets;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -26,9 +25,8 @@ pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: A
 }
 
 /// Redeems tickets that are [locked](tickets::lock_all) and Issued, at the times of their admissions. Returns their number.
-pub async fn redeem(tx: &mut Tx, ids: Vec<Id>, now: Timestamp) -> Result<u64> {
+pub async fn redeem(tx: &mut Tx, ids: Vec<Id>) -> Result<u64> {
     tx.update("tickets set status = 'Redeemed', redeemed = (select a.admitted from admissions a where a.ticket_id = tickets.id)")
-        .push_bind(tickets::SET_MODIFIED, now)
         .push(" where status = 'Issued'")
         .and_in("id", ids)
         .execute()

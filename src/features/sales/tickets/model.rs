@@ -182,6 +182,6 @@ pub struct TicketRow {
     pub issued: Timestamp,
     /// The time of redemption, if it was redeemed.
     pub redeemed: Option<Timestamp>,
-    /// The time of the last change.
+    /// The time of the last change but admissions, which have times of their own.
     pub modified: Timestamp,
 }

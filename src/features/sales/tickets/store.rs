@@ -6,14 +6,14 @@ use super::model::{EventTicketFilter, TicketRow, TicketStatus};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified";
-/// Sets the time of the last change to `?`, which is the current time. The time of a ticket always increases, even if the clock of
-/// the server that made the change before is ahead.
+/// Sets the time of the last change but admissions to `?`, which is the current time. The time of a ticket always increases, even
+/// if the clock of the server that made the change before is ahead.
 pub const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
 
 /// Returns the SQL expression for the size of a ticket in a page, in bytes, by the columns of its section and its owner.
@@ -36,15 +36,29 @@ pub async fn list_of_event(
     }
     let any_status = modified_since.is_some() || serial.is_some();
     let of_holder = "owner_id in (select p.id from accounts p where lower(p.email) = ? or lower(p.username) = ?)";
-    tx.list(COLUMNS, if any_status { "from tickets where true" } else { "from tickets where status <> 'Void'" })
-        .and_where("event_id = ?", Some(event))
+    let tickets = tx.list(COLUMNS, if any_status { "from tickets where true" } else { "from tickets where status <> 'Void'" });
+    // With the sign, the database finds the few changes first, and sorts them.
+    let (tickets, order) = match modified_since {
+        None => (tickets.and_where("event_id = ?", Some(event)), "id"),
+        Some(since) => (and_changed(tickets, event, since.0), "+id"),
+    };
+    tickets
         .and_where(&tokens::covers_sql("section_id"), scope.token())
-        .and_where("modified >= ?", modified_since.map(|since| since.0))
         .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
         .and_where(of_holder, holder.as_ref().map(|holder| holder.trim().to_lowercase()))
         .and_contains(&accounts::folded_names_sql("owner_id"), search.as_deref())
-        .page("id", *paging)
+        .page(order, *paging)
         .await
+}
+
+/// Adds the condition that a ticket of the event has changed at a time or later. [`redeem`] leaves the time of the last change, so
+/// an admission is found by its identifier, which has its time.
+fn and_changed<'tx>(tickets: Statement<'tx>, event: Id, since: Timestamp) -> Statement<'tx> {
+    tickets
+        .push_bind(" and id in (select c.id from tickets c where c.event_id = ?", event)
+        .push_bind(" and c.modified >= ?", since)
+        .push_bind(" union all select a.ticket_id from admissions a where a.event_id = ?", event)
+        .push_bind(" and a.id >= ?)", Id::first_at(since))
 }
 
 /// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
@@ -81,12 +95,15 @@ pub async fn list_for_gate(
     after: Id,
     limit: i64,
 ) -> Result<Vec<GateTicketRow>> {
-    let tickets = tx.select("id, serial, section_id, status from tickets where true").and_where("event_id = ?", Some(event));
+    let tickets = tx.select("id, serial, section_id, status from tickets where true");
     let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
     let tickets = match modified_since {
-        None => tickets.push(" and status <> 'Void'").push_bind(" and id > ? order by id", after),
-        // With the sign, the database finds the few changes by their time, and sorts them.
-        Some(since) => tickets.push_bind(" and modified >= ?", since).push_bind(" and +id > ? order by +id", after),
+        None => {
+            let tickets = tickets.and_where("event_id = ?", Some(event));
+            tickets.push(" and status <> 'Void'").push_bind(" and id > ? order by id", after)
+        }
+        // With the sign, the database finds the few changes first, and sorts them.
+        Some(since) => and_changed(tickets, event, since).push_bind(" and +id > ? order by +id", after),
     };
     tickets.push_bind(" limit ?", limit).all().await
 }
@@ -147,6 +164,9 @@ pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) ->
 ///
 /// The update checks the status that it replaces, so that of two devices with the same ticket exactly one redeems it: the other
 /// waits for the first one's commit and then finds the ticket Redeemed.
+///
+/// The update changes no column of an index, so that PostgreSQL writes the new row into the page of the old one, and into no index
+/// (a HOT update).
 pub async fn redeem(
     tx: &mut Tx,
     event: Id,
@@ -157,7 +177,6 @@ pub async fn redeem(
     tx.update("tickets")
         .push_bind(" set status = ?", TicketStatus::Redeemed)
         .push_bind(", redeemed = ?", now)
-        .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
         // Without the sign, the database would read all tickets of the event by its index.
         .and_where("+event_id = ?", Some(event))
