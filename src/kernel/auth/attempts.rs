@@ -1,9 +1,13 @@
 //! Limits of attempts that the rate limits of requests don't cover, because they depend on the account or on the result.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use boxoffice_http::rate_limit::{AttemptLimit, PER_ADDRESS_FACTOR};
+use boxoffice_http::client_ip::rate_limit_key;
+use boxoffice_http::error::Result;
+use boxoffice_http::rate_limit::{Attempt, AttemptLimit, PER_ADDRESS_FACTOR};
 
+use super::Caller;
 use crate::kernel::http::LimitSettings;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -16,10 +20,10 @@ const TRANSFER_MAILS: u32 = 20;
 pub struct AttemptLimits {
     /// Failed log-ins, by account.
     pub logins: AttemptLimit,
-    /// Usernames and e-mail addresses that another account has, by the account that tried them.
-    pub taken_names: AttemptLimit,
-    /// Usernames and e-mail addresses that another account has, by client address.
-    pub taken_names_of_address: AttemptLimit,
+    /// Requests that reveal if another account has a username or an e-mail address, by the account that sent them.
+    names: AttemptLimit,
+    /// The same requests by client address.
+    names_of_address: AttemptLimit,
     /// Changes of password or e-mail address, by account.
     pub credential_changes: AttemptLimit,
     /// Mailed codes, by purpose and e-mail address.
@@ -33,11 +37,25 @@ impl AttemptLimits {
     pub fn new(settings: &LimitSettings) -> Self {
         Self {
             logins: AttemptLimit::new("logins", settings.failed_logins, HOUR),
-            taken_names: AttemptLimit::new("names", settings.guesses, MINUTE),
-            taken_names_of_address: AttemptLimit::new("names", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
+            names: AttemptLimit::new("names", settings.guesses, MINUTE),
+            names_of_address: AttemptLimit::new("names", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
         }
+    }
+
+    /// Counts a request that reveals if another account has a username or an e-mail address. Platform administrators may list all
+    /// accounts, so there is nothing that they could find out.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`](boxoffice_http::error::Error::TooMany) if the limit of the caller or of the client address is used up.
+    pub fn begin_name(&self, caller: &Caller, address: IpAddr) -> Result<Vec<Attempt<'_>>> {
+        if caller.is_administrator() {
+            return Ok(Vec::new());
+        }
+        let of_address = self.names_of_address.begin(rate_limit_key(address))?;
+        let of_account = caller.account.map(|account| self.names.begin(account)).transpose()?;
+        Ok(of_account.into_iter().chain([of_address]).collect())
     }
 }

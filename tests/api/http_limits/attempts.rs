@@ -11,7 +11,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{PASSWORD, Response, SecondServer, TestApp, User};
+use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, section};
 
 on_both_databases![
     failed_logins_are_limited_by_account,
@@ -20,6 +20,8 @@ on_both_databases![
     taken_names_are_limited_by_account,
     concurrent_taken_names_do_not_exceed_the_limit,
     taken_names_are_limited_by_address,
+    rejected_complimentary_orders_are_limited,
+    concurrent_complimentary_orders_do_not_exceed_the_limit,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
 ];
@@ -177,6 +179,55 @@ async fn taken_names_are_limited_by_address(app: TestApp) {
     }
     assert_eq!(sign_up("person10", "198.51.100.8").await.code(), "account.taken");
     assert_eq!(sign_up("person11", "198.51.100.8").await.status, 201);
+}
+
+/// Issues a complimentary ticket of the event's first section.
+async fn give(app: &TestApp, server: &SecondServer, key: &str, event: &Event, recipient: Value) -> Response {
+    let mut body = recipient;
+    body["items"] = json!({ &event.sections[0]: 1 });
+    app.request("POST", &format!("{}/complimentary-orders", event.uri)).at(server.address).key(key).json(&body).send().await
+}
+
+async fn rejected_complimentary_orders_are_limited(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let mut limited = section("Floor", 10.0, 100);
+    limited.maximum_per_account = serde_json::from_value(json!(40)).unwrap();
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[limited]).await;
+    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
+    let email = |name: &str| json!({ "email": format!("{name}@example.com") });
+    let give = async |key: &str, recipient: Value| give(&app, &server, key, &event, recipient).await;
+
+    let given = join_all((0..40).map(|_| give(&kofi.key, email("ama")))).await;
+    assert!(given.iter().all(|response| response.status == 201), "{given:?}");
+    for _ in 0..3 {
+        assert_eq!(give(&kofi.key, json!({ "account": "ZZ-00000000" })).await.status, 400, "no e-mail address");
+        assert_eq!(give(&kofi.key, json!({ "account": ama.number })).await.status, 409, "no e-mail address");
+        assert_eq!(give(&ama.key, email("nobody")).await.status, 403, "rejected in any case");
+        assert_eq!(give(&app.staff.key, email("nobody")).await.status, 400, "staff may list all accounts");
+    }
+
+    let rejected = [give(&kofi.key, email("nobody")).await, give(&kofi.key, email("ama")).await];
+
+    assert_eq!(rejected.map(|response| response.status), [400, 409]);
+    for name in ["nobody", "ama", "esi"] {
+        assert_limited(&give(&kofi.key, email(name)).await, "\"names\";q=2;w=60");
+    }
+    let taken = change(&app, &server, &kofi.key, &kofi, json!({ "email": "ama@example.com" })).await;
+    assert_limited(&taken, "\"names\";q=2;w=60");
+    assert_eq!(give(&kofi.key, json!({ "account": esi.number })).await.status, 201);
+}
+
+async fn concurrent_complimentary_orders_do_not_exceed_the_limit(app: TestApp) {
+    let (kofi, _) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1)]).await;
+    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
+    let give = async |name: &str| give(&app, &server, &kofi.key, &event, json!({ "email": format!("{name}@example.com") })).await;
+    assert_eq!(give("ama").await.status, 201);
+
+    let responses = join_all((0..12).map(|number| give(if number % 2 == 0 { "ama" } else { "nobody" }))).await;
+
+    assert_eq!(responses.iter().filter(|response| [400, 409].contains(&response.status)).count(), 2, "{responses:?}");
+    assert!(responses.iter().all(|response| [400, 409, 429].contains(&response.status)), "{responses:?}");
 }
 
 async fn credential_changes_are_limited_by_account(app: TestApp) {

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
@@ -143,17 +142,13 @@ async fn change_account(
 }
 
 /// Runs a request that reveals if another account has a username or an e-mail address, and limits how often a caller can find
-/// that out. Platform administrators may list all accounts, so there is nothing that they could find out.
+/// that out.
 async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work: impl Future<Output = Result<T>>) -> Result<T> {
-    if caller.is_administrator() {
-        return work.await;
-    }
     // Counted before the work, so that concurrent requests can't exceed the limits. Only rejections because of a name stay counted.
-    let of_address = ctx.app.attempts.taken_names_of_address.begin(rate_limit_key(address))?;
-    let of_account = caller.account.map(|account| ctx.app.attempts.taken_names.begin(account)).transpose()?;
+    let attempts = ctx.app.attempts.begin_name(caller, address)?;
     let outcome = work.await;
     if !matches!(outcome, Err(Error::Rejected(Code::AccountTaken, _))) {
-        of_account.into_iter().chain([of_address]).for_each(Attempt::forgive);
+        attempts.into_iter().for_each(Attempt::forgive);
     }
     outcome
 }

@@ -1,8 +1,10 @@
 //! Complimentary orders: tickets that a host gives to an account without a charge.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::rate_limit::Attempt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,8 +29,11 @@ pub struct ComplimentaryOrderCreate {
 
 /// Issues tickets of an event to an account. They take places like all others, and count for the maximum of the account. Sections
 /// that are inactive or not on sale have them, too.
-pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
-    let recipient = {
+///
+/// A rejection reveals if an e-mail address has an account, so it is counted; a success costs places and is not. The request is
+/// counted after the account was looked up and not before, so that many successful requests at the same time aren't limited.
+pub async fn create(ctx: &Ctx, caller: Caller, address: IpAddr, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
+    let (recipient, others) = {
         let mut tx = ctx.unit.read().await?;
         events::load_managed(&mut tx, &caller, event).await?;
         let recipient = find_recipient(&mut tx, &request).await?;
@@ -42,16 +47,24 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
         };
         let others: Vec<&str> = request.items.0.iter().map(|(key, _)| key.as_str()).filter(|key| !is_of_event(key)).collect();
         let detail = format!("names no section of this event (at {})", others.join(", "));
-        let others = (!others.is_empty()).then(|| FieldError::invalid("items", detail));
-        match recipient {
-            Ok(recipient) => {
-                ensure_no_field_errors(others.into_iter().collect())?;
-                recipient
-            }
-            Err(problem) => return Err(Error::Invalid([Some(problem), others].into_iter().flatten().collect())),
-        }
+        (recipient, (!others.is_empty()).then(|| FieldError::invalid("items", detail)))
     };
-    placement::place_complimentary(ctx, caller, recipient, request.items).await
+    let is_by_email = request.email.is_some();
+    let begin = || if is_by_email { ctx.app.attempts.begin_name(&caller, address) } else { Ok(Vec::new()) };
+    let attempts = begin()?;
+    let recipient = match recipient {
+        Ok(recipient) => {
+            ensure_no_field_errors(others.into_iter().collect())?;
+            recipient
+        }
+        Err(problem) => return Err(Error::Invalid([Some(problem), others].into_iter().flatten().collect())),
+    };
+    attempts.into_iter().for_each(Attempt::forgive);
+    let placed = placement::place_complimentary(ctx, caller.clone(), recipient, request.items).await;
+    if placed.is_err() {
+        begin()?;
+    }
+    placed
 }
 
 /// Returns the account that the request names by its number or its e-mail address.
