@@ -34,31 +34,51 @@ pub async fn list_of_event(
     if modified_since.is_none() && serial.is_none() && holder.is_none() && search.is_none() {
         return list_valid_of_event(tx, event, scope, *paging).await;
     }
-    let any_status = modified_since.is_some() || serial.is_some();
     let of_holder = "owner_id in (select p.id from accounts p where lower(p.email) = ? or lower(p.username) = ?)";
-    let tickets = tx.list(COLUMNS, if any_status { "from tickets where true" } else { "from tickets where status <> 'Void'" });
-    // With the sign, the database finds the few changes first, and sorts them.
-    let (tickets, order) = match modified_since {
-        None => (tickets.and_where("event_id = ?", Some(event)), "id"),
-        Some(since) => (and_changed(tickets, event, since.0), "+id"),
-    };
-    tickets
+    let any_status = modified_since.is_some() || serial.is_some();
+    let changes = Changes::of(event, modified_since.map(|since| since.0));
+    changes
+        .select_from(tx.list(COLUMNS, "from "))
+        .push(if any_status { "" } else { " and status <> 'Void'" })
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
         .and_where(of_holder, holder.as_ref().map(|holder| holder.trim().to_lowercase()))
         .and_contains(&accounts::folded_names_sql("owner_id"), search.as_deref())
-        .page(order, *paging)
+        .page(changes.order(), *paging)
         .await
 }
 
-/// Adds the condition that a ticket of the event has changed at a time or later. [`redeem`] leaves the time of the last change, so
-/// an admission is found by its identifier, which has its time.
-fn and_changed<'tx>(tickets: Statement<'tx>, event: Id, since: Timestamp) -> Statement<'tx> {
-    tickets
-        .push_bind(" and id in (select c.id from tickets c where c.event_id = ?", event)
-        .push_bind(" and c.modified >= ?", since)
-        .push_bind(" union all select a.ticket_id from admissions a where a.event_id = ?", event)
-        .push_bind(" and a.id >= ?)", Id::first_at(since))
+/// The tickets of an event that have changed since a time, or all of them.
+struct Changes {
+    event: Id,
+    since: Option<Timestamp>,
+}
+
+impl Changes {
+    /// Devices begin with a time before the event's creation, which selects all tickets.
+    fn of(event: Id, since: Option<Timestamp>) -> Self {
+        Self { event, since: since.filter(|since| Id::first_at(*since) > event) }
+    }
+
+    /// Adds these tickets to a select that ends with `from`. [`redeem`] leaves the time of the last change, so an admission is found
+    /// by its identifier, which has its time.
+    fn select_from<'tx>(&self, select: Statement<'tx>) -> Statement<'tx> {
+        let Some(since) = self.since else { return select.push_bind("tickets where event_id = ?", self.event) };
+        select
+            .push_bind(&format!("(select {COLUMNS} from tickets where event_id = ?"), self.event)
+            .push_bind(" and modified >= ?", since)
+            .push_bind(
+                &format!(" union all select {COLUMNS} from (select ticket_id from admissions where event_id = ?"),
+                self.event,
+            )
+            .push_bind(" and id >= ?) admitted", Id::first_at(since))
+            .push_bind(" join tickets on tickets.id = ticket_id where modified < ?) changed where true", since)
+    }
+
+    /// With the sign, the database finds the few changes first, and sorts them.
+    fn order(&self) -> &'static str {
+        if self.since.is_some() { "+id" } else { "id" }
+    }
 }
 
 /// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
@@ -95,16 +115,11 @@ pub async fn list_for_gate(
     after: Id,
     limit: i64,
 ) -> Result<Vec<GateTicketRow>> {
-    let tickets = tx.select("id, serial, section_id, status from tickets where true");
+    let changes = Changes::of(event, modified_since);
+    let tickets = changes.select_from(tx.select("id, serial, section_id, status from "));
+    let tickets = tickets.push(if modified_since.is_some() { "" } else { " and status <> 'Void'" });
     let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
-    let tickets = match modified_since {
-        None => {
-            let tickets = tickets.and_where("event_id = ?", Some(event));
-            tickets.push(" and status <> 'Void'").push_bind(" and id > ? order by id", after)
-        }
-        // With the sign, the database finds the few changes first, and sorts them.
-        Some(since) => and_changed(tickets, event, since).push_bind(" and +id > ? order by +id", after),
-    };
+    let tickets = tickets.push_bind(&format!(" and {0} > ? order by {0}", changes.order()), after);
     tickets.push_bind(" limit ?", limit).all().await
 }
 
