@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::load::Load;
 use super::{check, create_load, fault_duration, print_recovery};
-use crate::support::{PgCluster, TestApp};
+use crate::support::{PgCluster, TestApp, card_payment, check_invariants, section, wait_until};
 
 /// Runs a load before, during and after a fault of PostgreSQL, and returns the number of 503 responses.
 async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) -> usize {
@@ -196,4 +196,37 @@ async fn leaves_connections_that_have_become_read_only() {
 
     assert_eq!((rejected.status, rejected.headers.contains_key("retry-after")), (503, true));
     assert_eq!(accepted.status, 201, "new connections are opened");
+}
+
+/// The database fails between the two transactions of a payment, as in a failover. The client sends the request again with the same
+/// key: it succeeds soon after the database is back, and not after the lease of the request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn payment_can_be_sent_again_after_an_outage() {
+    let Some(mut cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    let pay = async || {
+        let request = app.request("POST", &format!("{order}/payments")).key(&ama.key).json(&card_payment());
+        request.header("idempotency-key", "outage").send().await
+    };
+
+    app.gateway.block();
+    let (lost, ()) = join(pay(), async {
+        app.gateway.wait_for_charges(1).await;
+        cluster.kill();
+        app.gateway.unblock();
+    })
+    .await;
+    let without_database = pay().await;
+    cluster.start();
+    wait_until(async || pay().await.status == 201).await;
+
+    assert_eq!((lost.status, without_database.status), (503, 503));
+    assert_eq!(pay().await.status, 201, "the response is stored");
+    assert_eq!((app.payments(&order).await, app.gateway.total()), (vec![(203.98, "Confirmed".to_owned())], 203.98));
+    assert_eq!(app.gateway.charge_count(), 2, "the charge with an unknown result was cancelled");
+    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
+    app.check_gateway_balance().await;
 }

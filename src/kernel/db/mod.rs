@@ -41,6 +41,6 @@ pub use snapshot::{DbVersion, SnapshotReader};
 pub use statement::{Columns, Statement, list_count_sql, permit_page};
 pub(crate) use transaction::transaction;
 pub use transaction::{Db, RetryState, Tx};
-pub use unit_of_work::{Uncommitted, UnitOfWork};
+pub use unit_of_work::{AfterFailure, Uncommitted, UnitOfWork};
 pub use versioned_cache::VersionedCache;
 pub use violation::{StaleRead, Violation, ViolationExt};

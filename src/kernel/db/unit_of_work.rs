@@ -56,7 +56,11 @@ struct Open {
     transaction: Option<Tx>,
     batch: Option<PendingCommit>,
     after_commit: Vec<BoxFuture<'static, ()>>,
+    after_failure: Option<AfterFailure>,
 }
+
+/// Work that is repeated until it succeeds.
+pub type AfterFailure = Box<dyn Fn() -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
 /// The transaction that a request has left open for its audit record and its response.
 pub enum Uncommitted {
@@ -182,6 +186,17 @@ impl UnitOfWork {
         for work in registered {
             work.await;
         }
+    }
+
+    /// Registers work for a failure of the server or of the database after the first commit of this request: it undoes what would
+    /// be left half done. It runs in the background, and is repeated until it succeeds.
+    pub fn after_failure(&self, work: impl Fn() -> BoxFuture<'static, Result<()>> + Send + Sync + 'static) {
+        self.open().after_failure = Some(Box::new(work));
+    }
+
+    /// Returns the work that was registered with [`after_failure`](Self::after_failure).
+    pub fn take_after_failure(&self) -> Option<AfterFailure> {
+        self.open().after_failure.take()
     }
 
     /// Empties SQLite's log, see [`Db::empty_log`].

@@ -1,19 +1,25 @@
 //! Executes a request in its unit of work, and commits its changes, its audit record and its stored response together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Code, Error};
+use boxoffice_http::error::{Code, Error, one_line};
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
 use futures::FutureExt;
 use http::{Response, StatusCode, Uri};
+use slog::{Logger, info, warn};
+use tokio::time::{Instant, sleep};
 
 use crate::kernel::Kernel;
 use crate::kernel::audit::{self, AuditEntry, AuditRecord, redact};
-use crate::kernel::db::{Tx, Uncommitted, UnitOfWork};
-use crate::kernel::idempotency::{IdempotentRequest, StoredResponse};
+use crate::kernel::db::{AfterFailure, Db, Tx, Uncommitted, UnitOfWork, transaction};
+use crate::kernel::idempotency::{IdempotentRequest, LEASE, StoredResponse};
 use crate::kernel::types::id::Id;
+
+/// Pause between the attempts to recover from a failure.
+const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The response, or the error that is returned instead.
 pub type Outcome = Result<Response<Body>, ApiError>;
@@ -115,10 +121,40 @@ pub async fn execute(
     request: Option<Arc<IdempotentRequest>>,
     handler: impl Future<Output = Outcome> + Send,
 ) -> Outcome {
-    match request {
+    let outcome = match request.clone() {
         None => run_and_commit(kernel, audit, unit, None, handler).await,
         // Boxed, because few requests get here: it keeps the future of all others small.
         Some(request) => execute_idempotent(kernel, audit, unit, request, handler).boxed().await,
+    };
+    if is_server_failure(&outcome)
+        && let Some(work) = unit.take_after_failure()
+    {
+        tokio::spawn(recover(kernel.db.clone(), kernel.log.clone(), request, work));
+    }
+    outcome
+}
+
+/// Does the work that a request has registered for its failure, and releases the request, so that the client may send it again.
+/// Repeats both until they succeed: the database may be unavailable for a while, as in a failover. After the lease of the request
+/// it gives up, and leaves the rest to the jobs.
+async fn recover(db: Db, log: Logger, request: Option<Arc<IdempotentRequest>>, work: AfterFailure) {
+    let end = Instant::now() + LEASE;
+    while let Err(error) = recover_once(&db, request.as_deref(), &work).await {
+        let error = ApiError::from(error);
+        if Instant::now() >= end {
+            warn!(log, "a failed request could not be released"; "cause" => error.cause().map(one_line));
+            return;
+        }
+        sleep(RECOVERY_PAUSE).await;
+    }
+    info!(log, "a failed request was released, and may be sent again");
+}
+
+async fn recover_once(db: &Db, request: Option<&IdempotentRequest>, work: &AfterFailure) -> Result<(), Error> {
+    work().await?;
+    match request {
+        Some(request) => transaction!(db, |tx| request.forget(tx).await),
+        None => Ok(()),
     }
 }
 
@@ -182,7 +218,7 @@ async fn run_and_commit(
         Some(Uncommitted::Transaction(tx)) => {
             commit(tx, audit.record(kernel, &outcome, stored), is_unrecorded).boxed().await?;
         }
-        // A failure after a first commit is recorded, and the request stays in progress until its lease ends.
+        // A failure after a first commit is recorded, and the request stays in progress until it is released.
         None if audit.is_mutating() && (!is_unrecorded || unit.is_committed()) => {
             let record = audit.record(kernel, &outcome, stored.filter(|_| !is_unrecorded));
             if let Some(previous) = kernel.audit.write(&kernel.db, record).boxed().await? {

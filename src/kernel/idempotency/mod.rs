@@ -4,8 +4,9 @@
 //! without the other, on any number of servers. A duplicate that arrives while the request is in progress is rejected at once on
 //! the same server; on another one it waits in the database for that transaction and finds the response.
 //!
-//! An operation with several transactions (a payment, around the gateway) leaves a row without a response if its server ends
-//! between them. After `LEASE` the request may be sent again.
+//! An operation with several transactions (a payment, around the gateway) leaves a row without a response if it fails between
+//! them. The server then releases the request when the database is back ([`UnitOfWork::after_failure`](crate::kernel::db::UnitOfWork)).
+//! If the server itself has ended, the request may be sent again after [`LEASE`].
 
 mod stored_response;
 
@@ -31,7 +32,7 @@ use crate::kernel::types::secret;
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time after which a request without a response no longer counts as in progress. It is longer than any request takes, and longer
 /// than the two minutes for which a payment may be pending, so that an abandoned payment is given up before it is tried again.
-const LEASE: Duration = Duration::from_secs(3 * 60);
+pub const LEASE: Duration = Duration::from_secs(3 * 60);
 
 /// One attempt of a request that carries an `Idempotency-Key`.
 pub struct IdempotentRequest {
@@ -206,9 +207,9 @@ impl IdempotentRequest {
         Ok(())
     }
 
-    /// Releases the claim, so that the request may be sent again.
+    /// Releases the claim, so that the request may be sent again. Does nothing if the response is stored.
     pub async fn forget(&self, tx: &mut Tx) -> Result<()> {
-        tx.query("delete from idempotency where key_id = $1 and hash = $2 and attempt = $3")
+        tx.query("delete from idempotency where key_id = $1 and hash = $2 and attempt = $3 and answer is null")
             .bind(self.key)
             .bind(self.hash.clone())
             .bind(self.attempt)

@@ -14,8 +14,7 @@ use super::{refunds, store};
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
 use crate::features::sales::orders::{self, OrderRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::BatchOperation;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{BatchOperation, Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -45,8 +44,24 @@ struct OrderBalances {
 /// Returns an error if the payment is not allowed, or the database fails.
 pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
     let payment = ctx.app.payment_requests.submit(ctx, PaymentRequest { caller, order, new }).await?;
+    abandon_after_failure(ctx, &payment);
     ctx.unit.commit_now().await?;
     Ok(payment)
+}
+
+/// Abandons a payment if its result can't be recorded, as in a failover of the database, so that the customer can pay again at
+/// once. Otherwise the payment would count as pending until the job abandons it.
+fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
+    let (background, payment) = (ctx.background(), payment.clone());
+    ctx.unit.after_failure(move || {
+        let (ctx, payment) = (background.clone(), payment.clone());
+        async move {
+            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
+            refunds::process_refunds(&ctx, payment.order_id).await;
+            Ok(())
+        }
+        .boxed()
+    });
 }
 
 /// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it
