@@ -8,7 +8,8 @@ use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
 use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type, parse_quote,
+    Attribute, Expr, Fields, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type,
+    parse_quote,
 };
 
 fn main() {
@@ -36,6 +37,7 @@ fn main() {
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
+    allow_additions(&mut file);
     implement_lists(&mut file);
     let code = prettyplease::unparse(&file);
     fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
@@ -97,7 +99,7 @@ fn accept_unknown_values(file: &mut syn::File) {
             let lists_unknown = enumeration.variants.iter().any(|variant| variant.ident == "Unknown");
             let name: Ident = if lists_unknown { parse_quote!(Other) } else { parse_quote!(Unknown) };
             enumeration.variants.push(parse_quote!(#[doc = #other] #[serde(untagged)] #name(::std::string::String)));
-            enumeration.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")).for_each(remove_copy);
+            enumeration.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")).for_each(remove_traits);
             enumerations.insert(enumeration.ident.clone(), name);
         }
     }
@@ -113,6 +115,20 @@ fn accept_unknown_values(file: &mut syn::File) {
         {
             variants.expr = parse_quote!(self);
             variants.arms.push(parse_quote!(Self::#other(value) => f.write_str(value),));
+        }
+    }
+}
+
+/// Marks the types to which later versions of the contract may add properties and values, so that these additions break no caller of
+/// the package. Callers make values with the builders.
+fn allow_additions(file: &mut syn::File) {
+    for item in module(file, "types") {
+        match item {
+            Item::Struct(object) if matches!(object.fields, Fields::Named(_)) => {
+                object.attrs.push(parse_quote!(#[non_exhaustive]))
+            }
+            Item::Enum(enumeration) => enumeration.attrs.push(parse_quote!(#[non_exhaustive])),
+            _ => {}
         }
     }
 }
@@ -185,10 +201,10 @@ fn first_argument(of: &Type) -> Option<&Type> {
     })
 }
 
-/// Removes `Copy` from a `derive` attribute.
-fn remove_copy(derive: &mut Attribute) {
+/// Removes from a `derive` attribute `Copy`, which a text can't have, and the traits of an order, which is only the contract's.
+fn remove_traits(derive: &mut Attribute) {
     let traits = derive.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("an attribute lists traits");
-    let traits = traits.iter().filter(|path| !path.is_ident("Copy"));
+    let traits = traits.iter().filter(|path| !["Copy", "Ord", "PartialOrd"].iter().any(|name| path.is_ident(name)));
     *derive = parse_quote!(#[derive(#(#traits),*)]);
 }
 

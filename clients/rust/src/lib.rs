@@ -23,6 +23,9 @@
 //! `Unknown` of their type, with the value (`Other` if the contract lists a value `unknown`). Properties that the client doesn't
 //! know are ignored.
 //!
+//! A later version of this package may have more values and properties, too. So the types are `#[non_exhaustive]`: make a value with
+//! its builder, for example `types::OrderCreate::builder()`, and match other values with `_`.
+//!
 //! # Retries
 //!
 //! A request without a response, or with one that reports a temporary error, is retried ([`RetryPolicy`]). To prevent duplicates,
