@@ -220,17 +220,10 @@ impl ClientConnection {
 
     /// Sends a request and returns the response's status and body.
     pub async fn send(&mut self, request: &LoadRequest) -> anyhow::Result<(StatusCode, Bytes)> {
-        let http_request = Request::builder()
-            .method(&request.method)
-            .uri(&request.path)
-            .header(header::HOST, &self.address)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header("x-api-key", &*request.key)
-            .header("x-client-version", env!("CARGO_PKG_VERSION"))
-            .body(Full::new(request.body.clone()))?;
+        let request = self.http_request(request)?;
         let response = async {
             self.sender.ready().await?;
-            let response = self.sender.send_request(http_request).await?;
+            let response = self.sender.send_request(request).await?;
             let status = response.status();
             anyhow::Ok((status, response.into_body().collect().await?.to_bytes()))
         };
@@ -239,5 +232,36 @@ impl ClientConnection {
             response = response => response,
             ended = &mut self.connection => bail!("the connection was closed: {ended:?}"),
         }
+    }
+
+    /// Sends a request, calls `receive` with each part of the response's body, and returns its status.
+    pub async fn receive(&mut self, request: &LoadRequest, mut receive: impl FnMut(&Bytes)) -> anyhow::Result<StatusCode> {
+        let request = self.http_request(request)?;
+        let response = async {
+            self.sender.ready().await?;
+            let mut response = self.sender.send_request(request).await?;
+            while let Some(frame) = response.frame().await {
+                if let Some(part) = frame?.data_ref() {
+                    receive(part);
+                }
+            }
+            anyhow::Ok(response.status())
+        };
+        tokio::select! {
+            biased;
+            status = response => status,
+            ended = &mut self.connection => bail!("the connection was closed: {ended:?}"),
+        }
+    }
+
+    fn http_request(&self, request: &LoadRequest) -> anyhow::Result<Request<Full<Bytes>>> {
+        Ok(Request::builder()
+            .method(&request.method)
+            .uri(&request.path)
+            .header(header::HOST, &self.address)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("x-api-key", &*request.key)
+            .header("x-client-version", env!("CARGO_PKG_VERSION"))
+            .body(Full::new(request.body.clone()))?)
     }
 }

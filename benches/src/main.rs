@@ -3,6 +3,7 @@
 mod bare_endpoint;
 mod baseline;
 mod database;
+mod exports;
 mod fixtures;
 mod growth;
 mod hostile;
@@ -26,6 +27,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::baseline::Sections;
 use crate::database::{Database, DatabaseKind};
+use crate::exports::ExportOptions;
 use crate::fixtures::Fixtures;
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
@@ -54,6 +56,8 @@ enum Command {
     Hostile(HostileOptions),
     /// Measure how the time of each operation grows from a small to a large event, host and account
     Growth(GrowthOptions),
+    /// Measure a large export, the server's memory and the latency of other clients meanwhile
+    Exports(ExportOptions),
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +103,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             return Ok(if hostile::run(&options).await? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Some(Command::Growth(options)) => growth::run(&options).await?,
+        Some(Command::Exports(options)) => exports::run(&options).await?,
         None => measure_all(&options).await?,
     }
     Ok(ExitCode::SUCCESS)
