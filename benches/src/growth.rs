@@ -166,6 +166,9 @@ impl Measured {
             ("event_order_list", staff, format!("/events/{event}/orders")),
             ("event_ticket_list", staff, format!("/events/{event}/tickets")),
             ("event_ticket_list, serial", staff, format!("/events/{event}/tickets?serial={}", serial(*admitted))),
+            // After all changes, so that the responses are alike.
+            ("event_ticket_list, changes", staff, format!("/events/{event}/tickets?modified_since=2089-01-01T00:00")),
+            ("event_gate_list_get, changes", staff, format!("/events/{event}/gate-list?modified_since=2089-01-01T00:00")),
             ("event_statistics_get", staff, format!("/events/{event}/statistics")),
             ("event_sales_get", staff, format!("/events/{event}/sales")),
             ("admission_list", staff, format!("/events/{event}/admissions")),
