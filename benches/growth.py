@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures how much a SQLite database grows with orders.
+"""Measures how much a database grows with orders.
 
 Starts a server on an empty database, places and pays orders of two tickets each, admits the tickets, and prints the size of each
-table with its indexes, scaled to 100,000 orders. Each order and each payment has an Idempotency-Key. Needs only Python 3.
+table with its indexes, scaled to 100,000 orders. Each order and each payment has an Idempotency-Key. Needs only Python 3, and psql
+for PostgreSQL.
 
-    benches/growth.py --orders 20000 --server target/dist/boxoffice
+    benches/growth.py --orders 20000 --server target/dist/boxoffice [--postgres postgres://USER@HOST/EMPTY_DATABASE]
 """
 
 import argparse
@@ -37,8 +38,37 @@ class Client:
         return json.loads(text) if text else None
 
 
-def start(server, folder):
+class Sqlite:
+    def __init__(self, folder):
+        self.connection = sqlite3.connect(os.path.join(folder, "boxoffice.db"))
+
+    def query(self, sql):
+        return self.connection.execute(sql).fetchall()
+
+    def sizes(self):
+        """Returns the bytes of each table with its indexes."""
+        query = "select m.tbl_name, sum(s.pgsize) from dbstat s join sqlite_schema m on m.name = s.name group by m.tbl_name"
+        return dict(self.query(query))
+
+
+class Postgres:
+    def __init__(self, url):
+        self.url = url
+
+    def query(self, sql):
+        output = subprocess.run(["psql", "-XAtq", "-d", self.url, "-c", sql], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return [line.split("|") for line in output.splitlines()]
+
+    def sizes(self):
+        """Returns the bytes of each table with its indexes."""
+        query = "select relname, pg_total_relation_size(oid) from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        return {name: int(size) for name, size in self.query(query)}
+
+
+def start(server, folder, postgres):
     environment = {"BOXOFFICE_DATA_DIR": folder, "BOXOFFICE_LISTEN": "127.0.0.1:0", "BOXOFFICE_ACCESS_LOG_SAMPLE": "1000000"}
+    if postgres:
+        environment["DATABASE_URL"] = postgres
     for limit in ["RATE", "LOGIN_RATE", "CODE", "CREDENTIAL_CHANGE", "FAILED_LOGIN"]:
         environment[f"BOXOFFICE_{limit}_LIMIT"] = "0"
     process = subprocess.Popen([server, "serve"], env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
@@ -68,17 +98,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--orders", type=int, default=20_000)
     parser.add_argument("--server", default="target/dist/boxoffice")
+    parser.add_argument("--postgres", metavar="URL")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        process, address = start(os.path.abspath(options.server), folder)
+        process, address = start(os.path.abspath(options.server), folder, options.postgres)
         try:
-            measure(options.orders, folder, address)
+            database = Postgres(options.postgres) if options.postgres else Sqlite(folder)
+            measure(options.orders, folder, address, database)
         finally:
             process.terminate()
             process.wait()
 
 
-def measure(orders, folder, address):
+def measure(orders, folder, address, database):
     with open(os.path.join(folder, "first-start.txt"), encoding="utf-8") as file:
         key = re.search(r"administrator's key +(\S+)", file.read()).group(1)
     staff = Client(address, key)
@@ -100,15 +132,16 @@ def measure(orders, folder, address):
         account = {"username": f"customer{number}", "email": f"customer{number}@example.com", "password": PASSWORD}
         account = staff.send("POST", "/accounts", account)["number"]
         customers.append(staff.send("POST", "/integrations", {"name": "x", "role": "customer", "account": account})["key"])
-    database = sqlite3.connect(os.path.join(folder, "boxoffice.db"))
-    before = sizes(database)
+    before = database.sizes()
     sell(address, customers, section, orders)
-    sold = sizes(database)
-    serials = [serial for (serial,) in database.execute("select serial from tickets")]
+    sold = database.sizes()
+    serials = [serial for (serial,) in database.query("select serial from tickets")]
+    # The server closes connections that were idle during the sale.
+    staff = Client(address, key)
     for start_index in range(0, len(serials), 2):
         staff.send("POST", event + "/admissions", {"serials": serials[start_index:start_index + 2]})
-    admitted = sizes(database)
-    placed = database.execute("select count(*) from orders where status = 'Fulfilled'").fetchone()[0]
+    admitted = database.sizes()
+    placed = int(database.query("select count(*) from orders where status = 'Fulfilled'")[0][0])
     scale = 100_000 / placed / 2**20
     print(f"{placed} orders of 2 tickets, each paid by card and admitted; MiB per 100,000 orders, indexes included")
     names = sorted(admitted, key=lambda name: before.get(name, 0) - admitted[name])
@@ -117,12 +150,6 @@ def measure(orders, folder, address):
         if by_sale + by_admission >= 0.5:
             print(f"{name:22} sale {by_sale:8.1f}   admission {by_admission:8.1f}")
     print(f"{'total':22} sale {sum(row[1] for row in rows):8.1f}   admission {sum(row[2] for row in rows):8.1f}")
-
-
-def sizes(database):
-    """Returns the bytes of each table with its indexes."""
-    query = "select m.tbl_name, sum(s.pgsize) from dbstat s join sqlite_schema m on m.name = s.name group by m.tbl_name"
-    return dict(database.execute(query).fetchall())
 
 
 if __name__ == "__main__":
