@@ -45,7 +45,7 @@ on_both_databases![
 const RETRY_DELAYS: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
 
 /// A row of the outbox.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct Row {
     recipient: String,
     template: Option<String>,

@@ -38,7 +38,7 @@ struct Walk {
 }
 
 /// The stored state of an order.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct StoredOrder {
     id: i64,
     status: String,

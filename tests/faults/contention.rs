@@ -37,7 +37,7 @@ struct Contention {
 }
 
 /// A section's counters and related rows, read in one statement.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 struct SectionCounts {
     capacity: i64,
     sold: i64,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The scope of an API key. Each operation lists the scopes that may call it (`x-scopes`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[cfg_attr(feature = "sqlx", derive(sqlx_macros::Type))]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "lowercase"))]
 pub enum Scope {

@@ -26,7 +26,7 @@ const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// The kind of an API key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum KeyKind {
     /// A login.
@@ -96,7 +96,7 @@ impl KeyStore {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     hash: String,
     id: Id,

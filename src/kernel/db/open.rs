@@ -22,8 +22,8 @@ use super::transaction::Db;
 use super::transient::is_starting;
 use crate::kernel::private_files;
 
-pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
+pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/postgres");
 
 /// The parameters of a PostgreSQL URL that take a file, with their other names.
 const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];

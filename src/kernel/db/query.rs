@@ -22,7 +22,7 @@ impl<T> Scalar for T where
 {
 }
 
-/// A row that can be decoded from both databases: a type that derives `sqlx::FromRow` from values of both, or a tuple of such
+/// A row that can be decoded from both databases: a type that derives `sqlx_macros::FromRow` from values of both, or a tuple of such
 /// values.
 pub trait DbRow: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 impl<T> DbRow for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}

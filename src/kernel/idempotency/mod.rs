@@ -57,7 +57,7 @@ pub enum PreviousOutcome {
     KeyReused,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Row {
     fingerprint: String,
     claimed: Timestamp,

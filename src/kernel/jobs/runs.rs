@@ -6,7 +6,7 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 
 /// The last run of a job.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct JobRun {
     /// The job's name.
     pub name: String,

@@ -48,7 +48,7 @@ pub struct NewMail<'a> {
 }
 
 /// A row of `outbox`.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub struct MailRow {
     pub id: Id,
     /// The e-mail address; empty if the recipient is an account.
@@ -70,7 +70,7 @@ pub struct MailRow {
 }
 
 /// A mail in the outbox as an operator sees it, without its text.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct QueuedMail {
     /// Its identifier.
     pub id: Id,

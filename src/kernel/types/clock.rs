@@ -13,7 +13,7 @@ use super::id::Id;
 pub const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// A time in microseconds since 1970-01-01 UTC, which both databases store exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Timestamp(pub i64);
 

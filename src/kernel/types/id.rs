@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 use super::clock::Timestamp;
 
 /// The identifier of a resource: its time of creation in units of 100 microseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Id(pub i64);
 

@@ -9,7 +9,7 @@ use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An amount in minor units (cents, pesewas) of the platform's currency.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);
 

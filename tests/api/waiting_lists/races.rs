@@ -99,7 +99,7 @@ async fn send(app: &TestApp, users: &[User], floor: &str, step: &Step) -> Respon
 }
 
 /// A row of the waiting list.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 struct Entry {
     id: i64,
     account: String,

@@ -128,7 +128,7 @@ impl AdvertisementPath {
 }
 
 /// Database row of an advertisement.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct AdvertisementRow {
     /// Its identifier.
     pub id: Id,
@@ -149,7 +149,7 @@ pub struct AdvertisementRow {
 }
 
 /// Database row of a slot in an advertisement's schedule: from `starts` until before `ends`.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct SlotRow {
     /// Identifier of the advertisement.
     pub advertisement_id: Id,

@@ -90,14 +90,14 @@ impl JsonSchema for Subcategories {
 }
 
 /// Database row of a category.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct CategoryRow {
     pub id: Id,
     pub name: String,
 }
 
 /// Database row of a subcategory.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SubcategoryRow {
     pub category_id: Id,
     pub name: String,

@@ -21,7 +21,7 @@ impl ResourceCollection for Events {
 }
 
 /// Status of an event or an advertisement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum EventStatus {
     /// In preparation.
@@ -103,7 +103,7 @@ pub struct EventPath {
 }
 
 /// Database row of an event.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct EventRow {
     /// Its identifier.
     pub id: Id,

@@ -14,7 +14,7 @@ use crate::kernel::types::id::Id;
 const CHANGE_DELAY: Duration = Duration::from_secs(10 * 60);
 
 /// The kind of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum NoticeKind {
     /// The start or the venue was changed.
@@ -24,7 +24,7 @@ pub enum NoticeKind {
 }
 
 /// A row of `event_notices`.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct NoticeRow {
     /// The event.
     pub event_id: Id,

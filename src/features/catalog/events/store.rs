@@ -202,7 +202,7 @@ pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Ve
 }
 
 /// Counts of an event and one of its sections, which buyers change.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub struct SectionCounts {
     /// Value of the `event_changes` counter: changes of events' representation by hosts and platform administrators.
     pub changes: i64,

@@ -136,13 +136,13 @@ pub struct HostAdministratorDelete {
 }
 
 /// Database row of an administrator of a host.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct AdministratorRow {
     pub account_id: Id,
 }
 
 /// Database row of a host.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct HostRow {
     pub id: Id,
     pub name: String,

@@ -7,7 +7,7 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 
 /// Database row of an image of an event or advertisement.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ImageRow {
     /// Identifier of the image; `None` if none was uploaded. A replaced image gets a new identifier.
     pub image_id: Option<Id>,

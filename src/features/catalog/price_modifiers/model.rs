@@ -88,7 +88,7 @@ pub struct ModifierUpdate {
 }
 
 /// Database row of a price modifier.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ModifierRow {
     /// Its identifier.
     pub id: Id,

@@ -78,7 +78,7 @@ pub struct RegionUpdate {
 }
 
 /// Database row of a region.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct RegionRow {
     pub id: Id,
     pub name: String,

@@ -16,7 +16,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
 /// Type of the content that is submitted for review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum SubmissionType {
@@ -78,7 +78,7 @@ impl Content {
 }
 
 /// Status of a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum SubmissionStatus {
     /// Waiting for a decision.
@@ -146,7 +146,7 @@ pub struct Decision {
 }
 
 /// Database row of a submission, with its submitter's account number.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SubmissionRow {
     pub id: Id,
     #[sqlx(rename = "type")]

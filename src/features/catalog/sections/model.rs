@@ -105,7 +105,7 @@ pub struct SectionUpdate {
 }
 
 /// Database row of a section, without expired reservations.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct SectionRow {
     /// Its identifier.
     pub id: Id,

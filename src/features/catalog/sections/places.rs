@@ -9,7 +9,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
 /// The places of a locked section.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct Places {
     id: Id,
     /// The number of places that are neither sold nor reserved.

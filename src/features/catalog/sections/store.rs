@@ -27,7 +27,7 @@ pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Ti
 }
 
 /// A section joined with one of its active price modifiers, or with none if it has none.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PricedRow {
     #[sqlx(flatten)]
     section: SectionRow,

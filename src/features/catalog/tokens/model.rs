@@ -87,7 +87,7 @@ pub struct TokenUpdate {
 }
 
 /// Database row of a token. The sections of a token that isn't global are rows of `token_sections`.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct TokenRow {
     pub id: Id,
     pub event_id: Id,

@@ -100,7 +100,7 @@ pub struct VenueUpdate {
 }
 
 /// Database row of a venue.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct VenueRow {
     pub id: Id,
     pub name: String,

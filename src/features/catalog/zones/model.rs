@@ -80,7 +80,7 @@ pub struct ZoneUpdate {
 }
 
 /// Database row of a zone.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ZoneRow {
     pub id: Id,
     pub name: String,

@@ -107,7 +107,7 @@ pub struct AdmissionCreate {
 }
 
 /// A row of `admissions`, with the ticket's serial number.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct AdmissionRow {
     pub id: Id,
     pub event_id: Id,
@@ -123,7 +123,7 @@ pub struct AdmissionRow {
 }
 
 /// A ticket that is not admitted, with its earlier admission.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct RefusedTicketRow {
     pub serial: String,
     pub status: TicketStatus,
@@ -134,7 +134,7 @@ pub struct RefusedTicketRow {
 }
 
 /// The admission of a ticket, joined to it. Its columns are null if the ticket was not admitted.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct EarlierAdmissionRow {
     pub admission_id: Option<Id>,
     pub redeemer: Option<String>,
@@ -230,7 +230,7 @@ pub struct ConflictFilter {
 }
 
 /// A ticket that a gate has scanned without a connection, with its admission.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ScannedTicketRow {
     pub id: Id,
     pub serial: String,
@@ -252,7 +252,7 @@ impl ScannedTicketRow {
 }
 
 /// A row of `admission_conflicts`, with its ticket and its admission.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ConflictRow {
     pub event_id: Id,
     pub ticket_id: Id,

@@ -59,7 +59,7 @@ impl<const MIN: u32> JsonSchema for Password<MIN> {
 }
 
 /// Permission level of a key or an account, as named in the API and on the command line. An account is never `public`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx_macros::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
@@ -302,7 +302,7 @@ pub struct AccountUpdate {
 }
 
 /// Database row of an account, without the password hash. Only `sessions` reads that hash.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 #[expect(missing_docs, reason = "the columns of the table")]
 pub struct AccountRow {
     pub id: Id,

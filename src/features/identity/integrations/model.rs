@@ -58,7 +58,7 @@ pub struct IntegrationCreate {
 }
 
 /// Database row of an integration, with its account's number.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct IntegrationRow {
     pub id: Id,
     pub name: String,
@@ -83,7 +83,7 @@ pub struct ProgramKey {
 }
 
 /// Database row of a key of a client program.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct ProgramKeyRow {
     pub id: Id,
     pub name: String,

@@ -61,7 +61,7 @@ pub struct SessionCreate {
 }
 
 /// An account and its password hash.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub struct Credentials {
     #[sqlx(flatten)]
     pub account: AccountRow,
@@ -69,7 +69,7 @@ pub struct Credentials {
 }
 
 /// Database row of a session, stored in `api_keys`.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SessionRow {
     pub id: Id,
     pub created: Timestamp,

@@ -100,7 +100,7 @@ impl HasLocation for Reset {
 }
 
 /// Purpose of a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, sqlx_macros::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum CodePurpose {
     Verification,
@@ -118,7 +118,7 @@ impl CodePurpose {
 }
 
 /// Stored status of a code. It doesn't include expiry and used-up attempts; see [`CodeValidity`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum CodeStatus {
     Pending,
@@ -136,7 +136,7 @@ pub enum CodeValidity {
 }
 
 /// Database row of a code.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct CodeRow {
     pub hash: String,
     pub kind: CodePurpose,

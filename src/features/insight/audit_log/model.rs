@@ -57,7 +57,7 @@ pub struct AuditFilter {
 }
 
 /// A row of `audit`, with the number of its account.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct AuditRow {
     pub id: Id,
     pub at: Timestamp,

@@ -25,7 +25,7 @@ pub struct LedgerFilter {
 }
 
 /// An order with its tickets of one event.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct OrderExportRow {
     pub id: Id,
     pub status: String,
@@ -79,7 +79,7 @@ impl TableRow for OrderExportRow {
 }
 
 /// A valid ticket of an event.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct TicketExportRow {
     pub id: Id,
     pub serial: String,
@@ -115,7 +115,7 @@ impl TableRow for TicketExportRow {
 }
 
 /// An entry of the ledger with the share of a host.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct LedgerExportRow {
     pub id: Id,
     #[sqlx(rename = "type")]

@@ -97,7 +97,7 @@ pub struct SalesDayFilter {
 }
 
 /// Sums over the tickets that were sold on one day.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SalesDayRow {
     /// The number of days since 1970.
     pub day: i64,
@@ -108,7 +108,7 @@ pub struct SalesDayRow {
 }
 
 /// Sums over sold tickets.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SoldRow {
     pub tickets: i64,
     pub orders: i64,
@@ -117,7 +117,7 @@ pub struct SoldRow {
 }
 
 /// Sums over the sold tickets of a section.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct SectionSalesRow {
     pub id: Id,
     pub name: String,

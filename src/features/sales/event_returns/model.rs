@@ -16,7 +16,7 @@ string_newtype!(
 );
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum EventReturnStatus {
     /// The job returns orders.
@@ -65,7 +65,7 @@ pub struct EventReturnCreate {
 }
 
 /// A row of `event_returns`.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct EventReturnRow {
     pub id: Id,
     pub event_id: Id,

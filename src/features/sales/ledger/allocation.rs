@@ -11,7 +11,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
 /// The tickets of one section in an order, with their cost.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct TicketCosts {
     /// The section.
     pub section_id: Id,

@@ -20,7 +20,7 @@ string_newtype!(
 );
 
 /// The direction of a movement of money.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum TransactionType {
     /// Money that was paid.
@@ -61,7 +61,7 @@ pub struct TransactionFilter {
 }
 
 /// A row of `transactions`. In the list of a host, the amounts are the host's share.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct TransactionRow {
     pub id: Id,
     #[sqlx(rename = "type")]
@@ -90,7 +90,7 @@ impl TransactionRow {
 }
 
 /// A host's share of the entry or payment with the identifier `id`.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct ShareRow {
     pub id: Id,
     pub host_id: Id,

@@ -11,7 +11,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
 /// An order in a mail.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct MailOrderRow {
     pub id: Id,
     /// The stored status: an order whose reservation is over may still be Placed.
@@ -21,7 +21,7 @@ pub struct MailOrderRow {
 }
 
 /// An item of an order in a mail.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct MailItemRow {
     pub order_id: Id,
     pub quantity: i64,
@@ -35,7 +35,7 @@ pub struct MailItemRow {
 }
 
 /// A transfer in a mail.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct MailTransferRow {
     pub id: Id,
     pub status: TransferStatus,
@@ -61,7 +61,7 @@ pub async fn transfers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailTransferRow>> 
 }
 
 /// An open offer of places in a mail, to an account that has waited for them.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct MailOfferRow {
     /// The entry of the waiting list.
     pub id: Id,
@@ -86,7 +86,7 @@ pub async fn offers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailOfferRow>> {
 }
 
 /// An event in a notice.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct NoticeEventRow {
     pub id: Id,
     pub status: EventStatus,

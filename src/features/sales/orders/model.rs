@@ -39,7 +39,7 @@ pub fn uri(order: Id) -> Uri {
 }
 
 /// The status of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum OrderStatus {
     /// Open: its places are reserved until it is paid.
@@ -239,7 +239,7 @@ impl Criteria {
 }
 
 /// A row of `orders`.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct OrderRow {
     /// The identifier, which is also the order's number.
     pub id: Id,
@@ -304,7 +304,7 @@ impl OrderRow {
 }
 
 /// A row of `order_items`: the tickets of one section in an order.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct ItemRow {
     pub order_id: Id,
     pub position: i64,
@@ -329,7 +329,7 @@ impl ItemRow {
 }
 
 /// A row of `order_item_modifiers`: a price modifier that applied to an item. The modifier may have been removed since.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct AppliedModifierRow {
     pub order_id: Id,
     /// The position of the item.
@@ -338,7 +338,7 @@ pub struct AppliedModifierRow {
 }
 
 /// The columns of an event that decide whether its tickets are on sale.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct EventSaleRow {
     pub id: Id,
     pub title: String,
@@ -348,7 +348,7 @@ pub struct EventSaleRow {
 }
 
 /// A row of `reservations`: the places in a section that an open order reserves.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct ReservationRow {
     pub order_id: Id,
     pub section_id: Id,

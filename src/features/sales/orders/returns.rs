@@ -62,7 +62,7 @@ pub struct OrderReturnPath {
 }
 
 /// A row of `revocations`: a return or a void of tickets of a fulfilled order.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct Revocation {
     /// The identifier.
     pub id: Id,

@@ -26,7 +26,7 @@ pub fn uri(order: Id, payment: Id) -> Uri {
 }
 
 /// The payment method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum PaymentMethod {
@@ -37,7 +37,7 @@ pub enum PaymentMethod {
 }
 
 /// The status of a payment in a response. The table has two more, see [`super::store`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum PaymentStatus {
     /// Paid, and not refunded completely.
@@ -120,7 +120,7 @@ impl JsonSchema for PositiveAmount {
 }
 
 /// A row of `payments`, without the status.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct PaymentRow {
     pub id: Id,
     pub order_id: Id,
@@ -132,7 +132,7 @@ pub struct PaymentRow {
 }
 
 /// A payment that is visible to clients, with its status.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct PaymentViewRow {
     #[sqlx(flatten)]
     pub payment: PaymentRow,
@@ -160,7 +160,7 @@ impl PaymentViewRow {
 }
 
 /// The refundable rest of a payment: its amount minus the refunds that were made or scheduled.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct RefundableRow {
     pub id: Id,
     pub order_id: Id,
@@ -169,7 +169,7 @@ pub struct RefundableRow {
 }
 
 /// Tickets of one section in an order, with their cost.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct PaidTicketsRow {
     pub order_id: Id,
     #[sqlx(flatten)]
@@ -177,7 +177,7 @@ pub struct PaidTicketsRow {
 }
 
 /// A row of `refunds`: a refund of a payment, made or scheduled.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct RefundRow {
     pub id: Id,
     pub order_id: Id,
@@ -187,7 +187,7 @@ pub struct RefundRow {
 }
 
 /// A row of `refund_shares`: a host's share of a refund.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct RefundShareRow {
     pub refund_id: Id,
     pub host_id: Id,
@@ -196,7 +196,7 @@ pub struct RefundShareRow {
 }
 
 /// A refund or a cancellation of a charge that the gateway has not completed yet.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct PendingRefundRow {
     /// The refund, or the payment whose charge is to be cancelled.
     pub id: Id,

@@ -5,7 +5,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
 /// A ticket with everything that its page shows.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct DocumentTicketRow {
     /// The order or the transfer by which it was found.
     pub source_id: Id,

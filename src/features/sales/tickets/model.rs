@@ -54,7 +54,7 @@ pub fn uri(ticket: Id) -> Uri {
 }
 
 /// The status of a ticket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum TicketStatus {
     /// Can be redeemed or transferred.
@@ -162,7 +162,7 @@ pub struct EventTicketFilter {
 }
 
 /// A row of `tickets`.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct TicketRow {
     /// The identifier.
     pub id: Id,

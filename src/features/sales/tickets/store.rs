@@ -97,7 +97,7 @@ async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, pagi
 }
 
 /// A ticket in a list for a gate.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct GateTicketRow {
     pub id: Id,
     pub serial: String,

@@ -15,7 +15,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
 /// The status of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum TransferStatus {
     /// Open.
@@ -131,7 +131,7 @@ impl JsonSchema for Serials {
 }
 
 /// A row of `transfers`.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct TransferRow {
     pub id: Id,
     pub status: TransferStatus,
@@ -147,7 +147,7 @@ impl TransferRow {
 }
 
 /// A ticket of a transfer, with the columns of the ticket that never change.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub struct TransferTicketRow {
     pub transfer_id: Id,
     pub ticket_id: Id,

@@ -11,7 +11,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
 /// The status of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
 #[sqlx(type_name = "text")]
 pub enum WaitingStatus {
     /// The account waits for places.
@@ -92,7 +92,7 @@ pub struct NewEntry {
 }
 
 /// A row of `waiting_entries`.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct EntryRow {
     pub id: Id,
     pub section_id: Id,
@@ -118,7 +118,7 @@ impl EntryRow {
 }
 
 /// An offer of places: an open one, or one to be made.
-#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+#[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
 pub struct OfferRow {
     /// The entry.
     pub id: Id,
