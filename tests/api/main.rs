@@ -25,6 +25,7 @@ mod copies;
 mod dashboards;
 mod deadlocks;
 mod defaults;
+mod documents;
 mod erasure;
 mod error_texts;
 mod etags;

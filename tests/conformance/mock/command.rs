@@ -89,3 +89,18 @@ async fn options_are_read_from_configuration_file() {
         assert!(!failed.status.success() && error.contains(part), "{error}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn configuration_in_the_documents_is_valid() {
+    let guide = include_str!("../../../docs/qa.md");
+    let config = guide.split("```yaml\n").find(|block| block.starts_with("spec: ")).unwrap().split("```").next().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy("spec/openapi.yaml", folder.path().join("openapi.yaml")).unwrap();
+    let file = folder.path().join("mock.yaml");
+    fs::write(&file, config.replace("127.0.0.1:8081", "127.0.0.1:0")).unwrap();
+
+    let answer = MockProcess::start(&["--config", file.to_str().unwrap()]).get("/time").await;
+
+    // The request has no version, and some requests fail.
+    assert!(matches!(answer.status, 412 | 503), "{}", answer.status);
+}
