@@ -27,9 +27,29 @@ pub struct PgCluster {
 impl PgCluster {
     /// Creates and starts a server, if PostgreSQL is installed.
     pub fn create() -> Option<Self> {
+        Self::prepare(INITDB, "-c wal_level=minimal -c max_wal_senders=0")
+    }
+
+    /// Creates and starts a server that can have standbys, if PostgreSQL is installed.
+    pub fn create_primary() -> Option<Self> {
+        Self::prepare(INITDB, REPLICATION)
+    }
+
+    /// Creates and starts a standby of this server, which streams its log.
+    pub fn create_standby(&self) -> Self {
+        let source = self.folder.display();
+        let copy = format!(
+            r#"PATH="$BIN:$PATH" pg_basebackup -h {source} -U postgres -D "$FOLDER/data" -R -X stream -c fast --no-sync"#
+        );
+        Self::prepare(&copy, REPLICATION).unwrap()
+    }
+
+    /// Starts a server with these settings on the data that a command creates.
+    fn prepare(create_data: &str, settings: &str) -> Option<Self> {
         let binaries = PgBinaries::find().ok()?;
         let folder = binaries.create_folder(&env::temp_dir()).unwrap();
-        let shell = binaries.start_shell(folder.path(), SCRIPT).unwrap();
+        let script = SCRIPT.replace("CREATE_DATA", create_data).replace("SETTINGS", settings);
+        let shell = binaries.start_shell(folder.path(), &script).unwrap();
         let folder = folder.keep();
         let url = format!("postgres://postgres@localhost/postgres?host={}", folder.display());
         let mut cluster = Self { url, folder, shell, commands: 0 };
@@ -119,19 +139,24 @@ impl Drop for PgCluster {
     }
 }
 
+const INITDB: &str =
+    r#""$BIN/initdb" -D "$FOLDER/data" -U postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --no-sync --no-instructions"#;
+/// The primary keeps its log for a standby that is down.
+const REPLICATION: &str = "-c wal_level=replica -c max_wal_senders=4 -c wal_keep_size=64MB";
+
 /// Every backend is a child of the server in a process group of its own, so each must be signalled. Before a kill the server is
 /// paused, so that it can't fork. All processes are waited for, because a remaining one keeps the next server from starting.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 exec 3<&0 </dev/null
 all() { echo $server $(cat /proc/$server/task/$server/children); }
-"$BIN/initdb" -D "$FOLDER/data" -U postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --no-sync --no-instructions || exit 1
+CREATE_DATA || exit 1
 commands=0
 while read -r command <&3; do
     case $command in
         start)
             "$BIN/postgres" -D "$FOLDER/data" -k "$FOLDER" -c listen_addresses= -c port=5432 -c max_connections=60 \
-                -c shared_buffers=16MB -c fsync=off -c wal_level=minimal -c max_wal_senders=0 -c jit=off \
+                -c shared_buffers=16MB -c fsync=off SETTINGS -c jit=off \
                 -c min_wal_size=32MB -c max_wal_size=64MB &
             server=$!
             ;;
