@@ -35,6 +35,7 @@ pub use storage::{StorageOptions, database_url};
 pub use suggestion::suggest;
 
 use crate::kernel::auth::PasswordSettings;
+use crate::kernel::db::DatabaseLocation;
 use crate::kernel::http::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
@@ -86,6 +87,13 @@ struct SettingsOptions {
     /// File with the key that signs the codes of tickets and the lists for gates, created if it doesn't exist [default: DATA_DIR/ticket.key]
     #[arg(long, env = "BOXOFFICE_TICKET_KEY_FILE", value_name = "FILE", help_heading = "Tickets")]
     ticket_key_file: Option<PathBuf>,
+    /// Standby of the database, from which reports, exports and lists are read: `postgres://USER@HOST/NAME` [default: none, they are
+    /// read from --database]
+    #[arg(long, env = "BOXOFFICE_READ_DATABASE", hide_env_values = true, value_name = "URL", value_parser = setting(read_database), help_heading = "Reads from a standby")]
+    read_database: Option<Setting<String>>,
+    /// File with the URL of the standby, such as a credential of systemd, because the URL may contain a password
+    #[arg(long, env = "BOXOFFICE_READ_DATABASE_URL_FILE", value_name = "FILE", value_parser = setting(read_database_file), help_heading = "Reads from a standby")]
+    read_database_url_file: Option<Setting<SecretFile>>,
     /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
     #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency), help_heading = "Databases")]
     currency: Setting<String>,
@@ -125,6 +133,27 @@ impl SettingsOptions {
                 .then(|| format!("{KEY_FILE}: it has no effect without a bucket in --media, such as s3://tickets"))
         })
     }
+
+    /// Returns the URL of the standby.
+    fn read_database(&self) -> anyhow::Result<Option<Secret>> {
+        let url = self.read_database.as_ref().map(Setting::get).transpose()?;
+        let file = self.read_database_url_file.as_ref().map(Setting::get).transpose()?;
+        Ok(url.map(|url| Secret(url.clone())).or_else(|| file.map(|file| file.secret.clone())))
+    }
+
+    /// Returns the problem of a standby that is given twice, or that the database can't have.
+    fn read_database_problem(&self, storage: &StorageOptions) -> Option<String> {
+        const URL: &str = "--read-database (BOXOFFICE_READ_DATABASE)";
+        const FILE: &str = "--read-database-url-file (BOXOFFICE_READ_DATABASE_URL_FILE)";
+        let (has_url, has_file) = (self.read_database.is_some(), self.read_database_url_file.is_some());
+        let database = storage.database_url().ok();
+        let is_sqlite = database.is_some_and(|url| matches!(url.parse(), Ok(DatabaseLocation::Sqlite(_))));
+        given_twice(has_url, URL, has_file, FILE).or_else(|| {
+            let name = if has_url { URL } else { FILE };
+            ((has_url || has_file) && is_sqlite)
+                .then(|| format!("{name}: SQLite has no standby; set --database to the PostgreSQL database of the standby"))
+        })
+    }
 }
 
 /// The platform's settings.
@@ -134,6 +163,8 @@ pub struct Settings {
     pub public_url: String,
     /// The address of the operator's website, without a trailing slash.
     pub site_url: Option<String>,
+    /// The URL of a standby for reads.
+    pub read_database: Option<Secret>,
     /// The image store: a folder or an S3 URL.
     pub media: MediaLocation,
     /// The secret access key of the bucket, unless the variables of AWS have it.
@@ -207,7 +238,8 @@ impl PlatformOptions {
         self.storage.warn_of_readable_secrets(log)?;
         self.settings.mail.warn_of_readable_secrets(log)?;
         let file = self.settings.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
-        file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
+        let url_file = self.settings.read_database_url_file.as_ref().map(Setting::get).transpose()?;
+        file.into_iter().chain(url_file).for_each(|file| file.warn_if_readable_by_all(log));
         Ok(())
     }
 
@@ -230,6 +262,7 @@ impl PlatformOptions {
         };
         let media_secret_key = options.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
         Ok(Settings {
+            read_database: options.read_database()?,
             media_secret_key: media_secret_key.map(|file| file.secret.clone()),
             site_url: site_url.map(|url| url.trim_end_matches('/').to_owned()),
             public_url: public_url.trim_end_matches('/').to_owned(),
@@ -260,6 +293,9 @@ impl PlatformOptions {
             settings.media.as_ref().and_then(Setting::problem),
             settings.aws_secret_access_key_file.as_ref().and_then(Setting::problem),
             settings.media_key_problem(),
+            settings.read_database.as_ref().and_then(Setting::problem),
+            settings.read_database_url_file.as_ref().and_then(Setting::problem),
+            settings.read_database_problem(storage),
             settings.currency.problem(),
             settings.reservation_minutes.problem(),
             settings.fee_steps.problem(),
@@ -279,6 +315,20 @@ fn folder(path: &str) -> anyhow::Result<PathBuf> {
     let path = PathBuf::from(path);
     ensure!(!path.exists() || path.is_dir(), "`{}` is not a folder", path.display());
     Ok(path)
+}
+
+/// Checks the URL of a standby.
+fn read_database(url: &str) -> anyhow::Result<String> {
+    let location = url.parse()?;
+    ensure!(matches!(location, DatabaseLocation::Postgres(_)), "a standby is postgres://USER@HOST/NAME");
+    Ok(url.to_owned())
+}
+
+/// Reads a file with the URL of a standby, and checks it.
+fn read_database_file(path: &str) -> anyhow::Result<SecretFile> {
+    let file = SecretFile::read(path)?;
+    read_database(&file.secret.0).with_context(|| format!("in {path}"))?;
+    Ok(file)
 }
 
 /// Checks the address that clients use.

@@ -26,13 +26,20 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 12] = [
+pub(crate) const JOBS: [Job<App>; 13] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
         shutdown_timeout: Duration::from_secs(5),
         runs_on_one_server: false,
         run_once: |app| async move { clock_watch::watch(&app).await }.boxed(),
+    },
+    Job {
+        name: "watch the standby",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { app.db.watch_standby().await.map(|()| 0) }.boxed(),
     },
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
     Job {

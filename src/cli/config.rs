@@ -113,7 +113,7 @@ fn hide_secret(key: &str, value: &str) -> String {
     const HIDDEN: &str = "********";
     match value.split_once(':') {
         Some(("sqlite", _)) if key == "database" => value.to_owned(),
-        Some(("postgres" | "postgresql", _)) if key == "database" => hide_password(value, HIDDEN),
+        Some(("postgres" | "postgresql", _)) if ["database", "read-database"].contains(&key) => hide_password(value, HIDDEN),
         _ => HIDDEN.to_owned(),
     }
 }
@@ -209,6 +209,7 @@ mod tests {
         ] {
             assert_eq!(hide_secret("database", value), shown);
         }
+        assert_eq!(hide_secret("read-database", "postgres://me:secret@db/box"), "postgres://me:********@db/box");
         assert_eq!(hide_secret("smtp-password", "sqlite:x"), "********");
     }
 }

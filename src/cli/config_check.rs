@@ -8,6 +8,7 @@ use anyhow::{Context, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::error::one_line;
 use chrono::{TimeDelta, Utc};
+use futures::future::OptionFuture;
 use http::header::CONTENT_TYPE;
 use serde::Serialize;
 use slog::Logger;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use super::serve::{ServeSettings, reserve};
 use crate::config::{MailSettings, MailTransportSettings, MediaLocation, PlatformOptions, Settings};
 use crate::features::catalog::media::MediaStore;
-use crate::kernel::db::{DatabaseState, inspect, require_writable};
+use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
 use crate::kernel::outbox;
 use crate::kernel::signing::SigningKey;
 
@@ -77,10 +78,16 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     let ServeSettings { listener, admin_listener, settings, otlp_endpoint, .. } = serve;
     options.warn_of_readable_secrets(log)?;
     let url = options.database_url()?;
-    let (database, media, mail) =
-        tokio::join!(within(inspect(&url)), within(check_media(&settings)), within(check_mail(&settings.mail)));
+    let standby = settings.read_database.as_ref().map(|standby| within(check_read_database(&url, &standby.0)));
+    let (database, standby, media, mail) = tokio::join!(
+        within(inspect(&url)),
+        OptionFuture::from(standby),
+        within(check_media(&settings)),
+        within(check_mail(&settings.mail))
+    );
     let mut findings = vec![check_folder(options.storage.data_dir()?)];
     findings.extend(database_findings(database, &settings.currency));
+    findings.extend(standby.map(|standby| Finding::of("read-database", standby)));
     findings.push(Finding::of("media", media));
     findings.push(Finding::of("mail", mail));
     findings.push(Finding::of("mail-key-file", check_mail_key(&settings.mail)));
@@ -127,6 +134,10 @@ fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -
         Finding::new("currency", State::Failed, text)
     });
     [database].into_iter().chain(other).collect()
+}
+
+async fn check_read_database(database_url: &str, url: &str) -> anyhow::Result<String> {
+    Ok(format!("PostgreSQL {} is a standby of the database", check_standby(database_url, url).await?))
 }
 
 /// Checks that images can be stored. In a bucket, it stores an object and deletes it.

@@ -141,6 +141,11 @@ impl Metrics {
         registry.register_with_unit("database_commit", "Time of a commit", seconds(), database.commit.clone());
         registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
         registry.register("database_connections", "Database connections, and tasks that wait for one", self.pools.clone());
+        registry.register(
+            "standby_reads",
+            "Reads that may use the standby, by the database that they used",
+            database.standby_reads.clone(),
+        );
         registry.register("places", "Places of the listed events that are not over", self.places.clone());
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());

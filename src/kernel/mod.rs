@@ -76,7 +76,10 @@ impl Kernel {
             "this machine's clock shows {}, which can't be right: set it first",
             clock.now().format_rfc3339()
         );
-        let db = Db::open(database_url).await?;
+        let mut db = Db::open(database_url).await?;
+        if let Some(standby) = &settings.read_database {
+            db = db.with_standby(&standby.0, log.clone())?;
+        }
         if let Some(threshold) = settings.slow_statement {
             db.metrics().slow_statements.enable(threshold, log.clone());
         }

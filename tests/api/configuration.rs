@@ -200,6 +200,12 @@ fn rejects_unusable_files_with_secrets() {
         (["serve", "--smtp-password", "hidden"], "smtp-password-file: --smtp-password (BOXOFFICE_SMTP_PASSWORD) is set too"),
         (["serve", "--smtp-password-file", empty], "--smtp-password-file (BOXOFFICE_SMTP_PASSWORD_FILE): "),
         (["serve", "--database-url-file", password], "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        (["serve", "--read-database-url-file", password], "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        (["serve", "--read-database", "sqlite:x.db"], "a standby is postgres://USER@HOST/NAME"),
+        (
+            ["serve", "--read-database", "postgres://me:hidden@db/x"],
+            "--read-database (BOXOFFICE_READ_DATABASE): SQLite has no standby",
+        ),
         (["serve", "--aws-secret-access-key-file", password], "it has no effect without a bucket in --media"),
         (["serve", "--listen", "127.0.0.1:0"], "boxoffice.toml:3: smtp-password-file: cannot read /no such file"),
     ] {

@@ -27,6 +27,7 @@ mod outage;
 mod pooler;
 mod retrying_client;
 mod server;
+mod standby;
 mod stop;
 mod upgrade;
 

@@ -243,6 +243,7 @@ impl TestApp {
 /// Returns the settings of a test server with its files in `folder`.
 pub fn test_settings(folder: &Path) -> Settings {
     Settings {
+        read_database: None,
         media_secret_key: None,
         public_url: "https://boxoffice.example".to_owned(),
         site_url: None,

@@ -1,5 +1,8 @@
 //! Metrics of a database, shared by its pools.
 
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use super::slow_statements::SlowStatements;
@@ -13,6 +16,8 @@ pub struct DatabaseMetrics {
     pub commit: Histogram,
     /// Requests in a group commit.
     pub batch: Histogram,
+    /// Reads that may use the standby.
+    pub standby_reads: Family<StandbyReadLabels, Counter>,
     /// Log of slow statements.
     pub slow_statements: SlowStatements,
 }
@@ -23,8 +28,23 @@ impl Default for DatabaseMetrics {
             wait: durations(),
             commit: durations(),
             batch: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
+            standby_reads: Family::default(),
             slow_statements: SlowStatements::default(),
         }
+    }
+}
+
+/// The label of reads that may use the standby.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct StandbyReadLabels {
+    /// `standby` or `primary`, and `repeated` for one that has failed on the standby and was run on the primary.
+    result: &'static str,
+}
+
+impl DatabaseMetrics {
+    /// Counts a read that may use the standby.
+    pub(super) fn record_standby_read(&self, result: &'static str) {
+        self.standby_reads.get_or_create(&StandbyReadLabels { result }).inc();
     }
 }
 

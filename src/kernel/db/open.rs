@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::error::{Result, one_line};
 use log::LevelFilter;
+use slog::Logger;
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
@@ -18,6 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::copy;
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
+use super::standby::Standby;
 use super::transaction::Db;
 use super::transient::is_starting;
 use crate::kernel::private_files;
@@ -52,7 +54,7 @@ const MIGRATION_LOCK: i64 = 0x626f_786f_6666_6963;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The level at which sqlx reports the server's statements to a subscriber of `tracing`, if the program has one. The tests recognize
 /// the server's statements by it.
-const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
+pub(super) const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -165,6 +167,16 @@ impl Db {
 }
 
 impl Db {
+    /// Adds the standby at `url` for reads. They don't use it until [`watch_standby`](Self::watch_standby) was called.
+    ///
+    /// # Errors
+    /// Returns an error if the URL or the database is not of PostgreSQL.
+    pub fn with_standby(self, url: &str, log: Logger) -> anyhow::Result<Self> {
+        let Self::Postgres { pool, precondition_pool, .. } = self else { bail!("only PostgreSQL has standbys") };
+        let standby = Some(Arc::new(Standby::new(url, pool.metrics(), log)?));
+        Ok(Self::Postgres { pool, precondition_pool, standby })
+    }
+
     /// Returns whether every migration of this program has been applied.
     ///
     /// # Errors
@@ -196,8 +208,9 @@ impl Db {
     fn postgres_pools(location: PostgresLocation) -> anyhow::Result<Self> {
         let options = location.options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
-        let new_pool = |max_size| Pool::behind_pooler(options.clone(), max_size, &metrics, location.is_behind_pooler);
-        Ok(Self::Postgres { pool: new_pool(16)?, precondition_pool: new_pool(2)? })
+        let new_pool =
+            |max_size| Pool::behind_pooler(options.clone(), max_size, &metrics, location.is_behind_pooler, ACQUIRE_TIMEOUT);
+        Ok(Self::Postgres { pool: new_pool(16)?, precondition_pool: new_pool(2)?, standby: None })
     }
 }
 

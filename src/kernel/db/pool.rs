@@ -25,7 +25,7 @@ use super::open;
 use super::statement_span::statement_span;
 use super::transient::{database_error, is_outdated_connection, is_starting, with_timeout};
 
-/// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
+/// Time limit for acquiring a connection, except to a standby. It applies when all connections are in use and when the server is unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a ping or a rollback. Short, because the pool can open a new connection instead. It is also the idle time after
 /// which a connection is pinged, and the longest delay between two attempts to connect.
@@ -104,6 +104,8 @@ struct ConnectionManager<C: DbConnection> {
     outdated: OutdatedSince,
     /// True if the connections lead to a pooler that passes each transaction to any connection of its own.
     is_behind_pooler: bool,
+    /// Time limit for acquiring a connection.
+    acquire_timeout: Duration,
 }
 
 impl<C: DbConnection> ConnectionManager<C> {
@@ -158,7 +160,7 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
     pub(super) fn new(options: C::Options, max_size: usize, metrics: &Arc<DatabaseMetrics>) -> anyhow::Result<Self> {
-        Self::behind_pooler(options, max_size, metrics, false)
+        Self::behind_pooler(options, max_size, metrics, false, ACQUIRE_TIMEOUT)
     }
 
     /// Creates a pool like [`new`](Self::new), whose connections may lead to a pooler in transaction mode.
@@ -167,6 +169,7 @@ impl<C: DbConnection> Pool<C> {
         max_size: usize,
         metrics: &Arc<DatabaseMetrics>,
         is_behind_pooler: bool,
+        acquire_timeout: Duration,
     ) -> anyhow::Result<Self> {
         // The connection that was released last is the most likely to be alive, and to have the statement prepared.
         let manager = ConnectionManager {
@@ -175,6 +178,7 @@ impl<C: DbConnection> Pool<C> {
             problem: Mutex::default(),
             outdated: OutdatedSince::default(),
             is_behind_pooler,
+            acquire_timeout,
         };
         let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
@@ -183,7 +187,7 @@ impl<C: DbConnection> Pool<C> {
     /// Acquires a connection.
     ///
     /// # Errors
-    /// Returns an error if no connection is available within [`ACQUIRE_TIMEOUT`].
+    /// Returns an error if no connection is available in time.
     pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
         self.connect().await.map_err(database_error)
     }
@@ -192,7 +196,7 @@ impl<C: DbConnection> Pool<C> {
     /// connection of the pooler. Each statement still sees everything that is committed when it begins.
     ///
     /// # Errors
-    /// Returns an error if no connection is available within [`ACQUIRE_TIMEOUT`].
+    /// Returns an error if no connection is available in time.
     pub(super) async fn acquire_for_reading(&self) -> Result<PooledConnection<C>> {
         if self.0.manager().is_behind_pooler { self.begin("begin").await } else { self.acquire().await }
     }
@@ -200,7 +204,7 @@ impl<C: DbConnection> Pool<C> {
     /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
     pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
         let (start, metrics) = (Instant::now(), &self.0.manager().metrics);
-        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await;
+        let connection = timeout(self.0.manager().acquire_timeout, self.0.get()).await;
         metrics.wait.observe(start.elapsed().as_secs_f64());
         let connection = connection.map_err(|_| self.0.manager().timed_out())?;
         let connection = connection.map_err(|error| match error {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
@@ -12,6 +12,7 @@ use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
 use super::snapshot::SnapshotReader;
+use super::standby::Standby;
 use super::{transient, violation};
 
 /// Number of attempts to run a transaction. The error of the last one is returned to the caller.
@@ -37,6 +38,8 @@ pub enum Db {
         /// Separate pool for the checks of preconditions, which take no locks. With the main pool, a check could time out: every
         /// connection may belong to a transaction that waits for the locks of the transaction that is being checked.
         precondition_pool: Pool<PgConnection>,
+        /// The standby for reads, if there is one.
+        standby: Option<Arc<Standby>>,
     },
 }
 
@@ -80,6 +83,34 @@ impl Db {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
         })
+    }
+
+    /// Returns a connection to the standby that shows everything that was acknowledged before the call, if there is one. Use
+    /// `read_from_standby!`, which reads from the primary otherwise.
+    ///
+    /// # Errors
+    /// Returns an error if the primary fails.
+    pub(super) async fn read_standby(&self) -> Result<Option<Tx>> {
+        match self {
+            Self::Postgres { pool, standby: Some(standby), .. } => standby.read(pool).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether a read that failed with this error on the standby is to be run on the primary.
+    pub(super) fn should_leave_standby(&self, error: &Error) -> bool {
+        matches!(self, Self::Postgres { standby: Some(standby), .. } if standby.should_leave(error))
+    }
+
+    /// Lets reads use the standby, if there is one and it has caught up.
+    ///
+    /// # Errors
+    /// Returns an error if the primary fails.
+    pub async fn watch_standby(&self) -> Result<()> {
+        match self {
+            Self::Postgres { pool, standby: Some(standby), .. } => standby.watch(pool).await,
+            _ => Ok(()),
+        }
     }
 
     /// Returns a connection for the reads of a precondition. On PostgreSQL they have a pool of their own: with the main pool,
@@ -162,7 +193,12 @@ impl Db {
             Self::Sqlite { readers, writer, snapshot_pool } => {
                 vec![readers.status("readers"), writer.status("writer"), snapshot_pool.status("versions")]
             }
-            Self::Postgres { pool, precondition_pool } => vec![pool.status("main"), precondition_pool.status("preconditions")],
+            Self::Postgres { pool, precondition_pool, standby } => {
+                [pool.status("main"), precondition_pool.status("preconditions")]
+                    .into_iter()
+                    .chain(standby.iter().map(|standby| standby.pool().status("standby")))
+                    .collect()
+            }
         }
     }
 
@@ -174,9 +210,12 @@ impl Db {
                 snapshot_pool.close().await;
                 writer.close().await;
             }
-            Self::Postgres { pool, precondition_pool } => {
+            Self::Postgres { pool, precondition_pool, standby } => {
                 pool.close().await;
                 precondition_pool.close().await;
+                if let Some(standby) = standby {
+                    standby.pool().close().await;
+                }
             }
         }
     }
@@ -212,6 +251,37 @@ macro_rules! transaction {
     }};
 }
 pub(crate) use transaction;
+
+/// Runs an expression that only reads on the standby, if the database has one that shows everything that was acknowledged before, and
+/// otherwise on the primary. If the standby fails, the expression is run again on the primary.
+///
+/// The first argument is a [`UnitOfWork`](crate::kernel::db::UnitOfWork). For large reads, such as reports and lists. Reads that decide
+/// about a write belong to its transaction.
+///
+/// This is a macro for the same reason as `transaction!`.
+macro_rules! read_from_standby {
+    ($unit:expr, |$tx:ident| $work:expr) => {{
+        let unit = &$unit;
+        let mut standby = unit.standby().await?;
+        loop {
+            let is_standby = standby.is_some();
+            let outcome: boxoffice_http::error::Result<_> = async {
+                let mut reader = match standby.take() {
+                    Some(reader) => reader,
+                    None => unit.read().await?,
+                };
+                let $tx = &mut reader;
+                $work
+            }
+            .await;
+            match outcome {
+                Err(error) if is_standby && unit.should_leave_standby(&error) => {}
+                outcome => break outcome,
+            }
+        }
+    }};
+}
+pub(crate) use read_from_standby;
 
 impl Tx {
     /// Makes the changes durable. A transaction that is dropped instead is rolled back.

@@ -117,6 +117,23 @@ impl UnitOfWork {
         Ok(tx?.traced(&self.span))
     }
 
+    /// Returns a connection to the standby that shows everything that was acknowledged before the call, if there is one. Use
+    /// `read_from_standby!`. A request that changes something doesn't read from the standby.
+    ///
+    /// # Errors
+    /// Returns an error if the primary fails.
+    pub async fn standby(&self) -> Result<Option<Tx>> {
+        match self.mode {
+            Mode::ReadOnly | Mode::Immediate => Ok(self.db.read_standby().await?.map(|tx| tx.traced(&self.span))),
+            Mode::Request | Mode::PreconditionCheck => Ok(None),
+        }
+    }
+
+    /// Returns whether a read that failed with this error on the standby is to be run on the primary.
+    pub fn should_leave_standby(&self, error: &Error) -> bool {
+        self.db.should_leave_standby(error)
+    }
+
     /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also
     /// retries.
     ///

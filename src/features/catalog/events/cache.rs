@@ -18,7 +18,7 @@ use super::view::{self, EventWithRelations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache, permit_page};
+use crate::kernel::db::{Batcher, DbVersion, Tx, UnitOfWork, VersionedCache, permit_page, read_from_standby};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -206,7 +206,9 @@ pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQue
     let list = move |key, spans: Vec<Span>| {
         let app = Arc::clone(&app);
         async move {
-            let page = SerializedJson::new(&read_page(&app, key, &spans).await?)?;
+            let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("list published events", &spans));
+            let page = read_from_standby!(unit, |tx| read_page(&app, tx, &key).await)?;
+            let page = SerializedJson::new(&page)?;
             Ok(vec![page; spans.len()])
         }
     };
@@ -226,20 +228,19 @@ async fn read_events(app: Arc<App>, requests: Vec<EventRead>) -> Result<Vec<Opti
     Ok(ids.iter().map(|id| cached.get(id).cloned()).collect())
 }
 
-async fn read_page(app: &App, key: PublishedListKey, spans: &[Span]) -> Result<Page<Event>> {
+async fn read_page(app: &App, tx: &mut Tx, key: &PublishedListKey) -> Result<Page<Event>> {
     let query = &key.query;
     let (now, paging) = (app.clock.now(), query.filter.paging);
-    let mut tx = app.db.read().await?.traced(&Span::of_batch("list published events", spans));
-    let cached = app.event_cache.version_cache().entries().pages.get(&key).cloned();
+    let cached = app.event_cache.version_cache().entries().pages.get(key).cloned();
     if let Some(page) = cached.filter(|page| page.validity.contains(&now)) {
         let _permit = permit_page(page.bytes)?;
-        let mut loaded = load(app, &mut tx, &page.events, now).await?;
+        let mut loaded = load(app, tx, &page.events, now).await?;
         if loaded.changes == Some(page.changes) {
             let events = page.events.iter().filter_map(|id| loaded.events.remove(id));
             return Ok(paging.page(page.total, events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?));
         }
     }
-    let changes = store::change_counter(&mut tx).await?;
+    let changes = store::change_counter(tx).await?;
     let list_filter = ListFilter {
         host: query.host.as_ref().map(|host| host.id),
         preferred_region: key.preferred_region,
@@ -247,18 +248,18 @@ async fn read_page(app: &App, key: PublishedListKey, spans: &[Span]) -> Result<P
         search: query.finder.check()?,
         ..ListFilter::of(store::Visibility::Published)
     };
-    let result = store::list(&mut tx, &query.filter, list_filter, now).await?;
+    let result = store::list(tx, &query.filter, &list_filter, now).await?;
     // Sales change a list by popularity.
     if query.filter.sort != Some(EventSort::Popularity) && !result.rows.is_empty() {
         let depends_on_time = query.finder.active(&query.filter).is_some();
-        let end = if depends_on_time { store::next_end(&mut tx, now).await? } else { None };
+        let end = if depends_on_time { store::next_end(tx, now).await? } else { None };
         let events = result.rows.iter().map(|row| row.id).collect();
         let validity = now..end.unwrap_or(Timestamp::NEVER);
         let page = CachedPage { changes, validity, total: result.total, bytes: result.bytes, events };
         let weight = key.weight() + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key, Arc::new(page));
+        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key.clone(), Arc::new(page));
     }
-    Ok(paging.page(result.total, view::views(app, &mut tx, result.rows).await?))
+    Ok(paging.page(result.total, view::views(app, tx, result.rows).await?))
 }
 
 /// Current state of the requested events.

@@ -22,7 +22,7 @@ use crate::features::catalog::tokens;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Tx, ViolationExt, read_from_standby, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -102,25 +102,26 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<
         search: query.finder.check()?,
         ..ListFilter::of(Visibility::To(caller))
     };
-    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, list_filter).await
+    read_from_standby!(ctx.unit, |tx| page(&ctx.app, tx, &query.filter, &list_filter).await)
 }
 
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
-    let mut tx = ctx.unit.read().await?;
-    hosts::require_exists(&mut tx, host).await?;
-    let list_filter =
-        ListFilter { host: Some(host), status: query.status, public: query.public, ..ListFilter::of(Visibility::To(caller)) };
-    page(&ctx.app, &mut tx, &query.filter, list_filter).await
+    read_from_standby!(ctx.unit, |tx| {
+        hosts::require_exists(tx, host).await?;
+        let list_filter =
+            ListFilter { host: Some(host), status: query.status, public: query.public, ..ListFilter::of(Visibility::To(caller)) };
+        page(&ctx.app, tx, &query.filter, &list_filter).await
+    })
 }
 
 /// Returns a page of the events for which an account has tickets, whatever their status.
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    page(&ctx.app, &mut tx, filter, ListFilter::of(Visibility::HeldBy(account.id))).await
+    page(&ctx.app, &mut tx, filter, &ListFilter::of(Visibility::HeldBy(account.id))).await
 }
 
-async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>) -> Result<Page<Event>> {
+async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
     let now = app.clock.now();
     let result = store::list(tx, filter, list_filter, now).await?;
     let events = cache::with_relations(app, tx, result.rows, now).await?.into_iter();

@@ -60,7 +60,12 @@ const FOLDED_TITLE: &str = "coalesce(e.folded_title, lower(e.title))";
 /// Returns a page of events, the oldest first, or sorted by the filter's sort key. Without a sort key, those in the preferred
 /// region precede the others, and those found by a search are sorted by the field with its words, then by their start. Events
 /// without a value of the sort key come last, and ties are the oldest first.
-pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
+pub async fn list(
+    tx: &mut Tx,
+    filter: &EventFilter,
+    list_filter: &ListFilter<'_>,
+    now: Timestamp,
+) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
         None => {
@@ -77,7 +82,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
     let finder = list_filter.finder;
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
     let select = from_found_events(tx, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
-    let select = push_total(visibility_clause(select, &list_filter.visibility), &list_filter)
+    let select = push_total(visibility_clause(select, &list_filter.visibility), list_filter)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),

@@ -5,6 +5,7 @@ use boxoffice_http::error::{Error, Result};
 use super::model::{AuditEntry, AuditFilter, AuditRow};
 use super::store;
 use crate::features::identity::accounts::{self, AccountNumber};
+use crate::kernel::db::read_from_standby;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
@@ -13,12 +14,13 @@ pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
     if let Some(problem) = filter.period.problem() {
         return Err(Error::invalid("to", problem));
     }
-    let mut tx = ctx.unit.read().await?;
-    let account = match &filter.account {
-        Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
-        None => None,
-    };
-    let page = store::list(&mut tx, filter, account).await?;
+    let page = read_from_standby!(ctx.unit, |tx| {
+        let account = match &filter.account {
+            Some(number) => Some(accounts::id_of(tx, number).await?.unwrap_or(Id::NONE)),
+            None => None,
+        };
+        store::list(tx, filter, account).await
+    })?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
 }
 

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, read_from_standby};
 use crate::kernel::http::{FileSender, StreamedFile};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -56,10 +56,7 @@ async fn send_all<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, sender: FileSende
 
 /// Returns the next batch as CSV, with the header if it is the first one, and its last identifier if there may be more.
 async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<Id>) -> Result<(Bytes, Option<Id>)> {
-    let rows = {
-        let mut tx = ctx.unit.read().await?;
-        read(&mut tx, after.unwrap_or(Id::NONE)).await?
-    };
+    let rows = read_from_standby!(ctx.unit, |tx| read(tx, after.unwrap_or(Id::NONE)).await)?;
     let last = rows.last().filter(|_| rows.len() == BATCH).map(TableRow::id);
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     let failed = |error: csv::Error| anyhow!("cannot write CSV: {error}");

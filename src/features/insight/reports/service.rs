@@ -11,6 +11,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::SectionUri;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::read_from_standby;
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::{DAY_MICROS, Timestamp};
 use crate::kernel::types::id::Id;
@@ -18,72 +19,76 @@ use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
 
 pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<HostStatistics> {
-    let mut tx = ctx.unit.read().await?;
-    hosts::require_can_audit(&mut tx, caller, host).await?;
-    let events = store::count_events(&mut tx, host).await?;
-    let sold = store::sold_by_host(&mut tx, host).await?;
-    Ok(HostStatistics {
-        uri: Uri(format!("/hosts/{host}/statistics")),
-        events,
-        orders: sold.orders,
-        revenue: sold.revenue,
-        tickets: sold.tickets,
-        customers: sold.customers,
+    read_from_standby!(ctx.unit, |tx| {
+        hosts::require_can_audit(tx, caller, host).await?;
+        let events = store::count_events(tx, host).await?;
+        let sold = store::sold_by_host(tx, host).await?;
+        Ok(HostStatistics {
+            uri: Uri(format!("/hosts/{host}/statistics")),
+            events,
+            orders: sold.orders,
+            revenue: sold.revenue,
+            tickets: sold.tickets,
+            customers: sold.customers,
+        })
     })
 }
 
 pub async fn event_statistics(ctx: &Ctx, caller: &Caller, event: Id) -> Result<EventStatistics> {
-    let mut tx = ctx.unit.read().await?;
-    events::load_managed(&mut tx, caller, event).await?;
-    let capacity = store::capacity(&mut tx, event).await?;
-    let sold = store::sold_by_event(&mut tx, event).await?;
-    Ok(EventStatistics {
-        uri: Uri(format!("/events/{event}/statistics")),
-        capacity,
-        orders: sold.orders,
-        revenue: sold.revenue,
-        tickets: sold.tickets,
+    read_from_standby!(ctx.unit, |tx| {
+        events::load_managed(tx, caller, event).await?;
+        let capacity = store::capacity(tx, event).await?;
+        let sold = store::sold_by_event(tx, event).await?;
+        Ok(EventStatistics {
+            uri: Uri(format!("/events/{event}/statistics")),
+            capacity,
+            orders: sold.orders,
+            revenue: sold.revenue,
+            tickets: sold.tickets,
+        })
     })
 }
 
 pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
-    let mut tx = ctx.unit.read().await?;
-    events::load_managed(&mut tx, caller, event).await?;
-    let mut rows = store::sales(&mut tx, event, filter.period).await?;
-    let mut problems = Vec::new();
-    problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
-    if let Some(section) = &filter.section {
-        match find_section(&rows, event, section) {
-            Some(id) => rows.retain(|row| row.id == id),
-            None => problems.push(FieldError::invalid("section", "names no section of this event")),
+    read_from_standby!(ctx.unit, |tx| {
+        events::load_managed(tx, caller, event).await?;
+        let mut rows = store::sales(tx, event, filter.period).await?;
+        let mut problems = Vec::new();
+        problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
+        if let Some(section) = &filter.section {
+            match find_section(&rows, event, section) {
+                Some(id) => rows.retain(|row| row.id == id),
+                None => problems.push(FieldError::invalid("section", "names no section of this event")),
+            }
         }
-    }
-    ensure_no_field_errors(problems)?;
-    Ok(EventSales {
-        units: rows.iter().map(|row| row.units).sum(),
-        sales: rows.iter().map(|row| row.sales).sum(),
-        fees: rows.iter().map(|row| row.fees).sum(),
-        breakdown: rows
-            .into_iter()
-            .map(|row| (row.name, SectionSales { units: row.units, sales: row.sales, fees: row.fees }))
-            .collect(),
+        ensure_no_field_errors(problems)?;
+        Ok(EventSales {
+            units: rows.iter().map(|row| row.units).sum(),
+            sales: rows.iter().map(|row| row.sales).sum(),
+            fees: rows.iter().map(|row| row.fees).sum(),
+            breakdown: rows
+                .into_iter()
+                .map(|row| (row.name, SectionSales { units: row.units, sales: row.sales, fees: row.fees }))
+                .collect(),
+        })
     })
 }
 
 /// Returns the days on which tickets of an event were sold, the earliest first.
 pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesDayFilter) -> Result<Page<SalesDay>> {
-    let mut tx = ctx.unit.read().await?;
-    events::load_managed(&mut tx, caller, event).await?;
-    ensure_no_field_errors(filter.period.problem().map(|problem| FieldError::invalid("to", problem)).into_iter().collect())?;
-    let page = store::sales_by_day(&mut tx, event, filter).await?;
-    let day = |row: SalesDayRow| SalesDay {
-        date: Day(Timestamp(row.day * DAY_MICROS).date()),
-        orders: row.orders,
-        units: row.units,
-        sales: row.sales,
-        fees: row.fees,
-    };
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(day).collect()))
+    read_from_standby!(ctx.unit, |tx| {
+        events::load_managed(tx, caller, event).await?;
+        ensure_no_field_errors(filter.period.problem().map(|problem| FieldError::invalid("to", problem)).into_iter().collect())?;
+        let page = store::sales_by_day(tx, event, filter).await?;
+        let day = |row: SalesDayRow| SalesDay {
+            date: Day(Timestamp(row.day * DAY_MICROS).date()),
+            orders: row.orders,
+            units: row.units,
+            sales: row.sales,
+            fees: row.fees,
+        };
+        Ok(filter.paging.page(page.total, page.rows.into_iter().map(day).collect()))
+    })
 }
 
 /// Returns the section with this identifier, URI or exact name.

@@ -8,7 +8,7 @@ use super::store;
 use crate::features::catalog::hosts;
 use crate::features::sales::orders::OrderNumber;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, read_from_standby};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::period::Period;
@@ -54,7 +54,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     check(filter)?;
-    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    let page = read_from_standby!(ctx.unit, |tx| store::list(tx, filter).await)?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
 }
 
@@ -72,11 +72,12 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
 /// Lists the entries of a host, with the amounts of the host's share. Only platform administrators can read those of a removed
 /// host.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
-    let mut tx = ctx.unit.read().await?;
-    hosts::require_can_audit(&mut tx, caller, host).await?;
-    check(filter)?;
-    let page = store::list_of_host(&mut tx, host, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
+    read_from_standby!(ctx.unit, |tx| {
+        hosts::require_can_audit(tx, caller, host).await?;
+        check(filter)?;
+        let page = store::list_of_host(tx, host, filter).await?;
+        Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
+    })
 }
 
 fn check(filter: &TransactionFilter) -> Result<()> {
