@@ -53,7 +53,8 @@ pub async fn ledger(
          from transaction_shares s join transactions t on t.id = s.transaction_id where true",
     )
     .and_where("s.host_id = ?", Some(host))
-    .and_where("s.transaction_id > ?", Some(after))
+    // For both tables, because PostgreSQL merges them by their identifiers, and would read the second one from its beginning.
+    .and_where("s.transaction_id > ? and t.id > ?", Some(after))
     .and_where("t.placed >= ?", from)
     .and_where("t.placed < ?", until)
     .push(" order by s.transaction_id")
