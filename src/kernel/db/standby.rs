@@ -55,7 +55,7 @@ pub struct Standby {
 }
 
 /// The end of the log that a primary has flushed, or that a standby has replayed.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 struct Position {
     /// The identifier that a primary and its standbys have in common.
     system: i64,
