@@ -1,7 +1,6 @@
 //! Exports: the times of a large export, the server's memory, and the latency of other clients meanwhile.
 
 use std::io::{Write, stdout};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +12,17 @@ use http::Method;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::database::{Database, DatabaseKind};
+use crate::database::Database;
 use crate::fixtures::Fixtures;
 use crate::load::{ClientConnection, Load, LoadRequest, Measurement, run_load, send_once};
 use crate::scenario::Scenario;
-use crate::server::{self, Server};
+use crate::server::{self, Server, ServerOptions};
 
 /// Options of the measurement of exports.
 #[derive(Debug, Args)]
 pub struct ExportOptions {
-    /// Databases to measure
-    #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
-    databases: Vec<DatabaseKind>,
+    #[command(flatten)]
+    server: ServerOptions,
     /// Paid orders of one host
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     orders: i64,
@@ -34,12 +32,6 @@ pub struct ExportOptions {
     /// Seconds to measure the other clients, without an export and during exports
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Server program [default: built with the profile `dist`]
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Folder of the databases
-    #[arg(long, default_value = "target/load")]
-    place: PathBuf,
 }
 
 /// A complete response.
@@ -54,10 +46,10 @@ struct Export {
 /// # Errors
 /// Returns an error if a server doesn't start or rejects a request.
 pub async fn run(options: &ExportOptions) -> anyhow::Result<()> {
-    let program = server::path(options.program.as_deref())?;
+    let program = server::path(options.server.program.as_deref())?;
     writeln!(stdout(), "database  request       orders  first byte ms   seconds   rows/s  MiB  others' p99 ms: alone  during")?;
-    for kind in &options.databases {
-        let database = Database::new(*kind, &options.place)?;
+    for kind in &options.server.databases {
+        let database = Database::new(*kind, &options.server.place)?;
         let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), options.orders).await?);
         let server = Server::platform(&program, &database.url, database.folder.path())?;
         let request = |path: String| LoadRequest {

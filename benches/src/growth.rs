@@ -1,7 +1,6 @@
 //! Growth: the time of each operation in a database where one event, host and account have very many rows, beside a small one.
 
 use std::io::{Write, stdout};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,9 +10,8 @@ use clap::Args;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::database::DatabaseKind;
 use crate::load::{ClientConnection, LoadRequest};
-use crate::server;
+use crate::server::{self, ServerOptions};
 use crate::skewed_world::{Sizes, World, order, serial};
 
 /// The largest ratio that isn't marked.
@@ -24,9 +22,8 @@ const SMALL: Sizes = Sizes { tickets: 400, events: 30, transfers: 30, modifiers:
 /// Options of the growth measurement.
 #[derive(Debug, Args)]
 pub struct GrowthOptions {
-    /// Databases to measure
-    #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
-    databases: Vec<DatabaseKind>,
+    #[command(flatten)]
+    server: ServerOptions,
     /// Orders and tickets of one account for one event
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     tickets: i64,
@@ -42,12 +39,6 @@ pub struct GrowthOptions {
     /// Requests per operation and database; the median counts
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=100))]
     repetitions: u16,
-    /// Server program [default: built with the profile `dist`]
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Folder of the databases
-    #[arg(long, default_value = "target/load")]
-    place: PathBuf,
 }
 
 /// Results of an operation in one database.
@@ -78,12 +69,12 @@ struct Measured {
 /// # Errors
 /// Returns an error if a server doesn't start or rejects a request.
 pub async fn run(options: &GrowthOptions) -> anyhow::Result<()> {
-    let program = server::path(options.program.as_deref())?;
+    let program = server::path(options.server.program.as_deref())?;
     let GrowthOptions { tickets, events, transfers, modifiers, repetitions, .. } = *options;
-    for kind in &options.databases {
+    for kind in &options.server.databases {
         let mut measured = Vec::new();
         for sizes in [SMALL, Sizes { tickets, events, transfers, modifiers }] {
-            let world = World::create(&program, *kind, &options.place, sizes, repetitions.into()).await?;
+            let world = World::create(&program, *kind, &options.server.place, sizes, repetitions.into()).await?;
             let connection = ClientConnection::open(world.server.address).await?;
             measured.push(Measured { world, connection, operations: Vec::new() });
         }

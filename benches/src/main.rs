@@ -35,7 +35,7 @@ use crate::load::{Load, Measurement, run_load};
 use crate::progress::Progress;
 use crate::report::{Baseline, HEADINGS, Row};
 use crate::scenario::Scenario;
-use crate::server::Server;
+use crate::server::{Server, ServerOptions};
 
 /// Measures a boxoffice server under load
 #[derive(Debug, Parser)]
@@ -64,9 +64,8 @@ enum Command {
 struct Options {
     /// Scenarios to run, one after the other [default: all]
     scenarios: Vec<Scenario>,
-    /// Databases to measure
-    #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
-    databases: Vec<DatabaseKind>,
+    #[command(flatten)]
+    server: ServerOptions,
     /// Paid orders in the database beforehand; several values run one after the other
     #[arg(long, value_delimiter = ',', default_value = "1000", value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     orders: Vec<i64>,
@@ -82,12 +81,6 @@ struct Options {
     /// Measured seconds per scenario, after 2 seconds of warm-up
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Server program [default: built with the profile `dist`]
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Folder of the databases; its disk determines the cost of a commit
-    #[arg(long, default_value = "target/load")]
-    place: PathBuf,
     /// File for the results as JSON
     #[arg(long)]
     json: Option<PathBuf>,
@@ -115,13 +108,13 @@ fn serve_bare(file: &Path) -> anyhow::Result<()> {
 }
 
 async fn measure_all(options: &Options) -> anyhow::Result<()> {
-    let program = server::path(options.program.as_deref())?;
+    let program = server::path(options.server.program.as_deref())?;
     let scenarios = if options.scenarios.is_empty() { Scenario::value_variants() } else { &options.scenarios };
     let mut rows = Vec::new();
     writeln!(stdout(), "{HEADINGS}")?;
-    for kind in &options.databases {
+    for kind in &options.server.databases {
         for orders in &options.orders {
-            let database = Database::new(*kind, &options.place)?;
+            let database = Database::new(*kind, &options.server.place)?;
             let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), *orders).await?);
             for scenario in scenarios {
                 let row = measure(options, &program, &database, &fixtures, *scenario).await;

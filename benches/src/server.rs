@@ -8,10 +8,27 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, bail};
+use clap::Args;
 use serde_json::Value;
+
+use crate::database::DatabaseKind;
 
 /// The unit of a process's CPU time (`sysconf(_SC_CLK_TCK)`, which is 100 on every Linux).
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Options that say which program is measured, and on which databases.
+#[derive(Debug, Args)]
+pub struct ServerOptions {
+    /// Databases to measure
+    #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
+    pub databases: Vec<DatabaseKind>,
+    /// Server program [default: built with the profile `dist`]
+    #[arg(long)]
+    pub program: Option<PathBuf>,
+    /// Folder of the databases; its disk determines the cost of a commit
+    #[arg(long, default_value = "target/load")]
+    pub place: PathBuf,
+}
 
 /// A server process, killed on drop.
 pub struct Server {
