@@ -25,7 +25,7 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         ("/", "text/html; charset=utf-8"),
         ("/docs", "text/html; charset=utf-8"),
         ("/docs/explorer.js", "text/javascript; charset=utf-8"),
-        ("/docs/defaults.js", "text/javascript; charset=utf-8"),
+        ("/docs/loader.js", "text/javascript; charset=utf-8"),
         ("/docs/page.css", "text/css; charset=utf-8"),
         ("/docs/ticket.svg", "image/svg+xml"),
         ("/open?to=/orders/17630000000004", "text/html; charset=utf-8"),

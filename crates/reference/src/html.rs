@@ -7,8 +7,8 @@ use serde_json::Value;
 pub const REFERENCE: &str = "/docs";
 /// Path of the script that renders the reference.
 pub const EXPLORER: &str = "/docs/explorer.js";
-/// Path of the script that fills in required headers.
-pub const DEFAULTS: &str = "/docs/defaults.js";
+/// Path of the script that loads the document into the reference.
+pub const LOADER: &str = "/docs/loader.js";
 /// Path of the style sheet.
 pub const STYLE_SHEET: &str = "/docs/page.css";
 /// Path of the icon.
@@ -16,8 +16,8 @@ pub const ICON: &str = "/docs/ticket.svg";
 
 /// OpenAPI Explorer (`assets/README.md`).
 pub const EXPLORER_SCRIPT: &str = include_str!("../assets/openapi-explorer.min.js");
-/// Fills in required headers. It must run before OpenAPI Explorer.
-pub const DEFAULTS_SCRIPT: &str = include_str!("../assets/defaults.js");
+/// Loads the document, and fills in required headers. It must run before OpenAPI Explorer.
+pub const LOADER_SCRIPT: &str = include_str!("../assets/loader.js");
 /// The style sheet of both pages.
 pub const STYLES: &str = include_str!("../assets/page.css");
 /// The icon of both pages.
@@ -45,12 +45,12 @@ pub fn start_page(document: &Value) -> String {
 pub fn reference_page(document: &Value) -> String {
     let title = format!("{}: API reference", title(document));
     let content = html! {
-        openapi-explorer spec-url="openapi.json" server-url="." hide-server-selection="true" hide-components="true"
+        openapi-explorer server-url="." hide-server-selection="true" hide-components="true"
             table="false" default-schema-tab="body" bg-color="#ffffff" text-color="#1f2933" primary-color="#14506b"
             nav-bg-color="#12303f" nav-text-color="#dce6ec" nav-hover-bg-color="#0b2230" nav-hover-text-color="#ffffff" {
             p.loading { "The reference is loading. Without JavaScript, read the " a href="openapi.yaml" { "OpenAPI document" } "." }
         }
-        script type="module" src="docs/defaults.js" {}
+        script type="module" src="docs/loader.js" {}
         script type="module" src="docs/explorer.js" {}
     };
     page(&title, &content)

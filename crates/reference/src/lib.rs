@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 
 /// The paths of all pages and of their parts. They refer to each other with relative URLs, so that a proxy can add a prefix.
 pub const PATHS: [&str; 8] =
-    ["/", html::REFERENCE, html::EXPLORER, html::DEFAULTS, html::STYLE_SHEET, html::ICON, "/openapi.json", "/openapi.yaml"];
+    ["/", html::REFERENCE, html::EXPLORER, html::LOADER, html::STYLE_SHEET, html::ICON, "/openapi.json", "/openapi.yaml"];
 
 /// Nothing but the style sheet and the icon.
 const START_POLICY: HeaderValue = HeaderValue::from_static(
@@ -103,7 +103,7 @@ impl ReferencePages {
             Page::html(html::start_page(&document), START_POLICY)?,
             Page::html(html::reference_page(&document), REFERENCE_POLICY)?,
             Page::new("text/javascript; charset=utf-8", html::EXPLORER_SCRIPT)?,
-            Page::new("text/javascript; charset=utf-8", html::DEFAULTS_SCRIPT)?,
+            Page::new("text/javascript; charset=utf-8", html::LOADER_SCRIPT)?,
             Page::new("text/css; charset=utf-8", html::STYLES)?,
             Page::new("image/svg+xml", html::ICON_IMAGE)?,
             Page::new("application/json", document.to_string())?,
