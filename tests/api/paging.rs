@@ -90,6 +90,13 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
          where fulfilled is not null",
     )
     .await;
+    // More voids than an order can have.
+    app.execute_sql(
+        "insert into revocations (id, order_id, type, tickets, reason, revoked)
+         select 17000000000000 + row_number() over (order by id), order_id, 'Void', row_number() over (order by id), reason, 0
+         from revocations",
+    )
+    .await;
     let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     // Offers to all accounts in the first section, and to one account in all sections.
     app.execute_sql(

@@ -105,7 +105,7 @@ async fn document_is_the_contract_with_code_samples(app: TestApp) {
         }
         count += 1;
     }
-    assert_eq!(count, 162);
+    assert_eq!(count, 163);
     assert_eq!(document, boxoffice::contract::load().unwrap().document);
 }
 

@@ -24,6 +24,7 @@ on_both_databases![
     failed_refund_is_retried,
     refund_with_lost_response_is_made_once,
     void_refunds_nothing,
+    reason_of_void_is_readable,
     used_tickets_stay_redeemed_in_void_order,
     only_staff_void_orders,
     contract_limits_returns_and_voids,
@@ -440,6 +441,32 @@ async fn void_refunds_nothing(app: TestApp) {
     assert_eq!(app.gateway.total(), 234.97);
     let actual = revocations(&app).await;
     assert_eq!((actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()), (1, "Void", 3, "A stolen card."));
+}
+
+async fn reason_of_void_is_readable(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let esi = app.sign_up("esi").await;
+    let serial = &wallet(&app, &ama).await[0].0;
+    app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial], "reason": "Ill." })).await;
+    let list = async |key: &str| app.request("GET", &format!("{order}/voids")).key(key).send().await;
+    assert_eq!(list(&ama.key).await.body["entries"], json!([]));
+
+    let before = app.state.clock.now().format_rfc3339();
+    app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card.\nReported by the bank." })).await;
+
+    for key in [&ama.key, &kofi.key, &app.staff.key] {
+        let voids = list(key).await;
+        assert_eq!((voids.status, &voids.body["total"]), (200, &json!(1)), "{}", voids.body);
+        let void = &voids.body["entries"][0];
+        assert_eq!((&void["order"], &void["tickets"]), (&json!(order), &json!(2)));
+        assert_eq!(void["reason"], "A stolen card.\nReported by the bank.");
+        assert!((&*before..=&*app.state.clock.now().format_rfc3339()).contains(&void["voided"].as_str().unwrap()), "{void}");
+    }
+    assert_eq!(app.read(&format!("{order}/returns")).await["total"], 1, "the void is not among them");
+    assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
+    assert_eq!(rejection(&list(&esi.key).await), (403, "resource.not-yours"));
+    let missing = app.request("GET", "/orders/17637000000001/voids").key(&app.staff.key).send().await;
+    assert_eq!(rejection(&missing), (404, "resource.not-found"));
 }
 
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {

@@ -117,7 +117,7 @@ const LOWEST: &[(Scope, &str)] = &[
     (
         Scope::Customer,
         "order_create order_get order_payment_list order_payment_create order_payment_get order_cancellation_create \
-         order_return_create order_return_list order_return_get event_order_list host_order_list \
+         order_return_create order_return_list order_return_get order_void_list event_order_list host_order_list \
          event_complimentary_order_create event_return_list event_return_create event_return_get event_sales_day_list \
          event_order_export_get event_ticket_export_get host_transaction_export_get",
     ),

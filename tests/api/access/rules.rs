@@ -230,6 +230,8 @@ pub const ROWS: &[Row] = &[
     row("order_return_create", "/orders/{order}/returns", HOST),
     row("order_return_create", "/orders/{joint_order}/returns", STAFF).variant("to events of two hosts"),
     row("order_return_get", "/orders/{returned_order}/returns/{entry}", HOLDER_OR_HOST),
+    row("order_void_list", "/orders/{order}/voids", HOLDER_OR_HOST),
+    row("order_void_list", "/orders/{joint_order}/voids", &[Sender, Administrator]).variant("to events of two hosts"),
     row("order_void_create", "/orders/{order}/voids", STAFF),
     row("account_order_list", "/accounts/{account}/orders", OWNER),
     row("event_order_list", "/events/{event}/orders", HOST),

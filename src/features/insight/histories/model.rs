@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::features::identity::accounts::Account;
 use crate::features::insight::audit_log::AuditEntry;
 use crate::features::sales::ledger::Transaction;
-use crate::features::sales::orders::{Order, OrderReturn};
+use crate::features::sales::orders::{Order, OrderReturn, OrderVoid};
 use crate::features::sales::payments::Payment;
 use crate::features::sales::tickets::Ticket;
 use crate::features::sales::transfers::Transfer;
@@ -18,6 +18,7 @@ pub struct OrderHistory {
     pub order: Order,
     pub payments: Page<Payment>,
     pub returns: Page<OrderReturn>,
+    pub voids: Page<OrderVoid>,
     pub transactions: Page<Transaction>,
     pub tickets: Page<Ticket>,
     pub transfers: Page<Transfer>,

@@ -23,6 +23,7 @@ pub async fn order(ctx: &Ctx, caller: &Caller, id: Id) -> Result<OrderHistory> {
         order,
         payments: payments::list(ctx, caller, id, paging).await?,
         returns: orders::list_returns(ctx, caller, id, paging).await?,
+        voids: orders::list_voids(ctx, caller, id, paging).await?,
         transactions: ledger::list_of_order(ctx, id, paging).await?,
         tickets: tickets::list_of_order(ctx, caller, id, paging).await?,
         transfers: transfers::list_of_order(ctx, caller, id, paging).await?,

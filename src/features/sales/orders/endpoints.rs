@@ -5,10 +5,11 @@ use dropshot::HttpResponseOk;
 
 use super::complimentary::ComplimentaryOrderCreate;
 use super::hosts_orders::HostOrderFilter;
-use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderVoidCreate};
+use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath};
 use super::quotes::{Quote, QuoteCreate};
 use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnFilter, OrderReturnPath};
-use super::{complimentary, hosts_orders, placement, quotes, return_order, returns, service};
+use super::voids::{OrderVoid, OrderVoidCreate, OrderVoidFilter};
+use super::{complimentary, hosts_orders, placement, quotes, return_order, returns, service, voids};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
@@ -58,6 +59,7 @@ pub fn register(routes: &mut Routes<App>) {
             post("order_return_create", "/orders/{order}/returns", order_return_create)
                 .errors(&[Code::OrderNotFulfilled, Code::TicketNotIssued]),
             get("order_return_get", "/orders/{order}/returns/{entry}", order_return_get),
+            get("order_void_list", "/orders/{order}/voids", order_void_list),
             post("order_void_create", "/orders/{order}/voids", order_void_create).errors(&[Code::OrderNotFulfilled]),
             get("account_order_list", "/accounts/{number}/orders", account_order_list),
             get("event_order_list", "/events/{event}/orders", event_order_list),
@@ -108,6 +110,15 @@ async fn order_return_create(
     Json(body): Json<OrderReturnCreate>,
 ) -> Result<HttpResponseOk<Order>> {
     Ok(HttpResponseOk(return_order::return_tickets(&ctx, &caller, path.order.id(), &body).await?))
+}
+
+async fn order_void_list(
+    ctx: Ctx,
+    caller: Caller,
+    Path(path): Path<OrderPath>,
+    Query(query): Query<OrderVoidFilter>,
+) -> Result<HttpResponseOk<Page<OrderVoid>>> {
+    Ok(HttpResponseOk(voids::list(&ctx, &caller, path.order.id(), query.paging).await?))
 }
 
 async fn order_void_create(

@@ -11,7 +11,7 @@
 //!   that ended otherwise.
 //! - `return_order` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
 //! - [`waiting_list`] offers places of sold-out sections that become free to the accounts that wait for them.
-//! - `hosts_orders` lists the orders of an event or a host, and `returns` the returns of an order.
+//! - `hosts_orders` lists the orders of an event or a host, `returns` the returns of an order, and `voids` its voids.
 //!
 //! Every read treats an open order with an expired reservation as timed out, even before [`expire_due`] has updated its row.
 //! `orders`, `payments` and `ledger` depend on each other and form one layer.
@@ -29,6 +29,7 @@ mod returns;
 mod search;
 mod service;
 mod store;
+mod voids;
 pub mod waiting_list;
 
 pub use endpoints::register;
@@ -42,3 +43,4 @@ pub use search::parse as read_number_filter;
 pub use service::{find_with_payments, lock_authorized, resend_confirmation};
 pub(crate) use service::{get, list_newest_of_account};
 pub use store::{find, lock, lock_all};
+pub(crate) use voids::{OrderVoid, list as list_voids};

@@ -145,16 +145,6 @@ pub struct OrderCreate {
     pub items: Items,
 }
 
-string_newtype!(
-    /// The reason for voiding an order.
-    VoidReason, None, None, Some(1), Some(2000)
-);
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct OrderVoidCreate {
-    pub reason: VoidReason,
-}
-
 /// Section URIs with a number of tickets each, in the order of the request.
 #[derive(Debug)]
 pub struct Items(pub Vec<(String, i64)>);

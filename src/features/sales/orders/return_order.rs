@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use boxoffice_http::error::{Code, Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::model::{Order, OrderRow, OrderStatus, OrderVoidCreate};
+use super::model::{Order, OrderRow, OrderStatus};
 use super::returns::{OrderReturnCreate, Revocation};
+use super::voids::OrderVoidCreate;
 use super::{lifecycle, service, store};
 use crate::features::catalog::sections;
 use crate::features::sales::payments;

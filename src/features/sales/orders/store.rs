@@ -367,6 +367,12 @@ pub async fn returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<Page
     returns.and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
+/// Returns a page of the voids of an order, of which there is at most one.
+pub async fn voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+    let voids = tx.list(REVOCATION_COLUMNS, "from revocations where type = 'Void'");
+    voids.and_where("order_id = ?", Some(order)).page("id", paging).await
+}
+
 /// Returns a return of an order.
 pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
     let returns = tx.select(&format!("{REVOCATION_COLUMNS} from revocations where type = 'Return'"));

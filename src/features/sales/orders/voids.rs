@@ -1,0 +1,60 @@
+//! Voids of an order: requests, responses, and reading them.
+
+use boxoffice_http::error::Result;
+use boxoffice_http::string_newtype;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::uri;
+use super::returns::Revocation;
+use super::{service, store};
+use crate::kernel::auth::Caller;
+use crate::kernel::types::api_types::{DateTime, Uri};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::state::Ctx;
+
+string_newtype!(
+    /// The reason for voiding an order.
+    VoidReason, None, None, Some(1), Some(2000)
+);
+
+/// A void in a response.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OrderVoid {
+    /// The order.
+    pub order: Uri,
+    /// The number of tickets.
+    pub tickets: i64,
+    /// The reason.
+    pub reason: String,
+    /// The time of the void.
+    pub voided: DateTime,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderVoidCreate {
+    pub reason: VoidReason,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderVoidFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+}
+
+pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderVoid>> {
+    let mut tx = ctx.unit.read().await?;
+    service::find_with_payments(&mut tx, caller, order).await?;
+    let page = store::voids(&mut tx, order, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+}
+
+fn view(row: Revocation) -> OrderVoid {
+    OrderVoid {
+        order: uri(row.order_id),
+        tickets: row.tickets,
+        reason: row.reason,
+        voided: DateTime(row.revoked.format_rfc3339()),
+    }
+}
