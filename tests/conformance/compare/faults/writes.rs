@@ -193,21 +193,20 @@ fn life_faults() -> Vec<Fault> {
             "*",
             |call, answer, memory| {
                 let path = call.path.clone();
-                match call.operation {
-                    "region_get" if answer.status == 200 => {
-                        memory.insert(path, answer.json().unwrap());
+                // The responses to DELETE and HEAD have no body.
+                match (call.operation, answer.json()) {
+                    ("region_get", Some(body)) if answer.status == 200 => {
+                        memory.insert(path, body);
                     }
-                    "region_create" if answer.status == 201 => {
-                        let body = answer.json().unwrap();
+                    ("region_create", Some(body)) if answer.status == 201 => {
                         memory.insert(body["self"].as_str().unwrap().to_owned(), body);
                     }
-                    "region_delete" if answer.status == 204 => {
+                    ("region_delete", _) if answer.status == 204 => {
                         let region = memory.remove(&path).unwrap_or_default();
                         memory.insert("gone".to_owned(), region);
                     }
-                    "region_list" if answer.status == 200 => {
+                    ("region_list", Some(mut body)) if answer.status == 200 => {
                         let Some(gone) = memory.get("gone").filter(|gone| gone.is_object()) else { return };
-                        let mut body = answer.json().unwrap();
                         let total = body["total"].as_u64().unwrap() + 1;
                         let records = body["records"].as_u64().unwrap();
                         let page = body["page"].as_u64().unwrap();
