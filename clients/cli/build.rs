@@ -4,10 +4,10 @@ use std::path::Path;
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, quote};
 use serde_json::Value;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ImplItem, ImplItemFn, Item, Stmt, parse_quote};
+use syn::{Block, Expr, ImplItem, ImplItemFn, Item, PathArguments, PathSegment, Stmt, parse_quote};
 
 fn main() {
     // The client's build script has simplified the contract for progenitor.
@@ -36,7 +36,7 @@ fn main() {
                 }
                 if name == format!("execute_{}", operation.id) {
                     Corrections.visit_block_mut(&mut function.block);
-                    read_body_first(&mut function.block, &operation.lists);
+                    merge_body(&mut function.block, operation);
                 }
             }
         }
@@ -60,6 +60,8 @@ struct Operation {
     path_arguments: Vec<String>,
     /// An example of its body.
     example: Option<String>,
+    /// The names of the body's properties.
+    properties: Vec<String>,
     lists: Vec<List>,
 }
 
@@ -96,13 +98,17 @@ fn operations(document: &Value) -> impl Iterator<Item = Operation> {
                 .filter_map(|part| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned()))
                 .collect(),
             example: example.filter(|example| example.len() < 1000),
+            properties: properties(resolve(document, &body["schema"])).map(|(name, _)| name.clone()).collect(),
             lists: lists(resolve(document, &body["schema"])),
         }
     })
 }
 
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema["properties"].as_object().into_iter().flatten()
+}
+
 fn lists(schema: &Value) -> Vec<List> {
-    let properties = schema["properties"].as_object().into_iter().flatten();
     let list = |(name, property): (&String, &Value)| {
         let kind = match property["type"].as_str()? {
             "array" if property["items"]["type"] == "string" => ListKind::Texts,
@@ -114,7 +120,7 @@ fn lists(schema: &Value) -> Vec<List> {
         let description = property["description"].as_str().unwrap_or_default().to_owned();
         Some(List { name: name.clone(), description, is_required, kind })
     };
-    properties.filter_map(list).collect()
+    properties(schema).filter_map(list).collect()
 }
 
 fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
@@ -141,12 +147,6 @@ impl VisitMut for Corrections {
             && invocation.mac.path.is_ident("todo")
         {
             *expression = parse_quote!(crate::output::write_bytes(r).await);
-        }
-        // The body from an argument, a file or standard input.
-        if let Expr::Call(call) = expression
-            && call.func.to_token_stream().to_string() == "std :: fs :: read_to_string"
-        {
-            *expression = parse_quote!(crate::arguments::read_body(value));
         }
         visit_mut::visit_expr_mut(self, expression);
     }
@@ -191,27 +191,65 @@ fn add_lists(function: &mut ImplItemFn, lists: &[List]) {
     }
 }
 
-/// Moves the statement that reads the JSON body to the beginning, so that the other arguments replace values of it, and adds
-/// those of the lists.
-fn read_body_first(block: &mut Block, lists: &[List]) {
+/// Puts the options into the JSON body before it is parsed: a property that the body must have may be an option instead.
+fn merge_body(block: &mut Block, operation: &Operation) {
     let reads_body = |statement: &Stmt| matches!(statement, Stmt::Expr(Expr::If(_), _)) && is_about(statement, "json-body");
-    if let Some(position) = block.stmts.iter().position(reads_body) {
-        let statement = block.stmts.remove(position);
-        block.stmts.insert(1, statement);
+    let Some(position) = block.stmts.iter().position(reads_body) else { return };
+    let mut body_type = BodyType(PathArguments::None);
+    body_type.visit_stmt_mut(&mut block.stmts.remove(position));
+    let BodyType(body_type) = body_type;
+    for statement in &mut block.stmts {
+        if let Stmt::Expr(Expr::If(option), _) = statement
+            && option.then_branch.to_token_stream().to_string().contains("body_map")
+        {
+            let property = operation.properties.iter().find(|property| is_about(&option.cond, &option_name(property)));
+            let property = property.expect("each option of the body is one of its properties");
+            option.then_branch = parse_quote!({ options.insert(#property.to_owned(), ::serde_json::to_value(value)?); });
+        }
     }
-    for List { name, kind, .. } in lists {
+    let lists = operation.lists.iter().filter_map(|List { name, kind, .. }| {
         let (item, collection) = match kind {
             ListKind::Texts => (quote!(String), quote!(Vec<String>)),
             ListKind::Numbers => (quote!((String, i64)), quote!(::std::collections::HashMap<String, i64>)),
-            ListKind::Other => continue,
+            ListKind::Other => return None,
         };
-        let setter = format_ident!("{name}");
-        let statement = parse_quote! {
+        let statement: Stmt = parse_quote! {
             if let Some(values) = matches.get_many::<#item>(#name) {
                 let values: #collection = values.cloned().collect();
-                request = request.body_map(|body| body.#setter(values));
+                options.insert(#name.to_owned(), ::serde_json::to_value(values)?);
             }
         };
-        block.stmts.insert(2, statement);
+        Some(statement)
+    });
+    let lists: Vec<Stmt> = lists.collect();
+    let request = block.stmts.remove(0);
+    let options = std::mem::take(&mut block.stmts);
+    let (options, send): (Vec<_>, Vec<_>) =
+        options.into_iter().partition(|statement| matches!(statement, Stmt::Expr(Expr::If(_), _)));
+    *block = parse_quote!({
+        #request
+        let mut options = ::serde_json::Map::new();
+        #(#options)*
+        #(#lists)*
+        let source = matches.get_one::<std::path::PathBuf>("json-body");
+        request = request.body(crate::arguments::parse_body #body_type (source, options)?);
+        #(#send)*
+    });
+}
+
+/// Returns the name that progenitor gives the option of a property.
+fn option_name(property: &str) -> String {
+    let words = property.chars().map(|c| if c.is_uppercase() { format!("-{}", c.to_lowercase()) } else { c.to_string() });
+    words.collect()
+}
+
+/// Finds the type as which a body is parsed.
+struct BodyType(PathArguments);
+
+impl VisitMut for BodyType {
+    fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
+        if segment.ident == "from_str" {
+            self.0 = segment.arguments.clone();
+        }
     }
 }

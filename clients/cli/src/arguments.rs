@@ -2,16 +2,36 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Take};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 /// Largest body, password or key that is read. The server accepts bodies up to 8 MiB, with images.
 const MAXIMUM_BYTES: u64 = 16 << 20;
+const INVALID_BODY: &str = "the body is invalid";
+
+/// Returns the body of a request: the JSON of `--body`, with the properties of the other options.
+///
+/// # Errors
+/// Returns an error if the JSON can't be read or lacks a property.
+pub fn parse_body<T: DeserializeOwned>(source: Option<&PathBuf>, options: Map<String, Value>) -> anyhow::Result<T> {
+    let mut body = match source {
+        Some(source) => serde_json::from_str(&read_body(source).context("failed to read the body")?).context(INVALID_BODY)?,
+        None => Value::Object(Map::new()),
+    };
+    if let Value::Object(properties) = &mut body {
+        properties.extend(options);
+    }
+    serde_json::from_value(body).context(INVALID_BODY)
+}
 
 /// Reads a JSON body: `-` is standard input, `@FILE` a file, and anything else the body itself.
 ///
 /// # Errors
 /// Returns an error if the body can't be read.
-pub fn read_body(source: &Path) -> io::Result<String> {
+fn read_body(source: &Path) -> io::Result<String> {
     match source.to_str() {
         Some("-") => read(io::stdin().take(MAXIMUM_BYTES)),
         Some(text) => match text.strip_prefix('@') {
@@ -86,6 +106,8 @@ fn read(mut source: Take<impl Read>) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -95,6 +117,19 @@ mod tests {
         assert_eq!(parse_identifier("/orders/17637000000081").as_deref(), Ok("17637000000081"));
         assert_eq!(parse_identifier("17637000000081").as_deref(), Ok("17637000000081"));
         assert!(parse_identifier("/orders/").is_err());
+    }
+
+    #[test]
+    fn options_replace_properties_of_the_body() {
+        let source = PathBuf::from(r#"{"device": "Gate 1", "scans": 2}"#);
+        let parse = |source: Option<&PathBuf>, device: &str| {
+            let options = Map::from_iter([("device".to_owned(), device.into())]);
+            parse_body::<Value>(source, options).map_err(|error| format!("{error:#}"))
+        };
+
+        assert_eq!(parse(Some(&source), "Gate 2"), Ok(json!({ "device": "Gate 2", "scans": 2 })));
+        assert_eq!(parse(None, "Gate 2"), Ok(json!({ "device": "Gate 2" })));
+        assert!(parse(Some(&PathBuf::from("{")), "x").is_err_and(|error| error.starts_with("the body is invalid: EOF")));
     }
 
     #[test]

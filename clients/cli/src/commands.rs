@@ -179,7 +179,7 @@ fn operation_command(operation: CliCommand, facts: &Operation, page: Option<u64>
     let has = |command: &Command, name: &str| command.get_arguments().any(|argument| argument.get_id() == name);
     if has(&command, "json-body") {
         command = command.mut_arg("json-body", |argument| {
-            let help = "Body in JSON; @FILE reads it from a file, - from standard input. Other options replace its properties";
+            let help = "Body in JSON; @FILE reads it from a file, - from standard input. Other options add or replace properties";
             argument.long("body").value_name("JSON").value_hint(ValueHint::Other).help(help)
         });
     }

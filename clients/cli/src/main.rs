@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::output::Responses;
 use crate::profiles::Profiles;
 
-#[expect(dead_code, unused_variables, clippy::all, clippy::unwrap_used, reason = "generated")]
+#[expect(dead_code, unused_imports, unused_variables, clippy::all, clippy::unwrap_used, reason = "generated")]
 mod generated {
     /// The generated code asks for a JSON schema of each response. Nothing here uses one.
     mod schemars {
