@@ -60,7 +60,7 @@ mod passwords;
 mod payments;
 mod pipeline;
 mod preferences;
-mod prices;
+mod properties;
 mod purchase;
 mod races;
 mod random_walk;

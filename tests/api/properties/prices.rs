@@ -1,4 +1,4 @@
-//! Property test of prices: random price modifiers, quantities and times through the API, compared with an independent model.
+//! Prices: random price modifiers, quantities and times, compared with an independent model.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use boxoffice::kernel::types::clock::Timestamp;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
+use super::check_cases;
 use crate::on_both_databases;
 use crate::support::{Host, TestApp, User, section};
 
@@ -17,8 +17,6 @@ on_both_databases![prices_match_model];
 
 /// The number of cases.
 const CASES: usize = 6;
-/// The maximum number of attempts to simplify a failed case.
-const SHRINKING: usize = 40;
 /// The number of times at which a case is checked, one slot apart.
 const MOMENTS: i64 = 5;
 /// The time between two checks. Modifiers and sales begin and end in the middle of a slot, so that the duration of the test
@@ -113,30 +111,11 @@ fn amount(minor: i64) -> Value {
 async fn prices_match_model(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
-    for _ in 0..CASES {
-        let mut case = sections().new_tree(&mut runner).unwrap();
-        let Err(mut failure) = check(&app, &host, &ama, &case.current()).await else { continue };
-        let mut smallest = case.current();
-        let mut smaller = case.simplify();
-        for _ in 0..SHRINKING {
-            if !smaller {
-                break;
-            }
-            smaller = match check(&app, &host, &ama, &case.current()).await {
-                Err(found) => {
-                    (failure, smallest) = (found, case.current());
-                    case.simplify()
-                }
-                Ok(()) => case.complicate(),
-            };
-        }
-        panic!("{failure}\n{smallest:#?}");
-    }
+    check_cases(CASES, sections(), async |sections: &Vec<Section>| check(&app, &host, &ama, sections).await).await;
 }
 
 /// Creates these sections, and compares their prices and those of orders with the model.
-async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Section]) -> Result<(), TestCaseError> {
+async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Section]) -> TestCaseResult {
     let beginning = app.state.clock.now();
     let at = |slot: i64| Timestamp(beginning.0 + (2 * slot - 1) * i64::try_from(SLOT.as_micros() / 2).unwrap());
     let event = app.create_listed_event(host, &[]).await;
