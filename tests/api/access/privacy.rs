@@ -15,7 +15,7 @@ pub type Read = (&'static str, Caller, &'static str);
 
 /// Personal data that other accounts may read, and the reason. Everything else is private.
 const OPEN: &[(&str, &[&str], &str)] = &[
-    ("account_export_get", &["draft"], "the identifiers in the account's own requests, which were rejected"),
+    ("account_export_get", &["draft"], "its audit log has the paths of the account's own requests, also of rejected ones"),
     ("session_create", ALL, "the password proves the identity"),
     ("verification", &["e-mail address"], "its URI gives access"),
     ("reset", &["e-mail address"], "its URI gives access"),
