@@ -50,10 +50,11 @@ pub async fn ledger(
 ) -> Result<Vec<LedgerExportRow>> {
     tx.select(
         "t.id, t.type, t.placed, t.order_id, t.payment_id, s.amount, s.fees
-         from transaction_shares s join transactions t on t.id = s.transaction_id where true",
+         from transaction_shares s cross join transactions t where t.id = s.transaction_id",
     )
     .and_where("s.host_id = ?", Some(host))
-    // For both tables, because PostgreSQL merges them by their identifiers, and would read the second one from its beginning.
+    // For both tables, because PostgreSQL merges them by their identifiers, and would read the second one from its beginning. SQLite
+    // begins a cross join with the first table, whose index has the order.
     .and_where("s.transaction_id > ? and t.id > ?", Some(after))
     .and_where("t.placed >= ?", from)
     .and_where("t.placed < ?", until)
