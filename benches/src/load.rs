@@ -10,8 +10,9 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use futures::future::join_all;
 use hdrhistogram::Histogram;
-use http::{Method, Request, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -220,36 +221,40 @@ impl ClientConnection {
 
     /// Sends a request and returns the response's status and body.
     pub async fn send(&mut self, request: &LoadRequest) -> anyhow::Result<(StatusCode, Bytes)> {
-        let request = self.http_request(request)?;
-        let response = async {
-            self.sender.ready().await?;
-            let response = self.sender.send_request(request).await?;
+        self.exchange(request, async |response| {
             let status = response.status();
-            anyhow::Ok((status, response.into_body().collect().await?.to_bytes()))
-        };
-        tokio::select! {
-            biased;
-            response = response => response,
-            ended = &mut self.connection => bail!("the connection was closed: {ended:?}"),
-        }
+            Ok((status, response.into_body().collect().await?.to_bytes()))
+        })
+        .await
     }
 
     /// Sends a request, calls `receive` with each part of the response's body, and returns its status.
     pub async fn receive(&mut self, request: &LoadRequest, mut receive: impl FnMut(&Bytes)) -> anyhow::Result<StatusCode> {
-        let request = self.http_request(request)?;
-        let response = async {
-            self.sender.ready().await?;
-            let mut response = self.sender.send_request(request).await?;
+        self.exchange(request, async |mut response| {
             while let Some(frame) = response.frame().await {
                 if let Some(part) = frame?.data_ref() {
                     receive(part);
                 }
             }
-            anyhow::Ok(response.status())
+            Ok(response.status())
+        })
+        .await
+    }
+
+    /// Sends a request, and returns what `read` returns for the response.
+    async fn exchange<T>(
+        &mut self,
+        request: &LoadRequest,
+        read: impl AsyncFnOnce(Response<Incoming>) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let request = self.http_request(request)?;
+        let response = async {
+            self.sender.ready().await?;
+            read(self.sender.send_request(request).await?).await
         };
         tokio::select! {
             biased;
-            status = response => status,
+            response = response => response,
             ended = &mut self.connection => bail!("the connection was closed: {ended:?}"),
         }
     }
