@@ -4,6 +4,7 @@
 //! its data once, decides on the payments in the order of their arrival, and writes all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
 use futures::FutureExt;
@@ -52,9 +53,9 @@ pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate)
 /// Abandons a payment if its result can't be recorded, as in a failover of the database, so that the customer can pay again at
 /// once. Otherwise the payment would count as pending until the job abandons it.
 fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
-    let (background, payment) = (ctx.background(), payment.clone());
+    let (app, payment) = (Arc::clone(&ctx.app), payment.clone());
     ctx.unit.after_failure(move || {
-        let (ctx, payment) = (background.clone(), payment.clone());
+        let (ctx, payment) = (Ctx::immediate(Arc::clone(&app)), payment.clone());
         async move {
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
             refunds::process_refunds(&ctx, payment.order_id).await;
