@@ -25,7 +25,8 @@ use super::open;
 use super::statement_span::statement_span;
 use super::transient::{database_error, is_outdated_connection, is_starting, with_timeout};
 
-/// Time limit for acquiring a connection, except to a standby. It applies when all connections are in use and when the server is unreachable.
+/// Time limit for acquiring a connection, except to a standby. It applies when all connections are in use and when the server is
+/// unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a ping or a rollback. Short, because the pool can open a new connection instead. It is also the idle time after
 /// which a connection is pinged, and the longest delay between two attempts to connect.
