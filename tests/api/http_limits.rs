@@ -8,6 +8,7 @@ mod headers;
 mod limits;
 mod pages;
 pub mod raw;
+mod requests;
 mod slow;
 mod strange;
 mod tls;

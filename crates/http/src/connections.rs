@@ -25,13 +25,15 @@ const MIN_PROGRESS: u64 = 8 * 1024;
 /// Time without any progress after which a connection may be closed early to make room for other responses.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// Limits of a server's connections.
+/// Limits of a server's connections and their requests.
 #[derive(Debug, Clone)]
 pub struct ConnectionLimits {
     /// Maximum number of open connections; `None`: as many as the limit of open files allows, at most 4096.
     pub maximum: Option<usize>,
     /// Maximum number of open connections of one address, or of one /64 network of IPv6; 0: no limit.
     pub per_address: usize,
+    /// Maximum number of requests in progress on all connections together, from the end of their bodies to their responses.
+    pub requests: usize,
     /// Time from the start of a connection until the head of its first request is complete, including the TLS handshake.
     pub head_timeout: Duration,
     /// Time from the end of a response until the head of the next request is complete.
@@ -49,6 +51,7 @@ impl Default for ConnectionLimits {
         Self {
             maximum: None,
             per_address: 0,
+            requests: 1024,
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
             send_timeout: Duration::from_secs(20),

@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::body_memory::BodyReservation;
 use super::rate_limit::RateLimitStatus;
+use super::request_limit::RequestLimit;
 use super::request_body::{BodyReader, ReadBody, may_be_large};
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
@@ -56,6 +57,7 @@ pub struct Dispatcher<B> {
     pub(crate) handler: B,
     pub(crate) shutdown: Arc<GracefulShutdown>,
     pub(crate) bodies: BodyReader,
+    pub(crate) requests: RequestLimit,
     /// Proxies that forward the address of a client, and the identifier of a request.
     pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) is_tls: bool,
@@ -239,6 +241,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         body: Body,
         facts: &mut RequestFacts<'_>,
     ) -> Result<Response<Body>, ApiError> {
+        self.requests.check()?;
         let contract = &self.contract;
         let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
         let rejected = |principal| RejectedRequest { contract, operation, principal, uri, id };
@@ -254,6 +257,7 @@ impl<B: RequestHandler> Dispatcher<B> {
                 Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
             };
         incoming.arguments = arguments;
+        let _in_progress = self.requests.enter()?;
         let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }

@@ -21,6 +21,7 @@ pub mod refused_ticket;
 mod request_body;
 mod request_handler;
 mod request_head;
+mod request_limit;
 pub mod response_headers;
 mod responses;
 mod server;

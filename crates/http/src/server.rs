@@ -30,6 +30,7 @@ use crate::dispatcher::Dispatcher;
 use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
 use crate::request_handler::RequestHandler;
+use crate::request_limit::RequestLimit;
 use crate::shutdown::{GracefulShutdown, MIN_DRAIN_PERIOD};
 use crate::tls::Certificate;
 
@@ -148,6 +149,7 @@ pub fn serve<H: RequestHandler>(
         handler,
         shutdown: Arc::clone(&shutdown),
         bodies: BodyReader::new(listener.body_timeouts, listener.body_memory),
+        requests: RequestLimit::new(listener.connections.requests, log.clone()),
         trusted_proxies: listener.trusted_proxies.clone(),
         is_tls: listener.certificate.is_some(),
         log: log.clone(),

@@ -216,6 +216,9 @@ pub struct ConnectionOptions {
     /// Open connections of one client address, except those of trusted proxies; 0: no limit
     #[arg(long, env = "BOXOFFICE_MAX_CONNECTIONS_PER_ADDRESS", default_value = "256", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>))]
     max_connections_per_address: Setting<u32>,
+    /// Requests in progress, beyond which others are refused with 503
+    #[arg(long, env = "BOXOFFICE_MAX_REQUESTS", default_value = "1024", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1_000_000>))]
+    max_requests: Setting<u32>,
     /// Seconds from the start of a connection until the head of its first request is complete, including the TLS handshake
     #[arg(long, env = "BOXOFFICE_HEAD_TIMEOUT_SECONDS", default_value = "10", value_name = "SECONDS", value_parser = setting(whole_number::<1, 3600>))]
     head_timeout_seconds: Setting<u32>,
@@ -241,6 +244,7 @@ impl ConnectionOptions {
         Ok(ConnectionLimits {
             maximum: maximum.map(|number| *number as usize),
             per_address: *self.max_connections_per_address.get()? as usize,
+            requests: *self.max_requests.get()? as usize,
             head_timeout: seconds(&self.head_timeout_seconds)?,
             idle_timeout: seconds(&self.idle_timeout_seconds)?,
             send_timeout: seconds(&self.send_timeout_seconds)?,
@@ -250,15 +254,16 @@ impl ConnectionOptions {
     }
 
     /// Returns what is wrong with each option.
-    pub fn problems(&self) -> [Option<String>; 6] {
+    pub fn problems(&self) -> [Option<String>; 7] {
         let numbers = [
             &self.max_connections_per_address,
+            &self.max_requests,
             &self.head_timeout_seconds,
             &self.idle_timeout_seconds,
             &self.send_timeout_seconds,
             &self.response_memory_mib,
         ];
-        let [per_address, head, idle, send, memory] = numbers.map(Setting::problem);
-        [self.max_connections.as_ref().and_then(Setting::problem), per_address, head, idle, send, memory]
+        let [per_address, requests, head, idle, send, memory] = numbers.map(Setting::problem);
+        [self.max_connections.as_ref().and_then(Setting::problem), per_address, requests, head, idle, send, memory]
     }
 }

@@ -1,0 +1,73 @@
+//! The limit of requests in progress.
+
+use std::time::Duration;
+
+use boxoffice_http::{ConnectionLimits, Listener, log};
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp};
+
+on_both_databases![requests_beyond_the_limit_are_refused_at_once];
+
+async fn time(app: &TestApp, server: &SecondServer) -> Response {
+    app.request("GET", "/time").at(server.address).send().await
+}
+
+/// Waits until the server refuses requests, or serves them again, and returns the last response.
+async fn wait_for(app: &TestApp, server: &SecondServer, status: u16) -> Response {
+    let waiting = async {
+        loop {
+            let response = time(app, server).await;
+            if response.status == status {
+                return response;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), waiting).await.expect("in time")
+}
+
+async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
+    let connections = ConnectionLimits { requests: 2, ..ConnectionLimits::default() };
+    let listener = Listener { connections, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        let head = format!(
+            "POST /accounts HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n\
+             Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{",
+            app.public_key
+        );
+        connection.write_all(head.as_bytes()).await.unwrap();
+        slow.push(connection);
+    }
+    assert_eq!(time(&app, &server).await.status, 200, "clients that are still sending don't count");
+    let mut blocking = app.state.db.begin().await.unwrap();
+    if blocking.is_postgres() {
+        blocking.query("lock table accounts in exclusive mode").execute().await.unwrap();
+    }
+    let sign_up = async |name: &str| {
+        let body = json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
+        app.request("POST", "/accounts").at(server.address).json(&body).send().await
+    };
+
+    let while_blocked = async {
+        let refused = wait_for(&app, &server, 503).await;
+        let wrong_key = app.request("GET", "/time").at(server.address).key("no key").send().await;
+        let ready = app.request("GET", "/readyz").at(server.address).send().await;
+        drop(blocking);
+        (refused, wrong_key, ready)
+    };
+    let (ama, kofi, (refused, wrong_key, ready)) = tokio::join!(sign_up("ama"), sign_up("kofi"), while_blocked);
+
+    assert_eq!((refused.code(), refused.header("retry-after")), ("server.unavailable", "1"), "{}", refused.body);
+    assert_eq!(wrong_key.status, 503, "before anything else is checked");
+    assert_eq!(ready.status, 200, "the server is alive");
+    assert_eq!((ama.status, kofi.status), (201, 201), "{} {}", ama.body, kofi.body);
+    assert_eq!(wait_for(&app, &server, 200).await.status, 200);
+}
