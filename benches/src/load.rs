@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Timeout of a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -157,7 +157,8 @@ pub async fn send_once(address: SocketAddr, request: &LoadRequest) -> anyhow::Re
     Ok(body)
 }
 
-fn histogram() -> anyhow::Result<Histogram<u64>> {
+/// Returns an empty histogram of microseconds.
+pub fn histogram() -> anyhow::Result<Histogram<u64>> {
     Histogram::new_with_bounds(1, REQUEST_TIMEOUT.as_micros() as u64 * 2, 3).context("the histogram's bounds are valid")
 }
 

@@ -8,11 +8,13 @@ mod fixtures;
 mod growth;
 mod hostile;
 mod load;
+mod overload;
 #[path = "../../tests/support/pg_binaries.rs"]
 mod pg_binaries;
 mod progress;
 mod report;
 mod scenario;
+mod schedule;
 mod server;
 mod skewed_world;
 
@@ -32,6 +34,7 @@ use crate::fixtures::Fixtures;
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
 use crate::load::{Load, Measurement, run_load};
+use crate::overload::{RampOptions, SoakOptions};
 use crate::progress::Progress;
 use crate::report::{Baseline, HEADINGS, Row};
 use crate::scenario::Scenario;
@@ -58,6 +61,10 @@ enum Command {
     Growth(GrowthOptions),
     /// Measure a large export, the server's memory and the latency of other clients meanwhile
     Exports(ExportOptions),
+    /// Send up to three times as many requests as the server can serve
+    Ramp(RampOptions),
+    /// Send requests at a steady rate for a long time
+    Soak(SoakOptions),
 }
 
 #[derive(Debug, Args)]
@@ -97,6 +104,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
         Some(Command::Growth(options)) => growth::run(&options).await?,
         Some(Command::Exports(options)) => exports::run(&options).await?,
+        Some(Command::Ramp(options)) => overload::ramp(&options).await?,
+        Some(Command::Soak(options)) => overload::soak(&options).await?,
         None => measure_all(&options).await?,
     }
     Ok(ExitCode::SUCCESS)

@@ -78,13 +78,26 @@ impl Scenario {
         // The same mix in each run.
         let mut rng = StdRng::seed_from_u64(1);
         let percents: Vec<u8> = (0..10_007).map(|_| rng.random_range(0..100)).collect();
+        let is_order = |percent: &u8| (85..99).contains(percent);
+        let orders = percents.iter().filter(|percent| is_order(percent)).count() as u64;
+        let orders_before = percents.iter().scan(0, |orders, percent| {
+            let before = *orders;
+            *orders += u64::from(is_order(percent));
+            Some(before)
+        });
+        let orders_before: Vec<u64> = orders_before.collect();
         Ok(Arc::new(move |n| {
-            let percent = percents[n as usize % percents.len()];
+            let (round, position) = (n / percents.len() as u64, n as usize % percents.len());
+            let percent = percents[position];
             match (self, percent) {
                 (Self::Mixed, 0..55) => Self::ReadEvent.request(&fixtures, n),
                 (Self::Mixed, 55..75) => Self::ListPublished.request(&fixtures, n),
                 (Self::Mixed, 75..85) => Self::Wallet.request(&fixtures, n),
-                (Self::Mixed, 85..99) => order(&fixtures, 3, n, fixtures.section(n % SPREAD_SECTIONS)),
+                (Self::Mixed, 85..99) => {
+                    // From the beginning again when all buyers have the maximum of open orders.
+                    let order_number = (round * orders + orders_before[position]) % (GROUP_BUYERS * MAX_OPEN_ORDERS);
+                    order(&fixtures, 3, order_number, fixtures.section(n % SPREAD_SECTIONS))
+                }
                 (Self::Mixed, _) => Self::Login.request(&fixtures, n),
                 _ => self.request(&fixtures, n),
             }

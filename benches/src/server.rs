@@ -38,13 +38,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the platform on a database, without rate limits, and waits until it listens.
+    /// Starts the platform on a database, without limits of one client, and waits until it listens.
     ///
     /// # Errors
     /// Returns an error if the server doesn't start.
     pub fn platform(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
         let mut command = serve(program, database_url, folder);
-        command.args(["--rate-limit", "0", "--login-rate-limit", "0"]);
+        command.args(["--rate-limit", "0", "--login-rate-limit", "0", "--max-connections-per-address", "0"]);
         Self::start(command)
     }
 
@@ -110,9 +110,22 @@ impl Server {
     /// # Errors
     /// Returns an error if the server has ended.
     pub fn peak_memory(&self) -> anyhow::Result<f64> {
+        self.mebibytes("VmHWM:")
+    }
+
+    /// Returns its memory usage, in MiB.
+    ///
+    /// # Errors
+    /// Returns an error if the server has ended.
+    pub fn memory(&self) -> anyhow::Result<f64> {
+        self.mebibytes("VmRSS:")
+    }
+
+    fn mebibytes(&self, name: &str) -> anyhow::Result<f64> {
         let status = fs::read_to_string(self.proc_file("status")).context("the server has ended")?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("/proc/PID/status has VmHWM")?;
-        Ok(peak.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0)
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let kibibytes = line.with_context(|| format!("/proc/PID/status has no {name}"))?;
+        Ok(kibibytes.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0)
     }
 
     fn proc_file(&self, name: &str) -> PathBuf {

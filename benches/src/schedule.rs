@@ -1,0 +1,145 @@
+//! Requests that are sent at given times, whether or not the server keeps up, and their responses by interval.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::future::join_all;
+use hdrhistogram::Histogram;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::load::{ClientConnection, REQUEST_TIMEOUT, RequestSource, histogram};
+
+/// A rate of requests that changes evenly.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// Requests per second at its beginning.
+    pub from: f64,
+    /// Requests per second at its end.
+    pub to: f64,
+    /// Its duration in seconds.
+    pub seconds: f64,
+}
+
+impl Segment {
+    fn requests(&self) -> f64 {
+        (self.from + self.to) / 2.0 * self.seconds
+    }
+
+    /// Returns the seconds after which this many requests are due: the solution of `from t + (to - from) t² / (2 seconds) = requests`.
+    fn due(&self, requests: f64) -> f64 {
+        let slope = (self.to - self.from) / self.seconds;
+        2.0 * requests / (self.from + (self.from * self.from + 2.0 * slope * requests).max(0.0).sqrt())
+    }
+}
+
+/// Returns the time from the beginning at which a request is due; `None` after the last one.
+fn due(segments: &[Segment], request: u64) -> Option<Duration> {
+    // The first request of a segment that begins with a rate of 0 is due a moment later.
+    let (mut requests, mut begin) = (request as f64 + 0.5, 0.0);
+    for segment in segments {
+        if requests < segment.requests() {
+            return Some(Duration::from_secs_f64(begin + segment.due(requests)));
+        }
+        requests -= segment.requests();
+        begin += segment.seconds;
+    }
+    None
+}
+
+/// The requests and responses of an interval.
+#[derive(Debug)]
+pub struct Interval {
+    /// Number of requests that were sent in it.
+    pub sent: u64,
+    /// Microseconds from a request to its successful response, which arrived in this interval.
+    pub served: Histogram<u64>,
+    /// The same for responses with 503.
+    pub refused: Histogram<u64>,
+    /// Number of other responses, and of requests without any.
+    pub others: u64,
+}
+
+struct State {
+    address: SocketAddr,
+    segments: Vec<Segment>,
+    requests: RequestSource,
+    begin: Instant,
+    next_request: AtomicU64,
+    interval: Duration,
+    intervals: Mutex<Vec<Interval>>,
+}
+
+impl State {
+    /// Changes the interval of a moment, if it is not after the last one.
+    fn record(&self, moment: Instant, change: impl FnOnce(&mut Interval)) {
+        let number = ((moment - self.begin).as_secs_f64() / self.interval.as_secs_f64()) as usize;
+        let mut intervals = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+        intervals.get_mut(number).map(change);
+    }
+}
+
+/// Sends requests by a schedule, and returns its intervals. `at_end` is called at the end of each with the interval.
+///
+/// # Errors
+/// Returns an error if the client can't connect.
+pub async fn run(
+    address: SocketAddr,
+    connections: usize,
+    segments: &[Segment],
+    requests: &RequestSource,
+    interval: Duration,
+    mut at_end: impl FnMut(usize, &Interval) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let seconds: f64 = segments.iter().map(|segment| segment.seconds).sum();
+    let count = (seconds / interval.as_secs_f64()).ceil() as usize;
+    let empty = || anyhow::Ok(Interval { sent: 0, served: histogram()?, refused: histogram()?, others: 0 });
+    let opening = (0..connections).map(|_| ClientConnection::open(address));
+    let opened: Vec<ClientConnection> = futures::future::try_join_all(opening).await?;
+    let state = Arc::new(State {
+        address,
+        segments: segments.to_vec(),
+        requests: Arc::clone(requests),
+        begin: Instant::now(),
+        next_request: AtomicU64::new(0),
+        interval,
+        intervals: Mutex::new((0..count).map(|_| empty()).collect::<anyhow::Result<_>>()?),
+    });
+    let running: Vec<_> = opened.into_iter().map(|connection| tokio::spawn(send_all(Arc::clone(&state), connection))).collect();
+    for number in 0..count {
+        sleep_until(state.begin + interval * (number as u32 + 1)).await;
+        let intervals = state.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+        at_end(number, &intervals[number])?;
+    }
+    for ended in join_all(running).await {
+        ended.context("a connection's task has panicked")??;
+    }
+    Ok(())
+}
+
+async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow::Result<()> {
+    loop {
+        let number = state.next_request.fetch_add(1, Ordering::Relaxed);
+        let Some(due) = due(&state.segments, number) else { return Ok(()) };
+        let Some(request) = (state.requests)(number) else { return Ok(()) };
+        sleep_until(state.begin + due).await;
+        let sent = Instant::now();
+        state.record(sent, |interval| interval.sent += 1);
+        let response = timeout(REQUEST_TIMEOUT, connection.send(&request)).await;
+        let (now, microseconds) = (Instant::now(), sent.elapsed().as_micros() as u64);
+        match response {
+            Ok(Ok((status, _))) => state.record(now, |interval| match status.as_u16() {
+                200..300 => interval.served.saturating_record(microseconds),
+                503 => interval.refused.saturating_record(microseconds),
+                _ => interval.others += 1,
+            }),
+            Ok(Err(_)) | Err(_) => {
+                state.record(now, |interval| interval.others += 1);
+                connection = ClientConnection::open(state.address).await?;
+            }
+        }
+    }
+}
