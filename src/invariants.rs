@@ -21,7 +21,7 @@ pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 14] = [
+const INVARIANTS: [(&str, &str); 15] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
@@ -119,6 +119,7 @@ const INVARIANTS: [(&str, &str); 14] = [
             union all select 'orders', 0, 1 from orders
             union all select 'account orders', account_id, 1 from orders
             union all select 'event orders', event_id, 1 from (select distinct order_id, event_id from order_items) i
+            union all select 'host orders', host_id, 1 from host_orders
             union all select 'transactions', 0, 1 from transactions
             union all select 'host transactions', host_id, 1 from transaction_shares
             union all select 'account tickets', owner_id, 1 from tickets where replaced_by is null
@@ -129,5 +130,12 @@ const INVARIANTS: [(&str, &str); 14] = [
             union all select case when status in ('Listed', 'Cancelled') then 'open events of host' else 'closed events of host' end,
                 host_id, 1 from events
          ) r group by list, owner having sum(number) <> 0",
+    ),
+    (
+        "a host's orders differ from the items for its events",
+        "select order_id from (
+            select host_id, order_id, -items as number from host_orders
+            union all select e.host_id, i.order_id, 1 from order_items i join events e on e.id = i.event_id
+         ) r group by host_id, order_id having sum(number) <> 0",
     ),
 ];

@@ -72,9 +72,13 @@ pub async fn run(options: &GrowthOptions) -> anyhow::Result<()> {
     let program = server::path(options.server.program.as_deref())?;
     let GrowthOptions { tickets, events, transfers, modifiers, repetitions, .. } = *options;
     for kind in &options.server.databases {
-        let mut measured = Vec::new();
+        let mut worlds = Vec::new();
         for sizes in [SMALL, Sizes { tickets, events, transfers, modifiers }] {
-            let world = World::create(&program, *kind, &options.server.place, sizes, repetitions.into()).await?;
+            worlds.push(World::create(&program, *kind, &options.server.place, sizes, repetitions.into()).await?);
+        }
+        let mut measured = Vec::new();
+        // Once both databases are complete, because a server closes idle connections.
+        for world in worlds {
             let connection = ClientConnection::open(world.server.address).await?;
             measured.push(Measured { world, connection, operations: Vec::new() });
         }
@@ -162,6 +166,7 @@ impl Measured {
             ("event_gate_list_get, changes", staff, format!("/events/{event}/gate-list?modified_since=2089-01-01T00:00")),
             ("event_statistics_get", staff, format!("/events/{event}/statistics")),
             ("event_sales_get", staff, format!("/events/{event}/sales")),
+            ("event_sales_day_list", staff, format!("/events/{event}/sales/days")),
             ("admission_list", staff, format!("/events/{event}/admissions")),
             ("section_get", own, format!("/sections/{section}")),
             ("section_modifier_list", staff, format!("/events/{event}/sections/{section}/modifiers")),

@@ -9,7 +9,12 @@ use serde_json::{Value, json};
 use crate::support::{Event, Host, TestApp, User, card_payment, check_invariants, section};
 use crate::{on_both_databases, race_tests};
 
-on_both_databases![totals_of_events_are_those_that_a_caller_sees, totals_of_filtered_lists_are_counted];
+on_both_databases![
+    totals_of_events_are_those_that_a_caller_sees,
+    totals_of_filtered_lists_are_counted,
+    orders_of_removed_events_leave_the_host,
+    events_of_an_account_are_those_of_its_valid_tickets,
+];
 
 race_tests![totals_are_exact_after_concurrent_changes];
 
@@ -108,6 +113,61 @@ async fn totals_of_filtered_lists_are_counted(app: TestApp) {
         assert_eq!(total(&app, &app.staff.key, &path).await, expected, "{path}");
     }
     assert_numbers(&app).await;
+}
+
+async fn orders_of_removed_events_leave_the_host(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let mut events = Vec::new();
+    for _ in 0..3 {
+        events.push(app.create_listed_event(&host, &[section("Floor", 20.0, 50), section("Free", 0.0, 50)]).await);
+    }
+    let floor = |event: usize| (events[event].sections[0].as_str(), 1);
+    let sold = ama.order_free_tickets(&events[2].sections[1], 1).await;
+    assert_eq!(sold.len(), 1);
+    for items in [vec![floor(0)], vec![floor(0), floor(1)], vec![floor(1), floor(2)]] {
+        let order = ama.order_items(items).await.unwrap();
+        app.cancel_order(&ama.key, &order.self_).await;
+    }
+    let orders = async || {
+        assert_numbers(&app).await;
+        total(&app, &kofi.key, &format!("{}/orders", host.uri)).await
+    };
+
+    assert_eq!(orders().await, 4);
+    for (event, expected) in [(0, 3), (1, 2)] {
+        let removed = app.request("DELETE", &events[event].uri).key(&kofi.key).send().await;
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert_eq!(orders().await, expected);
+    }
+    app.execute_sql("delete from orders where status = 'Cancelled'").await;
+    assert_eq!(orders().await, 1);
+}
+
+async fn events_of_an_account_are_those_of_its_valid_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let mut held = Vec::new();
+    for tickets in [3, 0, 2, 1, 2] {
+        let event = app.create_listed_event(&host, &[section("Free", 0.0, 50)]).await;
+        if tickets > 0 {
+            ama.order_free_tickets(&event.sections[0], tickets).await;
+            held.push(event);
+        }
+    }
+    let events = async || {
+        let page = app.read(&format!("/accounts/{}/events", ama.number)).await;
+        assert_eq!(page["total"], json!(page["entries"].as_array().unwrap().len()));
+        page["entries"].as_array().unwrap().iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let uris = |numbers: &[usize]| numbers.iter().map(|number| held[*number].uri.clone()).collect::<Vec<_>>();
+
+    assert_eq!(events().await, uris(&[0, 1, 2, 3]));
+    for event in [&held[0], &held[2]] {
+        let order = app.read(&format!("{}/orders", event.uri)).await["entries"][0]["self"].as_str().unwrap().to_owned();
+        assert_eq!(app.return_tickets(&kofi.key, &order, json!({})).await.status, 200);
+    }
+    assert_eq!(events().await, uris(&[1, 3]));
 }
 
 /// A client that changes rows at random, also those of other clients.

@@ -150,7 +150,15 @@ pub fn bytes_sql() -> String {
 /// their status.
 fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
-    const HELD: &str = "e.id in (select t.event_id from tickets t where t.owner_id = ? and t.status <> 'Void')";
+    // Each step finds the next event in the index, whatever number of tickets the account has for the event before.
+    const HELD: &str = "e.id in (
+        with recursive held (event_id) as (
+            select min(t.event_id) from tickets t where t.owner_id = ?
+            union all select (select min(t.event_id) from tickets t where t.owner_id = ? and t.event_id > held.event_id)
+            from held where held.event_id is not null
+        )
+        select held.event_id from held where exists (select 1 from tickets t
+            where t.owner_id = ? and t.event_id = held.event_id and t.status <> 'Void'))";
     match visibility {
         Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
         Visibility::HeldBy(account) => select.and_where(HELD, Some(*account)),

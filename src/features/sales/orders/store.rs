@@ -44,20 +44,22 @@ pub async fn list_of_hosts(
     paging: PageRequest,
     now: Timestamp,
 ) -> Result<PagedRows<OrderRow>> {
-    let (items, id) = match criteria.of {
-        OrdersOf::Event(event) => ("order_items i where i.event_id = ?", event),
-        OrdersOf::Host(host) => ("events e join order_items i on i.event_id = e.id where e.host_id = ?", host),
+    // An order with several items for the event comes with the first of them.
+    const OF_EVENT: &str = "order_items i where i.event_id = ? and not exists (select 1 from order_items j
+        where j.order_id = i.order_id and j.event_id = i.event_id and j.position < i.position)";
+    const OF_HOST: &str = "host_orders i where i.host_id = ?";
+
+    let (of, id, list) = match criteria.of {
+        OrdersOf::Event(event) => (OF_EVENT, event, "event orders"),
+        OrdersOf::Host(host) => (OF_HOST, host, "host orders"),
     };
-    let orders = if criteria.is_selective() {
-        let of_order = format!("exists (select 1 from {items} and i.order_id = o.id)");
-        tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id))
+    let (orders, order) = if criteria.is_selective() {
+        let of_order = format!("exists (select 1 from {of} and i.order_id = o.id)");
+        (tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id)), "o.id")
     } else {
-        let ids = format!("(select distinct i.order_id from {items}) x join orders o on o.id = x.order_id where true");
-        let orders = tx.list(columns!(), "from ").push_bind(&ids, id);
-        match criteria.of {
-            OrdersOf::Event(event) => orders.push_list_count("event orders", event),
-            OrdersOf::Host(_) => orders,
-        }
+        let orders = tx.list(columns!(), "").push_bind(&format!("from orders o, {of} and i.order_id = o.id"), id);
+        // SQLite uses the order of the index only for the index's own column.
+        (orders.push_list_count(list, id), "i.order_id")
     };
     let of_ticket = "o.id in (select t.order_id from tickets t where t.serial = ?)";
     apply_filter(orders, criteria.criteria, now)
@@ -65,7 +67,7 @@ pub async fn list_of_hosts(
         .and_where("o.placed < ?", criteria.period.end())
         .and_where("o.id = ?", criteria.number)
         .and_where(of_ticket, criteria.serial.clone())
-        .page(&format!("o.id{}", criteria.criteria.direction.sql()), paging)
+        .page(&format!("{order}{}", criteria.criteria.direction.sql()), paging)
         .await
 }
 
