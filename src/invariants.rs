@@ -21,7 +21,7 @@ pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 15] = [
+const INVARIANTS: [(&str, &str); 18] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
@@ -137,5 +137,39 @@ const INVARIANTS: [(&str, &str); 15] = [
             select host_id, order_id, -items as number from host_orders
             union all select e.host_id, i.order_id, 1 from order_items i join events e on e.id = i.event_id
          ) r group by host_id, order_id having sum(number) <> 0",
+    ),
+    (
+        "the sums of an event's sales differ from its sold tickets",
+        "select event_id from (
+            select event_id, day, section_id, -orders as orders, -tickets as tickets, -sales as sales, -fees as fees from event_sales
+            union all select t.event_id, o.fulfilled / 86400000000, t.section_id, 0, 1, i.unit_price, i.unit_fee
+                from tickets t join orders o on o.id = t.order_id and o.status = 'Fulfilled'
+                join order_items i on i.order_id = t.order_id and i.section_id = t.section_id where t.status <> 'Void'
+            union all select event_id, day, 0, 1, 0, 0, 0 from (
+                select distinct t.order_id, t.event_id, o.fulfilled / 86400000000 as day
+                from tickets t join orders o on o.id = t.order_id and o.status = 'Fulfilled' where t.status <> 'Void') d
+         ) r group by event_id, day, section_id
+         having sum(orders) <> 0 or sum(tickets) <> 0 or sum(sales) <> 0 or sum(fees) <> 0",
+    ),
+    (
+        "the orders of a host's customer differ from those with sold tickets",
+        "select account_id from (
+            select host_id, account_id, -orders as orders from host_customers
+            union all select host_id, account_id, 1 from (
+                select distinct t.order_id, e.host_id, o.account_id from tickets t join events e on e.id = t.event_id
+                join orders o on o.id = t.order_id and o.status = 'Fulfilled' where t.status <> 'Void') d
+         ) r group by host_id, account_id having sum(orders) <> 0",
+    ),
+    (
+        "the sums of a host's sales differ from its sold tickets",
+        "select host_id from (
+            select host_id, -orders as orders, -tickets as tickets, -sales as sales, -customers as customers from host_sales
+            union all select e.host_id, 0, 1, i.unit_price, 0
+                from tickets t join orders o on o.id = t.order_id and o.status = 'Fulfilled' join events e on e.id = t.event_id
+                join order_items i on i.order_id = t.order_id and i.section_id = t.section_id where t.status <> 'Void'
+            union all select host_id, count(*), 0, 0, count(distinct account_id) from (
+                select distinct t.order_id, e.host_id, o.account_id from tickets t join events e on e.id = t.event_id
+                join orders o on o.id = t.order_id and o.status = 'Fulfilled' where t.status <> 'Void') d group by host_id
+         ) r group by host_id having sum(orders) <> 0 or sum(tickets) <> 0 or sum(sales) <> 0 or sum(customers) <> 0",
     ),
 ];

@@ -77,7 +77,7 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
         let returned = json!({ "tickets": [ticket["serial"]] });
         send(&kofi.key, "POST", &format!("{}/returns", order.self_), returned).await;
     }
-    // Runs that return the orders of an event, and orders of several days.
+    // Runs that return the orders of an event, and sales of several days.
     app.execute_sql(
         "insert into event_returns
          (id, event_id, status, reason, last_order, orders, tickets, amount, started, finished)
@@ -86,8 +86,9 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     )
     .await;
     app.execute_sql(
-        "update orders set fulfilled = placed - (select count(*) from orders o where o.id < orders.id) * 86400000000
-         where fulfilled is not null",
+        "insert into event_sales (event_id, day, section_id, part, orders, tickets, sales, fees)
+         select s.event_id, s.day - n.column1, s.section_id, s.part, s.orders, s.tickets, s.sales, s.fees
+         from event_sales s cross join (values (1), (2), (3), (4), (5), (6)) as n",
     )
     .await;
     // More voids than an order can have.

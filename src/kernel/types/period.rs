@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::api_types::DateTimeInput;
-use super::clock::Timestamp;
+use super::clock::{DAY_MICROS, Timestamp};
 
 /// A period from one time to another, both included. An absent end leaves the period open on that side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
@@ -27,5 +27,14 @@ impl Period {
     /// Returns the first time after the period. Lists show whole seconds, so the whole last second is in the period.
     pub fn end(&self) -> Option<Timestamp> {
         self.to.map(|to| to.0.next_second())
+    }
+    /// Returns the first day of the period and the first day after it, as numbers of days since 1970 in UTC. `None` if the period
+    /// begins or ends within a day.
+    pub fn days(&self) -> Option<(Option<i64>, Option<i64>)> {
+        let day = |time: Option<Timestamp>| match time {
+            None => Some(None),
+            Some(Timestamp(micros)) => (micros.rem_euclid(DAY_MICROS) == 0).then_some(Some(micros.div_euclid(DAY_MICROS))),
+        };
+        Some((day(self.start())?, day(self.end())?))
     }
 }

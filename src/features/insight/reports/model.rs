@@ -107,12 +107,20 @@ pub struct SalesDayRow {
     pub fees: Money,
 }
 
-/// Sums over sold tickets.
-#[derive(Debug, sqlx_macros::FromRow)]
-pub struct SoldRow {
+/// Sums over the sold tickets of a host.
+#[derive(Debug, Default, sqlx_macros::FromRow)]
+pub struct HostSalesRow {
     pub tickets: i64,
     pub orders: i64,
     pub customers: i64,
+    pub revenue: Money,
+}
+
+/// Sums over the sold tickets of an event.
+#[derive(Debug, Default, sqlx_macros::FromRow)]
+pub struct EventSalesRow {
+    pub tickets: i64,
+    pub orders: i64,
     pub revenue: Money,
 }
 

@@ -22,7 +22,7 @@ pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<Hos
     read_from_standby!(ctx.unit, |tx| {
         hosts::require_can_audit(tx, caller, host).await?;
         let events = store::count_events(tx, host).await?;
-        let sold = store::sold_by_host(tx, host).await?;
+        let sold = store::sales_of_host(tx, host).await?;
         Ok(HostStatistics {
             uri: Uri(format!("/hosts/{host}/statistics")),
             events,
@@ -38,7 +38,7 @@ pub async fn event_statistics(ctx: &Ctx, caller: &Caller, event: Id) -> Result<E
     read_from_standby!(ctx.unit, |tx| {
         events::load_managed(tx, caller, event).await?;
         let capacity = store::capacity(tx, event).await?;
-        let sold = store::sold_by_event(tx, event).await?;
+        let sold = store::sales_of_event(tx, event).await?;
         Ok(EventStatistics {
             uri: Uri(format!("/events/{event}/statistics")),
             capacity,
