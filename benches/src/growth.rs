@@ -152,6 +152,7 @@ impl Measured {
             ("ticket_get", own, format!("/tickets/{ticket}")),
             ("event_get", own, format!("/events/{event}")),
             ("published_event_list", own, "/published-events".to_owned()),
+            ("published_event_list, sorted", own, "/published-events?sort=start&order=desc".to_owned()),
             ("event_list", staff, "/events".to_owned()),
             ("event_list, customer", own, "/events".to_owned()),
             ("host_event_list", staff, format!("/hosts/{host}/events")),
