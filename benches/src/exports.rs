@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::database::Database;
-use crate::fixtures::Fixtures;
+use crate::fixtures::{EVENTS, Fixtures};
 use crate::load::{ClientConnection, Load, LoadRequest, Measurement, run_load, send_once};
 use crate::scenario::Scenario;
 use crate::server::{self, Server, ServerOptions};
@@ -50,7 +50,7 @@ pub async fn run(options: &ExportOptions) -> anyhow::Result<()> {
     writeln!(stdout(), "database  request       orders  first byte ms   seconds   rows/s  MiB  others' p99 ms: alone  during")?;
     for kind in &options.server.databases {
         let database = Database::new(*kind, &options.server.place)?;
-        let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), options.orders).await?);
+        let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), options.orders, EVENTS).await?);
         let server = Server::platform(&program, &database.url, database.folder.path())?;
         let request = |path: String| LoadRequest {
             method: Method::GET,

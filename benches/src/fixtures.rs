@@ -16,12 +16,12 @@ use crate::server::Server;
 
 /// Number of buyers. Each may have 10 open orders.
 pub const BUYERS: i64 = 40_000;
-/// Number of further listed events, each with one section.
+/// Default number of further listed events, each with one section.
 pub const EVENTS: i64 = 10_000;
 /// Number of tickets that can be admitted.
 pub const ADMISSIBLE_TICKETS: i64 = 250_000;
 /// Number of rows per statement and transaction.
-const CHUNK_ROWS: i64 = 50_000;
+const CHUNK_ROWS: i64 = 10_000;
 /// Password of all accounts.
 pub const PASSWORD: &str = "four horses and a cart";
 
@@ -56,16 +56,18 @@ pub struct Fixtures {
     pub hot_section: String,
     /// The identifier of that section.
     pub hot_section_id: i64,
+    /// The number of further listed events.
+    pub events: i64,
     /// The buyers.
     pub buyers: Vec<Buyer>,
 }
 
 impl Fixtures {
-    /// Fills an empty database with this number of paid orders and the other test data.
+    /// Fills an empty database with these numbers of paid orders and further listed events, and the other test data.
     ///
     /// # Errors
     /// Returns an error if the API or the database returns an error.
-    pub async fn create(program: &Path, database_url: &str, folder: &Path, orders: i64) -> anyhow::Result<Self> {
+    pub async fn create(program: &Path, database_url: &str, folder: &Path, orders: i64, events: i64) -> anyhow::Result<Self> {
         let mut progress = Progress::new(&format!("creating test data with {orders} orders"));
         let server = Server::platform(program, database_url, folder)?;
         let staff_key = create_key(program, database_url, folder, "administrator")?;
@@ -85,7 +87,7 @@ impl Fixtures {
         progress.update("buyers", BUYERS, BUYERS);
         let event_id = last_id(&event)?;
         for (part, count, origin, statements) in [
-            ("events", EVENTS, event_id, [INSERT_EVENTS, INSERT_SECTIONS].as_slice()),
+            ("events", events, event_id, [INSERT_EVENTS, INSERT_SECTIONS].as_slice()),
             (
                 "orders",
                 orders,
@@ -110,6 +112,7 @@ impl Fixtures {
             event,
             hot_section: hot_section.clone(),
             hot_section_id,
+            events,
             buyers,
         })
     }

@@ -19,7 +19,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use crate::database::{Database, DatabaseKind};
-use crate::fixtures::{self, Buyer, Fixtures};
+use crate::fixtures::{self, Buyer, EVENTS, Fixtures};
 use crate::load::{Load, LoadRequest, RequestSource, run_load};
 use crate::server::{self, Server};
 
@@ -143,7 +143,7 @@ async fn create_fixtures(program: &Path, database: &Database) -> anyhow::Result<
         insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end, active)
         select 14300000000000 + n, 14100000000000 + n / 100, 'Part ' || n, $3, 5000, 10, 0, 0, sales_start, sales_end, active
         from g, sections where sections.id = 14200000000000 and n % 100 > 0";
-    let fixtures = Fixtures::create(program, &database.url, database.folder.path(), 1000).await?;
+    let fixtures = Fixtures::create(program, &database.url, database.folder.path(), 1000, EVENTS).await?;
     let db = Db::open(&database.url).await?;
     let insert = async {
         let mut tx = db.begin().await?;

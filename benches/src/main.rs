@@ -30,7 +30,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::baseline::Sections;
 use crate::database::{Database, DatabaseKind};
 use crate::exports::ExportOptions;
-use crate::fixtures::Fixtures;
+use crate::fixtures::{EVENTS, Fixtures};
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
 use crate::load::{Load, Measurement, run_load};
@@ -76,6 +76,9 @@ struct Options {
     /// Paid orders in the database beforehand; several values run one after the other
     #[arg(long, value_delimiter = ',', default_value = "1000", value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     orders: Vec<i64>,
+    /// Published events in the database, besides one with five sections
+    #[arg(long, default_value_t = EVENTS, value_parser = clap::value_parser!(i64).range(10_000..=1_000_000))]
+    events: i64,
     /// Concurrent requests
     #[arg(long, default_value_t = 64)]
     connections: usize,
@@ -124,7 +127,8 @@ async fn measure_all(options: &Options) -> anyhow::Result<()> {
     for kind in &options.server.databases {
         for orders in &options.orders {
             let database = Database::new(*kind, &options.server.place)?;
-            let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), *orders).await?);
+            let fixtures = Fixtures::create(&program, &database.url, database.folder.path(), *orders, options.events).await?;
+            let fixtures = Arc::new(fixtures);
             for scenario in scenarios {
                 let row = measure(options, &program, &database, &fixtures, *scenario).await;
                 let mut row = row.with_context(|| format!("{scenario} on {}", database_name(*kind)))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::database::Database;
-use crate::fixtures::Fixtures;
+use crate::fixtures::{EVENTS, Fixtures};
 use crate::load::{Load, RequestSource, run_load};
 use crate::scenario::Scenario;
 use crate::schedule::{self, Interval, Segment};
@@ -99,7 +99,7 @@ async fn run(
     let program = server::path(options.program.as_deref())?;
     for kind in &options.databases {
         let database = Database::new(*kind, &options.place)?;
-        let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), 1000).await?);
+        let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), 1000, EVENTS).await?);
         for scenario in scenarios {
             let server = Server::platform(&program, &database.url, database.folder.path())?;
             let requests = in_turn(scenario.requests(&fixtures, server.address).await?);

@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, EVENTS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
+use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
 use crate::load::{Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.
@@ -35,7 +35,7 @@ const FIRST_SINGLE_TICKET: u64 = ADMISSIBLE_TICKETS as u64 * 4 / 5;
 pub enum Scenario {
     /// GET a listed event with 5 sections
     ReadEvent,
-    /// GET the first 25 of 10,000 published events
+    /// GET the first 25 of the published events
     ListPublished,
     /// GET page 200 of them
     ListDeep,
@@ -113,7 +113,7 @@ impl Scenario {
             Self::ListPublished => get("/v3/published-events?records=25".to_owned()),
             Self::ListDeep => get("/v3/published-events?records=25&page=200".to_owned()),
             // All events have the first word, and about ten have a word that begins with the second.
-            Self::Search => get(format!("/v3/published-events?records=25&search=lawn+{}", n * 7919 % EVENTS as u64)),
+            Self::Search => get(format!("/v3/published-events?records=25&search=lawn+{}", n * 7919 % fixtures.events as u64)),
             // Every buyer has at least five, so that the response doesn't grow with the number of orders.
             Self::Wallet => get(format!("/v3/accounts/{}/tickets?records=5", buyer.number)),
             Self::Login => {
