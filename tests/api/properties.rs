@@ -9,6 +9,7 @@ use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 mod complimentary;
 mod copies;
 mod prices;
+mod searches;
 
 /// The maximum number of attempts to simplify a failed case.
 const SHRINKING: usize = 40;

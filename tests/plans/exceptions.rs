@@ -55,6 +55,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("from events e join sections s on s.event_id = e.id join reservations r", "the open orders of cancelled events, at most 50 at a time"),
     // Also the expired reservations of its sections.
     exception("select count from event_changes", ONE_ROW),
+    exception("from event_changes c left join", ONE_ROW),
     exception("update event_changes set count", ONE_ROW),
     exception("select min(ends) from events", "ends at the first row"),
     exception("delete from submissions where true and type =", ALL_OF_THEM),

@@ -33,6 +33,11 @@ impl<S: Clone + PartialEq, T: Default> VersionedCache<S, T> {
         &mut self.entries
     }
 
+    /// Returns the current version, if there are entries.
+    pub fn version(&self) -> Option<&S> {
+        self.version.as_ref()
+    }
+
     /// Returns the entries of the current version, whichever it is.
     pub fn entries(&mut self) -> &mut T {
         &mut self.entries

@@ -22,6 +22,7 @@ on_both_databases![
     invalid_finders_are_rejected,
     search_follows_changes_of_events,
     job_completes_events_of_other_programs,
+    finds_all_of_many_events,
 ];
 
 /// Creates a draft from these properties.
@@ -287,4 +288,32 @@ async fn job_completes_events_of_other_programs(app: TestApp) {
     assert_eq!(published(&[("search", "rock"), ("tag", "drums")]).await, ["Rock Night"]);
     assert_eq!(published(&[("tag", "sax")]).await, ["Another"]);
     assert_eq!(complete_search_index(&context).await.unwrap(), 0);
+}
+
+/// The servers read the words of many events in several parts.
+async fn finds_all_of_many_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    draft(&app, &host, "Jazz Night", json!({ "description": "-" })).await;
+    app.execute_sql(
+        "with recursive g (n) as (select cast(1 as bigint) union all select n + 1 from g where n < 1200)
+         insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends,
+             disclaimer, tags, popularity)
+         select 14100000000000 + n, host_id, title || ' ' || n, description, 'Listed', type, public, category_id, subcategory, venue_id,
+             starts, ends, disclaimer, tags, 0
+         from g, events where events.title = 'Jazz Night'",
+    )
+    .await;
+    let context = Context::immediate(Arc::clone(&app.state));
+    while complete_search_index(&context).await.unwrap() > 0 {}
+
+    let total = async |query: &str| {
+        let path = format!("/published-events?records=1&search={query}");
+        read(&app, &app.public_key, &path).await.body["total"].as_i64().unwrap()
+    };
+    for _ in 0..5 {
+        assert_eq!((total("jazz").await, total("jazz+12").await, total("zebra").await), (1200, 12, 0));
+    }
+    app.execute_sql("update events set status = 'Cancelled' where title = 'Jazz Night 1200'").await;
+    assert_eq!((total("jazz").await, total("jazz+12").await), (1199, 11));
 }

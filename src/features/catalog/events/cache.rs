@@ -12,9 +12,10 @@ use boxoffice_http::traces::Span;
 use futures::FutureExt;
 
 use super::model::{Event, EventRow};
+use super::published_search::{self, PublishedSearch};
 use super::requests::{EventSort, PublishedEventQuery};
 use super::store::{ListFilter, SectionCounts};
-use super::view::{self, EventWithRelations};
+use super::view::{self, EventWithRelations, Relations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
@@ -47,6 +48,8 @@ type EventRead = (Id, Span);
 pub struct EventCache {
     events: Arc<Batcher<(), EventRead, Option<Arc<CachedEvent>>>>,
     published: Arc<Batcher<PublishedListKey, Span, SerializedJson<Page<Event>>>>,
+    /// Searches of published events.
+    pub search: PublishedSearch,
     versions: Mutex<VersionCache>,
     snapshots: Mutex<SnapshotCache>,
 }
@@ -64,6 +67,9 @@ type VersionCache = VersionedCache<i64, VersionedEvents>;
 #[derive(Default)]
 struct VersionedEvents {
     events: HashMap<Id, EventWithRelations>,
+    /// Sizes of events in a page, in bytes.
+    sizes: HashMap<Id, i64>,
+    relations: Relations,
     pages: HashMap<PublishedListKey, Arc<CachedPage>>,
 }
 
@@ -91,6 +97,7 @@ impl Default for EventCache {
         Self {
             events: Batcher::of(MAX_EVENTS),
             published: Batcher::of(MAX_BATCH),
+            search: PublishedSearch::default(),
             versions: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
             snapshots: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
         }
@@ -104,6 +111,15 @@ impl EventCache {
 
     fn snapshot_cache(&self) -> MutexGuard<'_, SnapshotCache> {
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns those of the events that are cached with their sizes, and the value of the `event_changes` counter for which they are.
+    fn sized_events(&self, ids: &[Id]) -> (Option<i64>, HashMap<Id, SizedEvent>) {
+        let mut version_cache = self.version_cache();
+        let version = version_cache.version().copied();
+        let VersionedEvents { events, sizes, .. } = version_cache.entries();
+        let sized = |id: &Id| Some((*id, SizedEvent { event: events.get(id)?.clone(), bytes: *sizes.get(id)? }));
+        (version, ids.iter().filter_map(sized).collect())
     }
 }
 
@@ -203,11 +219,21 @@ pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQue
     let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
     let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
-    let list = move |key, spans: Vec<Span>| {
+    let list = move |key: PublishedListKey, spans: Vec<Span>| {
         let app = Arc::clone(&app);
         async move {
-            let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("list published events", &spans));
-            let page = read_from_standby!(unit, |tx| read_page(&app, tx, &key).await)?;
+            let span = Span::of_batch("list published events", &spans);
+            let found = match key.preferred_region {
+                None => published_search::first_page(&app, &span, &key.query).await?,
+                Some(_) => None,
+            };
+            let page = match found {
+                Some(page) => page,
+                None => {
+                    let unit = UnitOfWork::read_only(app.db.clone(), span);
+                    read_from_standby!(unit, |tx| read_page(&app, tx, &key).await)?
+                }
+            };
             let page = SerializedJson::new(&page)?;
             Ok(vec![page; spans.len()])
         }
@@ -301,14 +327,75 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
     }
     if !missing.is_empty() {
         let rows = store::of_ids(tx, missing).await?;
-        let loaded = view::load(app, tx, rows, now).await?;
-        {
-            let mut version_cache = app.event_cache.version_cache();
-            for event in &loaded {
-                version_cache.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
-            }
-        }
-        events.extend(loaded.into_iter().map(|event| (event.row.id, event)));
+        events.extend(complete(app, tx, changes, rows, now).await?.into_iter().map(|event| (event.row.id, event)));
     }
     Ok(Loaded { changes: Some(changes), events })
+}
+
+/// Adds the related data to rows that were read at this value of the `event_changes` counter, and caches the events.
+async fn complete(app: &App, tx: &mut Tx, changes: i64, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
+    let mut relations = app.event_cache.version_cache().get_mut(&changes).relations.of(&rows);
+    let missing = relations.load_missing(app, tx, &rows).await?;
+    relations.merge(missing.clone());
+    let events = view::complete(tx, rows, &relations, now).await?;
+    let mut version_cache = app.event_cache.version_cache();
+    version_cache.reserve(&changes, missing.weight()).relations.merge(missing);
+    for event in &events {
+        version_cache.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
+    }
+    Ok(events)
+}
+
+/// Events with their sizes, at one value of the `event_changes` counter.
+pub struct SizedEvents {
+    /// The value of the counter.
+    pub changes: i64,
+    pub events: HashMap<Id, SizedEvent>,
+}
+
+/// An event with its size in a page, in bytes.
+pub struct SizedEvent {
+    pub event: EventWithRelations,
+    pub bytes: i64,
+}
+
+/// Returns the current state of these distinct events, as many as have at most `max_bytes` together. Returns `None` if the
+/// `event_changes` counter has changed since the events were cached, or meanwhile.
+pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_bytes: i64) -> Result<Option<SizedEvents>> {
+    let (cached_version, mut cached) = app.event_cache.sized_events(ids);
+    let missing: Vec<Id> = ids.iter().copied().filter(|id| !cached.contains_key(id)).collect();
+    let counts = if cached.is_empty() { Vec::new() } else { store::section_counts(tx, cached.keys().copied(), now).await? };
+    let mut rows = if missing.is_empty() { Vec::new() } else { store::sized_of_ids(tx, missing).await? };
+    let versions = [counts.first().map(|count| count.changes), rows.first().map(|row| row.changes)];
+    let changes = match versions.into_iter().flatten().next_back() {
+        Some(changes) => changes,
+        None => store::change_counter(tx).await?,
+    };
+    let is_outdated = !cached.is_empty() && cached_version != Some(changes);
+    if is_outdated || versions.into_iter().flatten().any(|version| version != changes) {
+        app.event_cache.version_cache().get_mut(&changes);
+        return Ok(None);
+    }
+    let mut bytes: i64 = cached.values().map(|cached| cached.bytes).sum();
+    rows.retain(|row| {
+        bytes += row.bytes;
+        bytes <= max_bytes
+    });
+    let sizes: HashMap<Id, i64> = rows.iter().map(|row| (row.event.id, row.bytes)).collect();
+    let loaded = complete(app, tx, changes, rows.into_iter().map(|row| row.event).collect(), now).await?;
+    {
+        let mut version_cache = app.event_cache.version_cache();
+        version_cache.reserve(&changes, size_of::<(Id, i64)>() * sizes.len()).sizes.extend(&sizes);
+    }
+    let sized = |event: EventWithRelations| (event.row.id, SizedEvent { bytes: sizes[&event.row.id], event });
+    let mut events: HashMap<Id, SizedEvent> = loaded.into_iter().map(sized).collect();
+    for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
+        let cached = counts.first().and_then(|count| cached.remove_entry(&count.event_id));
+        if let Some((id, mut cached)) = cached
+            && cached.event.apply_counts(counts)
+        {
+            events.insert(id, cached);
+        }
+    }
+    Ok(Some(SizedEvents { changes, events }))
 }

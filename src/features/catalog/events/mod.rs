@@ -15,12 +15,14 @@ mod endpoints;
 mod images;
 mod model;
 pub mod notices;
+mod published_search;
 mod requests;
 mod search;
 mod search_index;
 mod service;
 mod store;
 mod view;
+mod word_index;
 
 pub use cache::EventCache;
 pub use endpoints::register;

@@ -76,6 +76,22 @@ pub struct PublishedEventQuery {
     pub host: Option<ResourceRef<Hosts>>,
 }
 
+impl PublishedEventQuery {
+    /// Returns true for the first page of a search without further filters and without a sort key.
+    pub fn is_plain_search(&self) -> bool {
+        let EventFilter { paging, region: None, title: None, active: _, section: None, sort: None, order: _ } = &self.filter
+        else {
+            return false;
+        };
+        let EventFinder { category: None, subcategory: None, venue: None, tag: None, period, search: Some(_), past: _ } =
+            &self.finder
+        else {
+            return false;
+        };
+        paging.is_first() && period.start().is_none() && period.end().is_none() && self.host.is_none()
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventQuery {
     #[serde(flatten)]

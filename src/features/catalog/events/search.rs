@@ -53,6 +53,11 @@ impl Search {
         if is_too_long { Err(format!("must have at most {MAX_SEARCH_WORDS} words")) } else { Ok(Self { words }) }
     }
 
+    /// Returns the words.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
     /// Returns the search in the language of SQLite's full-text index. Words are letters and digits, so nothing needs escaping.
     pub fn to_fts5(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|word| format!("\"{word}\"")).collect();

@@ -262,6 +262,78 @@ pub async fn change_counter(tx: &mut Tx) -> Result<i64> {
     tx.query("select count from event_changes").scalar().await
 }
 
+/// An event with its size.
+#[derive(sqlx_macros::FromRow)]
+pub struct SizedEventRow {
+    /// Value of the `event_changes` counter.
+    pub changes: i64,
+    /// The size of the event in a page.
+    pub bytes: i64,
+    #[sqlx(flatten)]
+    pub event: EventRow,
+}
+
+/// Returns the events with these identifiers, with their sizes. One statement reads them together with the `event_changes` counter.
+pub async fn sized_of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<SizedEventRow>> {
+    let size = format!("(select count from event_changes) as changes, cast({} as bigint) as bytes, ", bytes_sql());
+    tx.select(&size).push(concat!(columns!(), " from events e where true")).and_in("id", ids).all().await
+}
+
+/// Position in the changes of published events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeCursor {
+    /// The start of the server of PostgreSQL, or the timeline of a standby, which differ after a failover. It is empty for SQLite, and
+    /// `None` before the first read.
+    pub server: Option<String>,
+    pub position: i64,
+    /// Event with the last change that was read; several may have its position.
+    pub event: Id,
+}
+
+impl Default for ChangeCursor {
+    fn default() -> Self {
+        Self { server: None, position: -1, event: Id::NONE }
+    }
+}
+
+/// A changed event with its words, as it is now.
+#[derive(Debug, sqlx_macros::FromRow)]
+pub struct PublishedChange {
+    /// Value of the `event_changes` counter.
+    pub changes: i64,
+    /// Position of the last change of anything.
+    pub last_position: i64,
+    pub server: Option<String>,
+    /// `None` if there is no change.
+    pub position: Option<i64>,
+    pub event_id: Option<Id>,
+    /// `None` if it isn't published, or no words were written yet.
+    pub starts: Option<Timestamp>,
+    pub ends: Option<Timestamp>,
+    pub title_words: Option<String>,
+    pub keywords: Option<String>,
+    pub words: Option<String>,
+}
+
+/// Returns the changes of published events after a position, at most `limit`. If there are none, returns a single row without one. One
+/// statement reads them together with the `event_changes` counter: if there are fewer than `limit`, the events are those of its value.
+pub async fn published_changes(tx: &mut Tx, after: &ChangeCursor, limit: i64) -> Result<Vec<PublishedChange>> {
+    // Several standbys may share the address of one, so their starts don't count.
+    const SERVER: &str = "case when pg_is_in_recovery() \
+        then (select cast(greatest(c.timeline_id, r.min_recovery_end_timeline) as text) \
+        from pg_control_checkpoint() c, pg_control_recovery() r) else cast(pg_postmaster_start_time() as text) end";
+    let server = if tx.is_postgres() { SERVER } else { "''" };
+    tx.select(&format!("c.count as changes, c.position as last_position, {server} as server, p.position, p.event_id, e.starts, e.ends, "))
+        .push("w.title_words, w.keywords, w.words from event_changes c left join (select position, event_id from published_event_changes")
+        .push_bind(" where (position, event_id) > (?, ", after.position)
+        .push_bind("?) order by position, event_id", after.event)
+        .push_bind(" limit ?) p on true", limit)
+        .push(" left join events e on e.id = p.event_id and e.status = 'Listed' and e.public = true")
+        .push(" left join event_words w on w.event_id = e.id where true order by p.position, p.event_id")
+        .all()
+        .await
+}
+
 /// Locks and returns the event. The row includes all earlier changes; later changes by other transactions wait until this one
 /// ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {

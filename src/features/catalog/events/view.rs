@@ -1,6 +1,6 @@
 //! API representation of events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Context;
 use boxoffice_http::error::Result;
@@ -27,17 +27,69 @@ pub struct EventWithRelations {
     venue: EventVenue,
 }
 
-/// Loads the related data of these events, for all of them at once. Returns them in their order.
-pub async fn load(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
-    let categories = categories::views(tx, rows.iter().map(|row| row.category_id)).await?;
-    let venues = venues::event_venues(app, tx, rows.iter().map(|row| row.venue_id)).await?;
+/// Categories and venues of events.
+#[derive(Clone, Default)]
+pub struct Relations {
+    categories: HashMap<Id, Category>,
+    venues: HashMap<Id, EventVenue>,
+}
+
+impl Relations {
+    /// Returns those of these events.
+    pub fn of(&self, rows: &[EventRow]) -> Self {
+        let category = |row: &EventRow| self.categories.get(&row.category_id).map(|category| (row.category_id, category.clone()));
+        let venue = |row: &EventRow| self.venues.get(&row.venue_id).map(|venue| (row.venue_id, venue.clone()));
+        Self { categories: rows.iter().filter_map(category).collect(), venues: rows.iter().filter_map(venue).collect() }
+    }
+
+    /// Loads those of these events that are missing.
+    pub async fn load_missing(&self, app: &App, tx: &mut Tx, rows: &[EventRow]) -> Result<Self> {
+        let categories: BTreeSet<Id> = rows.iter().map(|row| row.category_id).collect();
+        let venues: BTreeSet<Id> = rows.iter().map(|row| row.venue_id).collect();
+        let categories: Vec<Id> = categories.into_iter().filter(|id| !self.categories.contains_key(id)).collect();
+        let venues: Vec<Id> = venues.into_iter().filter(|id| !self.venues.contains_key(id)).collect();
+        let mut missing = Self::default();
+        if !categories.is_empty() {
+            missing.categories = categories::views(tx, categories).await?;
+        }
+        if !venues.is_empty() {
+            missing.venues = venues::event_venues(app, tx, venues).await?;
+        }
+        Ok(missing)
+    }
+
+    /// Adds others.
+    pub fn merge(&mut self, others: Self) {
+        self.categories.extend(others.categories);
+        self.venues.extend(others.venues);
+    }
+
+    /// Returns the approximate memory use in bytes.
+    pub fn weight(&self) -> usize {
+        // The texts of a venue are short.
+        const VENUE_BYTES: usize = 1000;
+        let subcategories =
+            |category: &Category| category.subcategories.iter().map(|name| size_of_val(name) + name.len()).sum::<usize>();
+        self.categories.values().map(|category| size_of_val(category) + subcategories(category)).sum::<usize>()
+            + self.venues.len() * VENUE_BYTES
+    }
+}
+
+/// Adds the related data to these events, for all of them at once. Returns them in their order. `relations` has their categories and
+/// venues.
+pub async fn complete(
+    tx: &mut Tx,
+    rows: Vec<EventRow>,
+    relations: &Relations,
+    now: Timestamp,
+) -> Result<Vec<EventWithRelations>> {
     let mut sections: HashMap<Id, Vec<SectionRow>> = HashMap::new();
     for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), now).await? {
         sections.entry(section.event_id).or_default().push(section);
     }
     let with_relations = |row: EventRow| {
-        let category = categories.get(&row.category_id).cloned().context("a foreign key holds an event's category")?;
-        let venue = venues.get(&row.venue_id).cloned().context("a foreign key holds an event's venue")?;
+        let category = relations.categories.get(&row.category_id).cloned().context("a foreign key holds an event's category")?;
+        let venue = relations.venues.get(&row.venue_id).cloned().context("a foreign key holds an event's venue")?;
         Ok(EventWithRelations { sections: sections.remove(&row.id).unwrap_or_default(), category, venue, row })
     };
     rows.into_iter().map(with_relations).collect()
@@ -46,7 +98,8 @@ pub async fn load(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -
 /// Returns the representation of these events, in their order.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let now = app.clock.now();
-    load(app, tx, rows, now).await?.into_iter().map(|event| view(app, event, now)).collect()
+    let relations = Relations::default().load_missing(app, tx, &rows).await?;
+    complete(tx, rows, &relations, now).await?.into_iter().map(|event| view(app, event, now)).collect()
 }
 
 /// Returns the representation of one event.

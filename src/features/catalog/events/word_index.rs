@@ -1,0 +1,356 @@
+//! The words of all published events in memory, so that a search needs no query.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Bound;
+
+use super::search::Search;
+use super::store::{ChangeCursor, PublishedChange};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+
+/// Maximum memory use in bytes, about a fourth more than 100,000 events with 100 words each. With more events, the database searches.
+const CAPACITY: usize = 64 << 20;
+/// Approximate memory use of an event without its words, in bytes.
+const EVENT_BYTES: usize = 64;
+/// Approximate memory use of a distinct word in bytes, without its letters and its events.
+const WORD_BYTES: usize = 80;
+/// Number of outdated entries above which the index is built anew, if most of its entries are outdated.
+const MAX_OUTDATED: usize = 1000;
+
+/// An index of the published events by words, as they were at one value of the `event_changes` counter.
+///
+/// It is updated with the changes since its cursor. A changed event gets a new entry at the end, and its old entry becomes outdated, so
+/// the occurrences of a word are always sorted.
+#[derive(Debug)]
+pub struct WordIndex {
+    capacity: usize,
+    /// Approximate memory use in bytes.
+    size: usize,
+    /// True if the events have exceeded the capacity. Then the index stays empty.
+    is_full: bool,
+    /// Value of the `event_changes` counter; `None` while further changes are known to exist.
+    version: Option<i64>,
+    cursor: ChangeCursor,
+    entries: Vec<Entry>,
+    /// The numbers of the current entries.
+    current: HashMap<Id, u32>,
+    words: BTreeMap<Box<str>, Vec<Occurrence>>,
+}
+
+/// An event, or an earlier version of it.
+#[derive(Debug)]
+struct Entry {
+    event: Id,
+    starts: Timestamp,
+    ends: Timestamp,
+    is_current: bool,
+}
+
+/// An entry that has a word, with the rank of the first field that has it: 0 for the title, 1 for the tags, 2 for the description. The
+/// rank has the two lowest bits, because an index has many occurrences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Occurrence(u32);
+
+impl Occurrence {
+    const fn new(entry: u32, rank: u32) -> Self {
+        Self(entry << 2 | rank)
+    }
+
+    const fn entry(self) -> u32 {
+        self.0 >> 2
+    }
+
+    const fn rank(self) -> u32 {
+        self.0 & 3
+    }
+}
+
+/// The events that a search has found.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FoundEvents {
+    /// Their number.
+    pub total: usize,
+    /// The first ones: sorted by the field that has the words, then by start, and the oldest first.
+    pub first: Vec<Id>,
+}
+
+impl Default for WordIndex {
+    fn default() -> Self {
+        Self::with_capacity(CAPACITY)
+    }
+}
+
+impl WordIndex {
+    fn with_capacity(capacity: usize) -> Self {
+        Self {
+            capacity,
+            size: 0,
+            is_full: false,
+            version: None,
+            cursor: ChangeCursor::default(),
+            entries: Vec::new(),
+            current: HashMap::new(),
+            words: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the position from which to read further changes; `None` if the index has exceeded its capacity.
+    pub fn cursor(&self) -> Option<ChangeCursor> {
+        (!self.is_full).then(|| self.cursor.clone())
+    }
+
+    /// Returns whether further changes are known to exist, for which the index has capacity.
+    pub fn is_incomplete(&self) -> bool {
+        self.version.is_none() && !self.is_full
+    }
+
+    /// Adds the changes that follow the cursor, which are all of them if `is_last`.
+    pub fn update(&mut self, changes: Vec<PublishedChange>, is_last: bool) {
+        let Some(newest) = changes.first() else { return };
+        // After a failover, the database may lack changes that are in the index. A new index has no server.
+        let is_continued = newest.server == self.cursor.server && newest.last_position >= self.cursor.position;
+        if self.cursor.server.is_some() && !is_continued {
+            *self = Self::with_capacity(self.capacity);
+            return;
+        }
+        self.cursor.server.clone_from(&newest.server);
+        self.version = is_last.then_some(newest.changes);
+        for change in changes {
+            let Some((position, event)) = change.position.zip(change.event_id) else { continue };
+            (self.cursor.position, self.cursor.event) = (position, event);
+            if let Some(outdated) = self.current.remove(&event) {
+                self.entries[outdated as usize].is_current = false;
+            }
+            self.insert(event, &change);
+        }
+        if self.entries.len() - self.current.len() > MAX_OUTDATED.max(self.current.len()) {
+            *self = Self::with_capacity(self.capacity);
+        } else if self.size > self.capacity {
+            *self = Self { is_full: true, ..Self::with_capacity(self.capacity) };
+        }
+    }
+
+    /// Adds the event of a change, if it is published and has words.
+    fn insert(&mut self, event: Id, change: &PublishedChange) {
+        let PublishedChange { starts: Some(starts), ends: Some(ends), words: Some(words), .. } = change else { return };
+        let (title, keywords) = (split(change.title_words.as_ref()), split(change.keywords.as_ref()));
+        let entry = self.entries.len() as u32;
+        self.entries.push(Entry { event, starts: *starts, ends: *ends, is_current: true });
+        self.current.insert(event, entry);
+        self.size += EVENT_BYTES;
+        for word in words.split_ascii_whitespace() {
+            let rank = if title.contains(word) { 0 } else { 1 + u32::from(!keywords.contains(word)) };
+            let occurrence = Occurrence::new(entry, rank);
+            self.size += size_of::<Occurrence>();
+            match self.words.get_mut(word) {
+                Some(occurrences) => occurrences.push(occurrence),
+                None => {
+                    self.size += WORD_BYTES + word.len();
+                    self.words.insert(word.into(), vec![occurrence]);
+                }
+            }
+        }
+    }
+
+    /// Returns the first events that have the words of a search, at most `limit`, and the number of all of them, with the value of the
+    /// `event_changes` counter. With `active`, only events that have not ended, or only those that have. Returns `None` if the index is
+    /// incomplete.
+    pub fn find(&self, search: &Search, active: Option<bool>, now: Timestamp, limit: usize) -> Option<(i64, FoundEvents)> {
+        let version = self.version?;
+        let is_found = |entry: &Entry| entry.is_current && active.is_none_or(|active| active == (entry.ends > now));
+        let mut found: Vec<(u32, Timestamp, Id)> = self
+            .occurrences(search)
+            .into_iter()
+            .map(|occurrence| (occurrence.rank(), &self.entries[occurrence.entry() as usize]))
+            .filter(|(_, entry)| is_found(entry))
+            .map(|(rank, entry)| (rank, entry.starts, entry.event))
+            .collect();
+        let total = found.len();
+        if limit < total {
+            found.select_nth_unstable(limit);
+            found.truncate(limit);
+        }
+        found.sort_unstable();
+        Some((version, FoundEvents { total, first: found.into_iter().map(|(.., event)| event).collect() }))
+    }
+
+    /// Returns the entries that have all words of a search, with the rank of the last field that is needed for all of them.
+    fn occurrences(&self, search: &Search) -> Vec<Occurrence> {
+        let Some((beginning, whole)) = search.words().split_last() else { return Vec::new() };
+        let whole = whole.iter().map(|word| self.words.get(word.as_str()).map(Vec::as_slice));
+        let Some(mut whole) = whole.collect::<Option<Vec<&[Occurrence]>>>() else { return Vec::new() };
+        // The rarest word comes last.
+        whole.sort_by_key(|occurrences| Reverse(occurrences.len()));
+        let completed: Vec<&[Occurrence]> = self
+            .words
+            .range::<str, _>((Bound::Included(beginning.as_str()), Bound::Unbounded))
+            .take_while(|(word, _)| word.starts_with(beginning.as_str()))
+            .map(|(_, occurrences)| occurrences.as_slice())
+            .collect();
+        let number_of_completed: usize = completed.iter().map(|occurrences| occurrences.len()).sum();
+        let mut found = match whole.pop_if(|rarest| rarest.len() < number_of_completed) {
+            Some(rarest) => self.with_any_of(rarest, &completed),
+            None => union(&completed),
+        };
+        for occurrences in whole.into_iter().rev() {
+            found = found.into_iter().filter_map(|one| with_word(one, occurrences)).collect();
+        }
+        found
+    }
+
+    /// Returns the occurrences whose entry has any of these words.
+    fn with_any_of(&self, occurrences: &[Occurrence], words: &[&[Occurrence]]) -> Vec<Occurrence> {
+        // The words have more occurrences, which are neither copied nor sorted.
+        const ABSENT: u32 = u32::MAX;
+        let mut ranks = vec![ABSENT; self.entries.len()];
+        for occurrence in words.iter().copied().flatten() {
+            let lowest = &mut ranks[occurrence.entry() as usize];
+            *lowest = (*lowest).min(occurrence.rank());
+        }
+        let with_rank = |one: &Occurrence| {
+            let rank = ranks[one.entry() as usize];
+            (rank != ABSENT).then(|| one.max(&Occurrence::new(one.entry(), rank)).to_owned())
+        };
+        occurrences.iter().filter_map(with_rank).collect()
+    }
+}
+
+/// Returns the distinct words of a field.
+fn split(words: Option<&String>) -> HashSet<&str> {
+    words.into_iter().flat_map(|words| words.split_ascii_whitespace()).collect()
+}
+
+/// Returns the entries of any of these words, each with its lowest rank.
+fn union(words: &[&[Occurrence]]) -> Vec<Occurrence> {
+    let mut all = words.concat();
+    if words.len() > 1 {
+        all.sort_unstable();
+        all.dedup_by_key(|occurrence| occurrence.entry());
+    }
+    all
+}
+
+/// Returns an entry with the higher rank of both, if it has the word with these occurrences.
+fn with_word(one: Occurrence, occurrences: &[Occurrence]) -> Option<Occurrence> {
+    let position = occurrences.binary_search_by_key(&one.entry(), |occurrence| occurrence.entry()).ok()?;
+    Some(one.max(occurrences[position]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a published event with the words of title, tags and description.
+    fn published(position: i64, event: i64, [title, keywords, words]: [&str; 3]) -> PublishedChange {
+        let starts = Timestamp(100 - event);
+        PublishedChange {
+            starts: Some(starts),
+            ends: Some(starts.plus(std::time::Duration::from_micros(10))),
+            title_words: Some(title.to_owned()),
+            keywords: Some(keywords.to_owned()),
+            words: Some(words.to_owned()),
+            ..withdrawn(position, event)
+        }
+    }
+
+    fn withdrawn(position: i64, event: i64) -> PublishedChange {
+        PublishedChange {
+            changes: position,
+            last_position: position,
+            server: Some("first".to_owned()),
+            position: Some(position),
+            event_id: Some(Id(event)),
+            starts: None,
+            ends: None,
+            title_words: None,
+            keywords: None,
+            words: None,
+        }
+    }
+
+    /// Returns the total and the first two events of a search among all events.
+    fn find(index: &WordIndex, text: &str) -> Option<(usize, Vec<i64>)> {
+        let search = Search::parse(text).unwrap_or_else(|problem| panic!("{problem}"));
+        let (_, found) = index.find(&search, None, Timestamp(0), 2)?;
+        Some((found.total, found.first.into_iter().map(|Id(id)| id).collect()))
+    }
+
+    #[test]
+    fn sorts_by_field_and_start() {
+        let mut index = WordIndex::default();
+        let changes = vec![
+            published(1, 1, ["a", "a", "a jam jazz night"]),
+            published(1, 2, ["jazz", "jazz night", "jazz night"]),
+            published(1, 3, ["night", "jam night", "jam night"]),
+            published(1, 4, ["jazz night", "jazz night", "jazz night"]),
+            published(1, 5, ["jazz night", "jazz night", "jazz night"]),
+        ];
+        index.update(changes, true);
+
+        for (text, expected) in [
+            ("jazz night", (4, vec![5, 4])),
+            ("night ja", (5, vec![5, 4])),
+            ("night jam", (2, vec![3, 1])),
+            ("jam", (2, vec![3, 1])),
+            ("j", (5, vec![5, 4])),
+            ("a n", (1, vec![1])),
+            ("jazz night a", (1, vec![1])),
+            ("jam zebra", (0, vec![])),
+            ("zebra jam", (0, vec![])),
+            ("!", (0, vec![])),
+        ] {
+            assert_eq!(find(&index, text), Some(expected), "{text}");
+        }
+        let search = Search::parse("jazz").unwrap_or_else(|problem| panic!("{problem}"));
+        for (active, expected) in [(Some(true), 2), (Some(false), 2), (None, 4)] {
+            let found = index.find(&search, active, Timestamp(106), 10);
+            assert_eq!(found.map(|(version, found)| (version, found.total, found.first.len())), Some((1, expected, expected)));
+        }
+    }
+
+    #[test]
+    fn follows_changes() {
+        let mut index = WordIndex::default();
+        assert_eq!(find(&index, "jazz"), None);
+        index.update(vec![published(1, 1, ["jazz"; 3]), published(2, 2, ["jazz"; 3])], false);
+        assert_eq!(find(&index, "jazz"), None, "there are further changes");
+        index.update(vec![published(3, 1, ["rock"; 3]), published(4, 3, ["jazz"; 3])], true);
+        assert_eq!(find(&index, "jazz"), Some((2, vec![3, 2])));
+        assert_eq!(find(&index, "rock"), Some((1, vec![1])));
+        let cursor = ChangeCursor { server: Some("first".to_owned()), position: 4, event: Id(3) };
+        assert_eq!(index.cursor(), Some(cursor.clone()));
+
+        let unchanged = PublishedChange { changes: 5, position: None, event_id: None, ..withdrawn(5, 0) };
+        index.update(vec![unchanged], true);
+        assert_eq!((index.version, index.cursor()), (Some(5), Some(cursor)));
+        index.update(vec![withdrawn(6, 3)], true);
+        assert_eq!(find(&index, "jazz"), Some((1, vec![2])));
+
+        // After a failover, the database may lack changes.
+        let other_server = PublishedChange { server: Some("second".to_owned()), ..withdrawn(7, 2) };
+        for newest in [other_server, withdrawn(5, 2)] {
+            let mut index = WordIndex::default();
+            index.update(vec![published(6, 1, ["jazz"; 3])], true);
+            index.update(vec![newest], true);
+            assert_eq!((index.version, index.cursor()), (None, Some(ChangeCursor::default())));
+        }
+    }
+
+    #[test]
+    fn memory_is_limited() {
+        let mut index = WordIndex::default();
+        for position in 0..=MAX_OUTDATED as i64 {
+            assert!(index.entries.len() as i64 == position, "{position}");
+            index.update(vec![published(position, 1, ["jazz"; 3])], true);
+        }
+        index.update(vec![published(5000, 1, ["jazz"; 3])], true);
+        assert_eq!((index.entries.len(), index.cursor()), (0, Some(ChangeCursor::default())), "the index is built anew");
+
+        let mut index = WordIndex::with_capacity(1000);
+        index.update((0..10).map(|event| published(1, event, ["jazz"; 3])).collect(), true);
+        assert_eq!(find(&index, "jazz").map(|(total, _)| total), Some(10));
+        index.update((10..20).map(|event| published(2, event, ["jazz"; 3])).collect(), true);
+        assert_eq!((find(&index, "jazz"), index.cursor()), (None, None));
+    }
+}
