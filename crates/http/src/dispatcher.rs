@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use super::body_memory::BodyReservation;
 use super::rate_limit::RateLimitStatus;
-use super::request_limit::RequestLimit;
 use super::request_body::{BodyReader, ReadBody, may_be_large};
+use super::request_limit::RequestLimit;
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
 use crate::access_log::{AccessLog, AccessLogLine};
