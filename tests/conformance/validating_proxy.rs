@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use boxoffice_mock::Settings;
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-use crate::support::MockServer;
+use crate::support::{MockServer, ToolProcess};
 
 /// Size of a body that is too large to be validated, in bytes.
 const LARGE: usize = 5 * 1024 * 1024;
@@ -122,9 +121,7 @@ async fn start_server(continued: Arc<Notify>) -> String {
 
 /// A proxy in a process of its own.
 struct Proxy {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    address: String,
+    process: ToolProcess,
     http: reqwest::Client,
 }
 
@@ -135,17 +132,11 @@ impl Proxy {
         let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
         command.args(["proxy", "--target", target, "--listen", "127.0.0.1:0"]).arg("--spec").arg(spec);
         command.arg("--report").arg(folder.join("report")).arg("--record").arg(folder.join("recorded.yaml"));
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let address = line.split_whitespace().find(|word| word.starts_with("http://")).expect("the proxy doesn't start");
-        let address = address.trim_end_matches('.').to_owned();
-        Self { child, output, address, http: reqwest::Client::new() }
+        Self { process: ToolProcess::start(&mut command), http: reqwest::Client::new() }
     }
 
     fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.address)).header("X-API-Key", "kept-secret-1")
+        self.http.request(method, format!("{}{path}", self.process.address)).header("X-API-Key", "kept-secret-1")
     }
 
     async fn get(&self, path: &str) -> reqwest::Response {
@@ -156,11 +147,9 @@ impl Proxy {
         self.request(Method::POST, "/books").json(body).send().await.unwrap().status().as_u16()
     }
 
-    /// Stops the proxy by SIGTERM. Returns its exit code and the report.
-    fn stop(mut self, folder: &Path) -> (i32, Value) {
-        assert!(Command::new("kill").arg(self.child.id().to_string()).status().unwrap().success());
-        let code = self.child.wait().unwrap().code().unwrap();
-        std::io::copy(&mut self.output, &mut std::io::sink()).unwrap();
+    /// Stops the proxy. Returns its exit code and the report.
+    fn stop(self, folder: &Path) -> (i32, Value) {
+        let code = self.process.stop().code().unwrap();
         (code, serde_json::from_str(&fs::read_to_string(folder.join("report/report.json")).unwrap()).unwrap())
     }
 }

@@ -36,6 +36,7 @@ pub mod server_process;
 mod snapshot;
 mod statements;
 mod test_app;
+mod tool_process;
 mod users;
 
 pub use failures::{FailureCheck, TestFailures};
@@ -55,6 +56,7 @@ pub use runner::{run_on_postgres, run_on_sqlite, run_on_two_servers};
 pub use sales::{RESERVATION_TTL, card_payment, partial_card_payment};
 pub use snapshot::Snapshot;
 pub use test_app::{ANY_PORT, SecondServer, TestApp, test_settings};
+pub use tool_process::ToolProcess;
 pub use users::{PASSWORD, User};
 
 pub use boxoffice_client::{Client, types};

@@ -1,44 +1,31 @@
 //! The command `boxoffice mock`: configuration file and reload.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
+use crate::support::ToolProcess;
+
 /// A mock in a process of its own, which ends with this value.
 struct MockProcess {
-    child: Child,
-    /// Open, because the mock ends if it can't print.
-    _output: BufReader<ChildStdout>,
+    _process: ToolProcess,
     client: HttpClient,
 }
 
 impl MockProcess {
     fn start(options: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
-        let mut child =
-            command.arg("mock").args(options).stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null()).spawn().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        assert!(line.starts_with("Mock server for"), "the mock doesn't start: {line}");
-        let address = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap();
-        Self { child, _output: output, client: HttpClient::new(address).unwrap() }
+        let process = ToolProcess::start(Command::new(env!("CARGO_BIN_EXE_boxoffice")).arg("mock").args(options));
+        let client = HttpClient::new(&process.address).unwrap();
+        Self { _process: process, client }
     }
 
     async fn get(&self, path: &str) -> ReceivedResponse {
         self.client.send(&Request::new("GET", path)).await.unwrap()
-    }
-}
-
-impl Drop for MockProcess {
-    fn drop(&mut self) {
-        let _stopped = self.child.kill().and_then(|()| self.child.wait());
     }
 }
 
