@@ -234,3 +234,23 @@ async fn measure(
         baseline: baseline.map(|(name, per_second)| Baseline { name, per_second, ratio: measurement.rate() / per_second }),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, Parser};
+
+    /// `tests/api/documents` checks the options of Cargo.
+    #[test]
+    fn commands_of_readme_are_valid() {
+        let readme = include_str!("../README.md");
+        let commands = readme.lines().filter_map(|line| line.strip_prefix("cargo run --profile dist -p boxoffice-load"));
+        let mut count = 0;
+        for command in commands {
+            let arguments = command.split_whitespace().skip(1).filter(|argument| *argument != "--help");
+            let parsed = Cli::try_parse_from(std::iter::once("boxoffice-load").chain(arguments));
+            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+            count += 1;
+        }
+        assert_eq!(count, readme.matches("-p boxoffice-load").count());
+    }
+}

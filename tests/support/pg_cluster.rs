@@ -35,6 +35,20 @@ impl PgCluster {
         Self::prepare(INITDB, REPLICATION)
     }
 
+    /// Creates and starts a server with the settings of a file, if PostgreSQL is installed. It can make base backups.
+    pub fn create_with_settings(file: &Path) -> Option<Self> {
+        let create_data = format!(r#"{INITDB} && cat "{}" >>"$FOLDER/data/postgresql.conf""#, file.display());
+        Self::prepare(&create_data, REPLICATION)
+    }
+
+    /// Restores a base backup with the settings of a file, and starts the server.
+    pub fn restore(base: &Path, settings: &Path) -> Self {
+        let copy = format!(r#"cp -a "{}" "$FOLDER/data""#, base.display());
+        let recover =
+            format!(r#"cat "{}" >>"$FOLDER/data/postgresql.conf" && touch "$FOLDER/data/recovery.signal""#, settings.display());
+        Self::prepare(&format!("{copy} && {recover}"), REPLICATION).unwrap()
+    }
+
     /// Creates and starts a standby of this server, which streams its log.
     pub fn create_standby(&self) -> Self {
         let source = self.folder.display();

@@ -121,6 +121,27 @@ fn run(documents: &[&str]) {
     assert_eq!(fs::metadata(&profiles).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+/// The commands before and after the session, which need no server.
+#[test]
+fn commands_of_readme_work() {
+    let folder = tempfile::tempdir().unwrap();
+    for completions in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"] {
+        fs::create_dir_all(folder.path().join(completions)).unwrap();
+    }
+    let blocks = include_str!("../README.md").split("```sh\n").skip(1).flat_map(|block| block.split("```").next());
+    let commands: Vec<_> = blocks.flat_map(str::lines).filter(|line| line.starts_with("boxoffice-api ")).collect();
+
+    let programs = Path::new(env!("CARGO_BIN_EXE_boxoffice-api")).parent().unwrap();
+    let mut bash = Command::new("bash");
+    bash.arg("-euc").arg(commands.join("\n")).env_clear().env("HOME", folder.path());
+    bash.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    let output = bash.output().unwrap();
+
+    assert!(output.status.success(), "{commands:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let completion = fs::read_to_string(folder.path().join(".zfunc/_boxoffice-api")).unwrap();
+    assert!(completion.starts_with("#compdef boxoffice-api"), "{completion}");
+}
+
 #[test]
 fn forms_are_compared() {
     assert!(has_form("Order 17  Placed\n", "Order … Placed") && has_form("a\n b c", "a\nb …"));

@@ -1,0 +1,140 @@
+//! Runs the commands for PostgreSQL on servers of their own.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use regex::Regex;
+
+use super::runs::{Shell, free_port};
+use super::{path, read, texts};
+use crate::support::{PgBinaries, PgCluster};
+
+/// Starts the server in the background, as systemd does, and sends the request to it instead of to nginx.
+const SERVICE: &str = r#"
+trap 'kill $(jobs -p)' EXIT
+unset BOXOFFICE_DATA_DIR
+started() {
+  [[ $1 == boxoffice.service ]] || return 0
+  boxoffice serve --config "$ROOT/etc/boxoffice/boxoffice.toml" 2>"$ROOT/log" &
+  for _ in {1..600}; do ! grep -q '"msg":"serving"' "$ROOT/log" || return 0; sleep 0.1; done
+  return 1
+}
+curl() { local url=${!#}; command curl --silent --fail "http://$LISTEN/${url#https://$DOMAIN/}"; }
+"#;
+
+/// Puts the examples of the Debian package to their places below a folder.
+fn install_examples(root: &Path) {
+    let manifest = read("Cargo.toml");
+    for asset in Regex::new(r#"\["(packaging/\S+)/\*", "(usr/share/doc/\S+)""#).unwrap().captures_iter(&manifest) {
+        let target = root.join(&asset[2]);
+        fs::create_dir_all(&target).unwrap();
+        for example in fs::read_dir(path(&asset[1])).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&example, target.join(example.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+/// The commands of `First production set-up`, on one machine with a server, but without nginx and systemd.
+#[test]
+fn first_production_set_up_works() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let socket = cluster.folder().to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    symlink(path("packaging"), folder.path().join("packaging")).unwrap();
+    install_examples(&root);
+    for directory in ["etc/boxoffice", "etc/nginx/conf.d", "etc/cron.d", "var/lib", "var/backups"] {
+        fs::create_dir_all(root.join(directory)).unwrap();
+    }
+    let listen = format!("127.0.0.1:{}", free_port());
+    let shell = || Shell::new(folder.path()).env("PGHOST", socket).env("PGUSER", "postgres").env("LISTEN", &listen);
+
+    let commands = texts("docs/operating.md", "## First production set-up", "sh").concat();
+    let set_up = shell().script(SERVICE).script(&commands).replace("/var/run/postgresql", socket);
+    let set_up = set_up.replace("listen = \"127.0.0.1:8081\"", &format!("listen = \"{listen}\""));
+    let printed = set_up.replace("127.0.0.1:9180", "127.0.0.1:0").on_machine(&root).run();
+    assert!(printed.contains("administrator's key") && printed.contains("ready"), "{printed}");
+
+    let nginx = fs::read_to_string(root.join("etc/nginx/conf.d/boxoffice.conf")).unwrap();
+    assert!(!nginx.contains("8082") && nginx.contains("/etc/nginx/certificate.pem"), "{nginx}");
+    let table = fs::read_to_string(root.join("etc/cron.d/boxoffice")).unwrap();
+    for line in table.lines() {
+        // Five fields for the time, and the user.
+        let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
+        shell().script(&command).run();
+    }
+    assert_eq!(fs::read_dir(root.join("var/backups/boxoffice")).unwrap().count(), table.lines().count());
+}
+
+/// Returns the URL of a database for the user `boxoffice`.
+fn url(cluster: &PgCluster, name: &str) -> String {
+    cluster.url.replace("postgres@localhost/postgres", &format!("boxoffice@localhost/{name}"))
+}
+
+/// Waits for a moment, and returns `false`.
+fn pause() -> bool {
+    thread::sleep(Duration::from_millis(100));
+    false
+}
+
+/// A copy of a SQLite database, its dump, and a restore of the server to a moment.
+#[test]
+fn database_is_copied_and_restored() {
+    let Ok(binaries) = PgBinaries::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // PostgreSQL writes its log there.
+    let backup = binaries.create_folder(&std::env::temp_dir()).unwrap();
+    let at = |name: &str| backup.path().join(name);
+    let owner = fs::metadata(backup.path()).unwrap();
+    fs::create_dir(at("wal")).unwrap();
+    chown(at("wal"), Some(owner.uid()), Some(owner.gid())).unwrap();
+    let in_backup = |text: &str| text.replace("/backup", backup.path().to_str().unwrap());
+    let [archive, restore] = &texts("docs/operating.md", "### PostgreSQL", "ini")[..] else { panic!("two blocks of settings") };
+    fs::write(at("archive.conf"), in_backup(archive)).unwrap();
+    let mut cluster = PgCluster::create_with_settings(&at("archive.conf")).unwrap();
+    let shell = |cluster: &PgCluster, script: &str| {
+        let shell = Shell::new(folder.path()).env("PGHOST", cluster.folder()).env("PGUSER", "postgres");
+        shell.env("DATABASE_URL", url(cluster, "boxoffice")).script(script)
+    };
+
+    let copy = &texts("docs/operating.md", "### From SQLite to PostgreSQL", "sh")[0];
+    let copy = shell(&cluster, "createuser boxoffice\nsystemctl() { test $1 = stop; }\nenv -u DATABASE_URL boxoffice migrate\n")
+        .script(copy);
+    let copy = copy.replace("/var/lib/boxoffice/", "data/");
+    copy.replace("postgres://boxoffice@localhost/boxoffice", &url(&cluster, "boxoffice")).run();
+    let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
+    let restored = url(&cluster, "boxoffice_restored");
+    shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored).run();
+
+    let mut copying = Command::new("bash");
+    copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
+    let copied = copying.env_clear().env("PATH", "/usr/bin:/bin").env("PGHOST", cluster.folder()).output().unwrap();
+    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    let query =
+        |cluster: &PgCluster, sql: &str| shell(cluster, &format!("psql -Atc \"{sql}\" boxoffice")).run().trim().to_owned();
+    let create = |name: &str| {
+        let password = "--password 'a long password'";
+        shell(&cluster, &format!("boxoffice account create --username {name} --email {name}@example.com {password}")).run();
+    };
+    create("before");
+    let moment = query(&cluster, "select clock_timestamp()");
+    create("after");
+    let log = query(&cluster, "select pg_walfile_name(pg_switch_wal())");
+    let is_archived = || query(&cluster, "select last_archived_wal from pg_stat_archiver") == log;
+    assert!((0..600).any(|_| is_archived() || pause()), "{log} is not archived");
+    cluster.kill();
+
+    let base = fs::read_dir(backup.path()).unwrap().map(|entry| entry.unwrap().path());
+    let base = base.into_iter().find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("base-")).unwrap();
+    let documented = restore.lines().find_map(|line| line.strip_prefix("recovery_target_time = ")).unwrap();
+    fs::write(at("restore.conf"), in_backup(restore).replace(documented, &format!("'{moment}'"))).unwrap();
+    let cluster = PgCluster::restore(&base, &at("restore.conf"));
+
+    assert_eq!(query(&cluster, "select username from accounts"), "before");
+    shell(&cluster, "boxoffice check").run();
+}
