@@ -35,36 +35,40 @@ CREATE TABLE host_sales (
 ) WITH (fillfactor = 70);
 
 -- Adds tickets of orders to the sums, or subtracts them if their numbers are negative, after their change. Each pair of an order and a
--- section comes once. An order counts with its first ticket, until its last one. Without the signs, a connection that has planned the
--- statement for an empty table would read all tickets of the event by its index.
-CREATE FUNCTION add_to_sales(changed_orders BIGINT[], changed_sections BIGINT[], changes BIGINT[]) RETURNS void LANGUAGE plpgsql AS $$
+-- section comes once. An order counts with its first ticket, until its last one. For many tickets in tables without statistics, such as
+-- those just restored, PostgreSQL would compile the statement, which takes over a second.
+CREATE FUNCTION add_to_sales(changed_orders BIGINT[], changed_sections BIGINT[], changes BIGINT[])
+RETURNS void LANGUAGE plpgsql SET jit = off AS $$
 BEGIN
     WITH items AS MATERIALIZED (
-        SELECT o.id AS order_id, o.account_id, o.status, o.fulfilled / 86400000000 AS day, i.event_id, i.section_id, e.host_id,
+        SELECT o.id AS order_id, o.account_id, o.fulfilled / 86400000000 AS day, i.event_id, i.section_id, e.host_id,
             c.change, c.change * i.unit_price AS sales, c.change * i.unit_fee AS fees
         FROM unnest(changed_orders, changed_sections, changes) AS c (order_id, section_id, change)
         JOIN orders o ON o.id = c.order_id JOIN order_items i ON i.order_id = o.id AND i.section_id = c.section_id
         JOIN events e ON e.id = i.event_id
-    ), orders_of_events AS (
-        SELECT event_id, day, (tickets > 0)::int - (tickets > change)::int AS orders FROM (
-            SELECT c.event_id, c.day, sum(c.change) AS change, (SELECT count(*) FROM tickets t
-                WHERE t.order_id = c.order_id AND +t.event_id = c.event_id AND t.status <> 'Void' AND c.status = 'Fulfilled') AS tickets
-            FROM items c GROUP BY c.order_id, c.status, c.event_id, c.day
-        ) AS orders
+    ), sold AS MATERIALIZED (
+        -- Without the sign, a connection that has planned the statement for an empty table would read all tickets of the event.
+        SELECT t.order_id, t.event_id, e.host_id, count(*) AS tickets
+        FROM tickets t JOIN orders o ON o.id = t.order_id AND o.status = 'Fulfilled' JOIN events e ON e.id = +t.event_id
+        WHERE t.order_id = ANY (changed_orders) AND t.status <> 'Void' GROUP BY t.order_id, t.event_id, e.host_id
     ), of_events AS (
         INSERT INTO event_sales AS s (event_id, day, section_id, part, orders, tickets, sales, fees)
         SELECT event_id, day, section_id, pg_backend_pid() % 16, sum(orders), sum(tickets), sum(sales), sum(fees) FROM (
             SELECT event_id, day, section_id, 0 AS orders, change AS tickets, sales, fees FROM items
-            UNION ALL SELECT event_id, day, 0, orders, 0, 0, 0 FROM orders_of_events WHERE orders <> 0
-        ) AS sums GROUP BY event_id, day, section_id ORDER BY event_id, day, section_id
+            UNION ALL
+            SELECT c.event_id, c.day, 0, (coalesce(s.tickets, 0) > 0)::int - (coalesce(s.tickets, 0) > c.change)::int, 0, 0, 0
+            FROM (SELECT order_id, event_id, day, sum(change) AS change FROM items GROUP BY order_id, event_id, day) AS c
+            LEFT JOIN sold s USING (order_id, event_id)
+        ) AS sums GROUP BY event_id, day, section_id HAVING sum(orders) <> 0 OR sum(tickets) <> 0
+        ORDER BY event_id, day, section_id
         ON CONFLICT (event_id, day, section_id, part) DO UPDATE SET orders = s.orders + excluded.orders,
             tickets = s.tickets + excluded.tickets, sales = s.sales + excluded.sales, fees = s.fees + excluded.fees
     ), orders_of_customers AS MATERIALIZED (
-        SELECT host_id, account_id, sum((tickets > 0)::int - (tickets > change)::int) AS orders FROM (
-            SELECT c.host_id, c.account_id, sum(c.change) AS change, (SELECT count(*) FROM tickets t JOIN events e ON e.id = +t.event_id
-                WHERE t.order_id = c.order_id AND e.host_id = c.host_id AND t.status <> 'Void' AND c.status = 'Fulfilled') AS tickets
-            FROM items c GROUP BY c.order_id, c.status, c.host_id, c.account_id
-        ) AS orders GROUP BY host_id, account_id
+        SELECT c.host_id, c.account_id, sum((coalesce(s.tickets, 0) > 0)::int - (coalesce(s.tickets, 0) > c.change)::int) AS orders
+        FROM (SELECT order_id, host_id, account_id, sum(change) AS change FROM items GROUP BY order_id, host_id, account_id) AS c
+        LEFT JOIN (SELECT order_id, host_id, sum(tickets) AS tickets FROM sold GROUP BY order_id, host_id) AS s
+            USING (order_id, host_id)
+        GROUP BY c.host_id, c.account_id
     ), customers AS (
         INSERT INTO host_customers AS c (host_id, account_id, orders)
         SELECT host_id, account_id, orders FROM orders_of_customers WHERE orders <> 0 ORDER BY host_id, account_id
