@@ -107,6 +107,14 @@ fn database_is_copied_and_restored() {
         .script(copy);
     let copy = copy.replace("/var/lib/boxoffice/", "data/");
     copy.replace("postgres://boxoffice@localhost/boxoffice", &url(&cluster, "boxoffice")).run();
+    let query =
+        |cluster: &PgCluster, sql: &str| shell(cluster, &format!("psql -Atc \"{sql}\" boxoffice")).run().trim().to_owned();
+    // The index that is built before a migration is the one of the migration.
+    let index = "select indexdef from pg_indexes where indexname = 'tickets_owner_event'";
+    let of_migration = query(&cluster, index);
+    query(&cluster, "drop index tickets_owner_event");
+    query(&cluster, &texts("docs/operating.md", "### Without a stop", "sql")[0]);
+    assert_eq!(query(&cluster, index), of_migration);
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
     let restored = url(&cluster, "boxoffice_restored");
     shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored).run();
@@ -115,8 +123,6 @@ fn database_is_copied_and_restored() {
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
     let copied = copying.env_clear().env("PATH", "/usr/bin:/bin").env("PGHOST", cluster.folder()).output().unwrap();
     assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
-    let query =
-        |cluster: &PgCluster, sql: &str| shell(cluster, &format!("psql -Atc \"{sql}\" boxoffice")).run().trim().to_owned();
     let create = |name: &str| {
         let password = "--password 'a long password'";
         shell(&cluster, &format!("boxoffice account create --username {name} --email {name}@example.com {password}")).run();
