@@ -248,7 +248,7 @@ mod tests {
         for command in commands {
             let arguments = command.split_whitespace().skip(1).filter(|argument| *argument != "--help");
             let parsed = Cli::try_parse_from(std::iter::once("boxoffice-load").chain(arguments));
-            assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+            assert!(parsed.is_ok(), "{command}: {}", parsed.err().map(|error| error.to_string()).unwrap_or_default());
             count += 1;
         }
         assert_eq!(count, readme.matches("-p boxoffice-load").count());
