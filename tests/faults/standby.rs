@@ -117,10 +117,12 @@ async fn reads_see_every_write_before_them() {
             seen(orders).await;
         }
 
-        print_figure(format!("{by_standby} of 300 reads used the standby; while it was paused, {by_primary} of 60 the primary"));
+        print_figure(format!(
+            "for 300 requests {by_standby} reads used the standby; while it was paused, for 60 {by_primary} the primary"
+        ));
         assert!(by_standby > 0 && by_primary > 0);
         let mut connection = PgConnection::connect(&servers.standby.url).await.unwrap();
-        let scans = "select coalesce(sum(idx_scan + seq_scan), 0)::bigint from pg_stat_user_tables where relname = 'order_items'";
+        let scans = "select coalesce(sum(idx_scan + seq_scan), 0)::bigint from pg_stat_user_tables where relname = 'event_sales'";
         // A server of PostgreSQL counts with a delay.
         while sqlx::query_scalar::<_, i64>(scans).fetch_one(&mut connection).await.unwrap() == 0 {
             servers.get(&kofi, &format!("{}/statistics", event.uri)).await;
@@ -140,10 +142,10 @@ async fn read_that_fails_on_the_standby_is_repeated() {
         let before = count(&servers.reader, "repeated");
         let path = format!("{}/statistics", event.uri);
         // The standby takes the lock too, as soon as it has replayed it.
-        sqlx::raw_sql("begin; lock table order_items; select pg_switch_wal()").execute(&mut primary).await.unwrap();
+        sqlx::raw_sql("begin; lock table event_sales; select pg_switch_wal()").execute(&mut primary).await.unwrap();
         let end_read = async {
             let mut standby = PgConnection::connect(&servers.standby.url).await.unwrap();
-            let end = format!("{end} from pg_stat_activity where wait_event_type = 'Lock' and query like '%order_items%'");
+            let end = format!("{end} from pg_stat_activity where wait_event_type = 'Lock' and query like '%event_sales%'");
             while sqlx::query(AssertSqlSafe(end.as_str())).execute(&mut standby).await.unwrap().rows_affected() == 0 {
                 servers.app.request("GET", "/time").send().await;
             }

@@ -15,8 +15,10 @@ use super::mailbox::DeliveryGuard;
 use super::{FakeGateway, TestApp, wait_until};
 
 /// Tables that are neither compared nor restored. The audit log changes with every request, and its rows can't be deleted. Jobs record
-/// their runs at any time. Restoring events queues them for the search.
-const EXCLUDED_TABLES: [&str; 4] = ["_sqlx_migrations", "audit", "event_search_queue", "job_runs"];
+/// their runs at any time. Restoring events queues them for the search, and counts as changes of them: a server must not find the
+/// numbers of changes that it has seen before.
+const EXCLUDED_TABLES: [&str; 6] =
+    ["_sqlx_migrations", "audit", "event_changes", "event_search_queue", "job_runs", "published_event_changes"];
 /// Tables that triggers keep. They are restored but not compared, because they follow from the others, and numbers are spread over parts
 /// by chance.
 const KEPT_TABLES: [&str; 5] = ["list_counts", "host_orders", "event_sales", "host_customers", "host_sales"];
