@@ -19,7 +19,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Timeout of a request.
-pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -182,16 +182,7 @@ async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection)
             state.is_exhausted.store(true, Ordering::Relaxed);
             return Ok((latencies, others));
         };
-        let response = timeout(REQUEST_TIMEOUT, connection.send(&request)).await;
-        let now = Instant::now();
-        let status = match response {
-            Ok(Ok((status, _))) => status.as_u16(),
-            Ok(Err(_)) | Err(_) => {
-                sleep(Duration::from_millis(10)).await;
-                connection = ClientConnection::open(load.address).await?;
-                0
-            }
-        };
+        let (status, now) = connection.attempt(load.address, &request).await?;
         if sent < state.begin || now > end {
             continue;
         }
@@ -218,6 +209,19 @@ impl ClientConnection {
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         Ok(Self { address: address.to_string(), sender, connection })
+    }
+
+    /// Sends a request, and returns the response's status and the time at which it was complete. The status is 0 if there is none in
+    /// time; then the connection is replaced by a new one to `address`.
+    pub async fn attempt(&mut self, address: SocketAddr, request: &LoadRequest) -> anyhow::Result<(u16, Instant)> {
+        let response = timeout(REQUEST_TIMEOUT, self.send(request)).await;
+        let now = Instant::now();
+        if let Ok(Ok((status, _))) = response {
+            return Ok((status.as_u16(), now));
+        }
+        sleep(Duration::from_millis(10)).await;
+        *self = Self::open(address).await?;
+        Ok((0, now))
     }
 
     /// Sends a request and returns the response's status and body.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::Context;
 use futures::future::join_all;
 use hdrhistogram::Histogram;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
-use crate::load::{ClientConnection, REQUEST_TIMEOUT, RequestSource, histogram};
+use crate::load::{ClientConnection, RequestSource, histogram};
 
 /// A rate of requests that changes evenly.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// Sends requests by a schedule, and returns its intervals. `at_end` is called at the end of each with the interval.
+/// Sends requests by a schedule. `at_end` is called at the end of each interval with its number and its counts.
 ///
 /// # Errors
 /// Returns an error if the client can't connect.
@@ -128,18 +128,12 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
         sleep_until(state.begin + due).await;
         let sent = Instant::now();
         state.record(sent, |interval| interval.sent += 1);
-        let response = timeout(REQUEST_TIMEOUT, connection.send(&request)).await;
-        let (now, microseconds) = (Instant::now(), sent.elapsed().as_micros() as u64);
-        match response {
-            Ok(Ok((status, _))) => state.record(now, |interval| match status.as_u16() {
-                200..300 => interval.served.saturating_record(microseconds),
-                503 => interval.refused.saturating_record(microseconds),
-                _ => interval.others += 1,
-            }),
-            Ok(Err(_)) | Err(_) => {
-                state.record(now, |interval| interval.others += 1);
-                connection = ClientConnection::open(state.address).await?;
-            }
-        }
+        let (status, received) = connection.attempt(state.address, &request).await?;
+        let microseconds = (received - sent).as_micros() as u64;
+        state.record(received, |interval| match status {
+            200..300 => interval.served.saturating_record(microseconds),
+            503 => interval.refused.saturating_record(microseconds),
+            _ => interval.others += 1,
+        });
     }
 }
