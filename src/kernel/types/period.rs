@@ -28,6 +28,7 @@ impl Period {
     pub fn end(&self) -> Option<Timestamp> {
         self.to.map(|to| to.0.next_second())
     }
+
     /// Returns the first day of the period and the first day after it, as numbers of days since 1970 in UTC. `None` if the period
     /// begins or ends within a day.
     pub fn days(&self) -> Option<(Option<i64>, Option<i64>)> {

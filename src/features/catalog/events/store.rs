@@ -79,11 +79,11 @@ pub async fn list(
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let held = held_sql(tx.is_postgres());
+    let is_postgres = tx.is_postgres();
     let finder = list_filter.finder;
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
     let select = from_found_events(tx, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
-    let select = push_total(visibility_clause(select, &list_filter.visibility, &held), list_filter)
+    let select = push_total(visibility_clause(select, &list_filter.visibility, is_postgres), list_filter)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
@@ -153,11 +153,11 @@ pub fn bytes_sql() -> String {
 /// Adds the condition for `visibility`. Listed and cancelled events are visible to every caller, all others to their host's
 /// administrators and to platform administrators. A list of the events for which an account has tickets includes them whatever
 /// their status.
-fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>, held: &str) -> Statement<'a> {
+fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>, is_postgres: bool) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     match visibility {
         Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
-        Visibility::HeldBy(account) => select.and_where(held, Some(*account)),
+        Visibility::HeldBy(account) => select.and_where(&held_sql(is_postgres), Some(*account)),
         Visibility::To(caller) if caller.is_administrator() => select,
         Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
         Visibility::To(Caller { account, .. }) => select.and_where(
