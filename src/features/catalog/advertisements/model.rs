@@ -1,5 +1,7 @@
 //! API types and database rows of advertisements.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +78,7 @@ pub struct AdvertisedEvent {
     pub subcategory: String,
     pub start: Minutes,
     pub end: Minutes,
-    pub venue: EventVenue,
+    pub venue: Arc<EventVenue>,
     pub disclaimer: String,
     pub tags: Vec<String>,
     pub banner: AbsoluteUri,
@@ -97,7 +99,7 @@ impl From<Event> for AdvertisedEvent {
             status: event.status,
             kind: event.kind,
             public: event.public,
-            category: event.category.name,
+            category: event.category.name.clone(),
             subcategory: event.subcategory,
             start: event.start,
             end: event.end,

@@ -3,7 +3,7 @@
 //! Concurrent requests for the same event or page share one read and one serialization. Data that only hosts and platform
 //! administrators change is read again only after they have changed it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,6 +67,8 @@ type VersionCache = VersionedCache<i64, VersionedEvents>;
 #[derive(Default)]
 struct VersionedEvents {
     events: HashMap<Id, EventWithRelations>,
+    /// Events that were read once. They are cached when they are read again: most of the events that searches find are not.
+    read_once: HashSet<Id>,
     /// Sizes of events in a page, in bytes.
     sizes: HashMap<Id, i64>,
     relations: Relations,
@@ -332,7 +334,7 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
     Ok(Loaded { changes: Some(changes), events })
 }
 
-/// Adds the related data to rows that were read at this value of the `event_changes` counter, and caches the events.
+/// Adds the related data to rows that were read at this value of the `event_changes` counter. Caches the events that were read before.
 async fn complete(app: &App, tx: &mut Tx, changes: i64, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
     let mut relations = app.event_cache.version_cache().get_mut(&changes).relations.of(&rows);
     let missing = relations.load_missing(app, tx, &rows).await?;
@@ -341,7 +343,11 @@ async fn complete(app: &App, tx: &mut Tx, changes: i64, rows: Vec<EventRow>, now
     let mut version_cache = app.event_cache.version_cache();
     version_cache.reserve(&changes, missing.weight()).relations.merge(missing);
     for event in &events {
-        version_cache.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
+        if version_cache.get_mut(&changes).read_once.contains(&event.row.id) {
+            version_cache.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
+        } else {
+            version_cache.reserve(&changes, size_of::<Id>()).read_once.insert(event.row.id);
+        }
     }
     Ok(events)
 }

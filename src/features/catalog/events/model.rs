@@ -1,5 +1,7 @@
 //! API types and database rows of events.
 
+use std::sync::Arc;
+
 use boxoffice_http::error::{Code, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +63,7 @@ pub struct Event {
     /// True if it is open to the public.
     pub public: bool,
     /// Its category.
-    pub category: Category,
+    pub category: Arc<Category>,
     /// One of the category's subcategories.
     pub subcategory: String,
     /// Start.
@@ -69,7 +71,7 @@ pub struct Event {
     /// End.
     pub end: Minutes,
     /// Venue.
-    pub venue: EventVenue,
+    pub venue: Arc<EventVenue>,
     /// Disclaimer by the host.
     pub disclaimer: String,
     /// Search keywords.

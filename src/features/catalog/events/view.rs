@@ -1,6 +1,7 @@
 //! API representation of events.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use anyhow::Context;
 use boxoffice_http::error::Result;
@@ -23,15 +24,15 @@ pub struct EventWithRelations {
     pub row: EventRow,
     /// Its sections, the oldest first.
     pub sections: Vec<SectionRow>,
-    category: Category,
-    venue: EventVenue,
+    category: Arc<Category>,
+    venue: Arc<EventVenue>,
 }
 
 /// Categories and venues of events.
 #[derive(Clone, Default)]
 pub struct Relations {
-    categories: HashMap<Id, Category>,
-    venues: HashMap<Id, EventVenue>,
+    categories: HashMap<Id, Arc<Category>>,
+    venues: HashMap<Id, Arc<EventVenue>>,
 }
 
 impl Relations {
@@ -50,10 +51,10 @@ impl Relations {
         let venues: Vec<Id> = venues.into_iter().filter(|id| !self.venues.contains_key(id)).collect();
         let mut missing = Self::default();
         if !categories.is_empty() {
-            missing.categories = categories::views(tx, categories).await?;
+            missing.categories = shared(categories::views(tx, categories).await?);
         }
         if !venues.is_empty() {
-            missing.venues = venues::event_venues(app, tx, venues).await?;
+            missing.venues = shared(venues::event_venues(app, tx, venues).await?);
         }
         Ok(missing)
     }
@@ -69,10 +70,15 @@ impl Relations {
         // The texts of a venue are short.
         const VENUE_BYTES: usize = 1000;
         let subcategories =
-            |category: &Category| category.subcategories.iter().map(|name| size_of_val(name) + name.len()).sum::<usize>();
-        self.categories.values().map(|category| size_of_val(category) + subcategories(category)).sum::<usize>()
+            |category: &Arc<Category>| category.subcategories.iter().map(|name| size_of_val(name) + name.len()).sum::<usize>();
+        self.categories.values().map(|category| size_of::<Category>() + subcategories(category)).sum::<usize>()
             + self.venues.len() * VENUE_BYTES
     }
+}
+
+/// Returns entries that several events share.
+fn shared<T>(entries: HashMap<Id, T>) -> HashMap<Id, Arc<T>> {
+    entries.into_iter().map(|(id, entry)| (id, Arc::new(entry))).collect()
 }
 
 /// Adds the related data to these events, for all of them at once. Returns them in their order. `relations` has their categories and
