@@ -91,4 +91,5 @@ mod two_servers;
 mod venues;
 mod verifications;
 mod waiting_lists;
+mod writes;
 mod zones;

@@ -72,9 +72,17 @@ impl Visit for StatementText {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
-/// Records a text in one line. Only the first row of a table of values is kept, so that each number of rows isn't a text of its own.
+/// Records a text, or each of those that `boxoffice::kernel::db::Writes` executes together.
 fn record(text: &str) {
-    static ROWS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\((?:\$\d+,?)+\))(?:, \((?:\$\d+,?)+\))+").unwrap());
+    static ENDS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"^with statement_1 as \(\n|;\n|\n\), statement_\d+ as \(\n|\n\)\n").unwrap());
+
+    ENDS.split(text).filter(|statement| !statement.is_empty()).for_each(record_statement);
+}
+
+/// Records a text in one line. Only the first row of a table of values is kept, so that each number of rows isn't a text of its own.
+fn record_statement(text: &str) {
+    static ROWS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\((?:[$?]\d*,?)+\))(?:, \((?:[$?]\d*,?)+\))+").unwrap());
 
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = ROWS.replace_all(&line, "$1");

@@ -7,7 +7,7 @@ use super::transaction::Tx;
 
 /// Maximum number of values in a statement on SQLite, whose prepared statements take memory for each value. PostgreSQL gets each
 /// column as one value.
-const MAX_VALUES: usize = 1000;
+pub(super) const MAX_VALUES: usize = 1000;
 
 impl Tx {
     /// Inserts rows. `into` is a table with its columns, such as `tickets (id, serial)`. `add_columns` adds the values of each

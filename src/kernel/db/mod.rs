@@ -28,6 +28,7 @@ mod transient;
 mod unit_of_work;
 mod versioned_cache;
 mod violation;
+mod writes;
 
 pub use batcher::Batcher;
 pub use copy::{CopySummary, copy};
@@ -46,3 +47,4 @@ pub(crate) use transaction::{read_from_standby, transaction};
 pub use unit_of_work::{AfterFailure, Uncommitted, UnitOfWork};
 pub use versioned_cache::VersionedCache;
 pub use violation::{StaleRead, Violation, ViolationExt};
+pub use writes::Writes;

@@ -52,6 +52,14 @@ impl<'a> Query<'a> {
         Self::Postgres(pooled, query)
     }
 
+    /// Lets SQLite forget the prepared statement after its execution, unless `is_kept`. On PostgreSQL a pooler decides.
+    pub(super) fn persistent_if(self, is_kept: bool) -> Self {
+        match self {
+            Self::Sqlite(pooled, query) => Self::Sqlite(pooled, query.persistent(is_kept)),
+            Self::Postgres(..) => self,
+        }
+    }
+
     /// Binds the next value.
     pub fn bind<T: Param<'a>>(self, value: T) -> Self {
         match self {

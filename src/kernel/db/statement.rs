@@ -39,13 +39,15 @@ pub fn permit_page(bytes: i64) -> Result<Option<SemaphorePermit<'static>>> {
 /// A statement that is being built, on the connection on which it will run. Values are bound and never become part of its text.
 #[must_use]
 pub struct Statement<'a> {
-    text: String,
+    pub(super) text: String,
     /// The columns of a list. The text of a list begins with `from`.
     columns: &'static str,
     /// The SQL expression of a list's total; `None` if its rows are counted.
     total: Option<String>,
     /// The identifier by which the rows of a page are read once they are sorted; `None` if they are read while they are sorted.
     sorted_id: Option<&'static str>,
+    /// True if placeholders have numbers.
+    is_numbered: bool,
     driver: Driver<'a>,
 }
 
@@ -83,11 +85,16 @@ impl Tx {
     }
 
     fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
+        self.empty_statement().push(start).push(rest)
+    }
+
+    /// Begins a statement without text.
+    pub(super) fn empty_statement(&mut self) -> Statement<'_> {
         let driver = match self {
             Self::Sqlite(pooled) => Driver::Sqlite(pooled, SqliteArguments::default()),
             Self::Postgres(pooled) => Driver::Postgres(pooled, PgArguments::default()),
         };
-        Statement { text: format!("{start}{rest}"), columns: "", total: None, sorted_id: None, driver }
+        Statement { text: String::new(), columns: "", total: None, sorted_id: None, is_numbered: false, driver }
     }
 }
 
@@ -138,7 +145,7 @@ impl<'a> Statement<'a> {
                 format!(" and {column} = any(${})", arguments.len())
             }
         };
-        self.total = None;
+        (self.total, self.is_numbered) = (None, true);
         self.push(&condition)
     }
 
@@ -178,12 +185,11 @@ impl<'a> Statement<'a> {
         match self.driver {
             Driver::Sqlite(..) => {
                 // SQLite searches the list of all numbered placeholders for each of them.
-                let is_numbered = self.driver.argument_count() > 0;
                 for (row, number) in rows.iter().zip(1..) {
                     self.text.push_str(if number == 1 { " values " } else { ", " });
                     for (placeholder, column) in bind(slice::from_ref(row), &mut self.driver).zip(1..) {
                         self.text.push_str(if column == 1 { "(" } else { "," });
-                        if is_numbered {
+                        if self.is_numbered {
                             let _infallible = write!(self.text, "${placeholder}");
                         } else {
                             self.text.push('?');
@@ -235,7 +241,17 @@ impl<'a> Statement<'a> {
         self.query().all().await
     }
 
-    fn query(self) -> Query<'a> {
+    /// Returns whether the database is PostgreSQL.
+    pub(super) fn is_postgres(&self) -> bool {
+        matches!(self.driver, Driver::Postgres(..))
+    }
+
+    /// Returns the number of bound values.
+    pub(super) fn argument_count(&self) -> usize {
+        self.driver.argument_count()
+    }
+
+    pub(super) fn query(self) -> Query<'a> {
         let text = AssertSqlSafe(self.text).into_sql_str();
         match self.driver {
             Driver::Sqlite(pooled, arguments) => {
@@ -289,7 +305,8 @@ impl<'a> Statement<'a> {
     pub async fn sized_page<R: DbRow>(mut self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         let wanted = paging.offset() + paging.limit();
         let text = format!("select cast({size} as bigint) {}", self.text);
-        let sizes = Statement { text, columns: "", total: None, sorted_id: self.sorted_id, driver: self.driver.reborrow() };
+        let (sorted_id, driver) = (self.sorted_id, self.driver.reborrow());
+        let sizes = Statement { text, columns: "", total: None, sorted_id, is_numbered: true, driver };
         let sizes: Vec<(i64,)> = sizes.push_page(&self.text, order, wanted, 0).all().await?;
         let sizes: Vec<i64> = sizes.into_iter().map(|(size,)| size).collect();
         let SizedPage { offset, count, bytes } = paging.divide(&sizes);
@@ -314,8 +331,8 @@ impl<'a> Statement<'a> {
             Driver::Sqlite(_, arguments) => arguments.add(value).expect(ENCODABLE),
             Driver::Postgres(_, arguments) => arguments.add(value).expect(ENCODABLE),
         }
-        let number = self.driver.argument_count();
-        format!("${number}")
+        self.is_numbered = true;
+        format!("${}", self.driver.argument_count())
     }
 }
 

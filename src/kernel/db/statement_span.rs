@@ -13,9 +13,9 @@ pub(super) fn statement_span(parent: &Span, system: &'static str, text: &str) ->
     span
 }
 
-/// Returns the operation and the first table of a statement, such as `select orders`.
+/// Returns the operation and the first table of a statement, such as `select orders`, or of the first one of several.
 fn summary(text: &str) -> String {
-    let mut words = text.split_ascii_whitespace();
+    let mut words = text.trim_start_matches("with statement_1 as (").split_ascii_whitespace();
     let operation = words.next().unwrap_or_default();
     let table = match operation {
         "update" => words.next(),
@@ -36,6 +36,7 @@ mod tests {
             ("insert into tickets (id) values ($1)", "insert tickets"),
             ("update sections set sold = $1", "update sections"),
             ("delete from outbox where id = $1", "delete outbox"),
+            ("with statement_1 as (\ninsert into orders (id) select $1\n)\nupdate sections set sold = $2", "insert orders"),
             ("select count from (select 1)", "select"),
             ("commit", "commit"),
             ("", ""),

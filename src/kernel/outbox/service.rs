@@ -19,7 +19,7 @@ use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::config::{MailSettings, MailTransportSettings};
 use crate::kernel::Kernel;
-use crate::kernel::db::{Tx, UnitOfWork, transaction};
+use crate::kernel::db::{Tx, UnitOfWork, Writes, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -60,21 +60,29 @@ pub async fn waiting(kernel: &Kernel) -> Result<WaitingMails> {
 
 /// Stores mails in the outbox. They are sent only if the transaction is committed.
 pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
-    encrypt_and_insert(kernel, tx, mails, None).await
+    write(kernel, tx.writes(), mails)?.execute().await
 }
 
 /// Stores a mail that is useless after `expires`, because the code in it is no longer valid then. It is neither sent nor stored
 /// any longer.
 pub async fn push_until(kernel: &Kernel, tx: &mut Tx, mail: Mail<'_>, expires: Timestamp) -> Result<()> {
-    encrypt_and_insert(kernel, tx, [mail], Some(expires)).await
+    encrypt(kernel, tx.writes(), [mail], Some(expires))?.execute().await
 }
 
-async fn encrypt_and_insert(
+/// Stores mails like [`push`], together with other changes.
+///
+/// # Errors
+/// Returns an error if a mail can't be encrypted.
+pub fn write<'w, 'm>(kernel: &Kernel, writes: Writes<'w>, mails: impl IntoIterator<Item = Mail<'m>>) -> Result<Writes<'w>> {
+    encrypt(kernel, writes, mails, None)
+}
+
+fn encrypt<'w, 'm>(
     kernel: &Kernel,
-    tx: &mut Tx,
-    mails: impl IntoIterator<Item = Mail<'_>>,
+    writes: Writes<'w>,
+    mails: impl IntoIterator<Item = Mail<'m>>,
     expires: Option<Timestamp>,
-) -> Result<()> {
+) -> Result<Writes<'w>> {
     let encrypt = |Mail { recipient, template, values }| {
         let id = kernel.clock.next_id();
         let (recipient, account_id, language) = match recipient {
@@ -86,7 +94,7 @@ async fn encrypt_and_insert(
         Ok(NewMail { id, recipient, account_id, template: template.name(), body, expires })
     };
     let mails = mails.into_iter().map(encrypt).collect::<Result<Vec<_>>>()?;
-    store::insert(tx, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()).await
+    Ok(store::insert(writes, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()))
 }
 
 /// Job step: tries to deliver a few due mails, whose values and attachments `contents` completes. Returns the number of attempts;

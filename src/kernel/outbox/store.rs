@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::cipher::KeyIds;
 use super::model::{MailRow, NewMail, QueuedMail};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -17,15 +17,14 @@ macro_rules! queued_columns {
     };
 }
 
-pub async fn insert(tx: &mut Tx, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Result<()> {
+pub fn insert<'a>(writes: Writes<'a>, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Writes<'a> {
     let into = "outbox (id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due)";
-    tx.insert_rows(into, mails, |columns| {
+    writes.insert_rows(into, mails, |columns| {
         columns.add(|mail| mail.id).add(|mail| mail.recipient.to_owned()).add(|mail| mail.account_id);
         columns.add(|mail| mail.template.to_owned()).add(|_| String::new());
         columns.add(|mail| mail.body.clone()).add(|_| key_id.to_owned()).add(|mail| mail.expires);
         columns.add(|_| now).add(|_| 0_i64).add(|_| now);
     })
-    .await
 }
 
 /// Returns whether a mail is due that [`claim`] with the same arguments would return. A cheap check, because usually there is none

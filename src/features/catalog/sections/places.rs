@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use boxoffice_http::error::Result;
 
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
@@ -19,6 +19,8 @@ pub struct Places {
     pub waiting: i64,
     /// The number of places in open offers to accounts of the waiting list. They are reserved.
     pub offered: i64,
+    /// True if it has expired reservations.
+    has_expired: bool,
 }
 
 impl Places {
@@ -36,9 +38,16 @@ pub(super) fn orderable(left: i64, waiting: i64) -> i64 {
 /// Locks these sections like [`lock_all`](super::lock_all), deletes their expired reservations, and returns the places of each.
 /// Leaves out sections that no longer exist.
 pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<BTreeMap<Id, Places>> {
-    let locked = tx.select("id, capacity - sold - reserved as places_left, waiting, offered from sections where true");
+    let locked = tx.select("id, capacity - sold - reserved as places_left, waiting, offered, ").push_bind(
+        "exists (select 1 from reservations r where r.section_id = sections.id and r.expires <= ?) as has_expired
+         from sections where true",
+        now,
+    );
     let locked: Vec<Places> = locked.and_in("id", sections).for_update().all().await?;
     let mut available: BTreeMap<Id, Places> = locked.into_iter().map(|places| (places.id, places)).collect();
+    if !available.values().any(|places| places.has_expired) {
+        return Ok(available);
+    }
     let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now));
     let expired = expired.and_in("section_id", available.keys().copied());
     let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
@@ -50,22 +59,23 @@ pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>,
         let (reserved, _) = changes.entry(section).or_default();
         *reserved -= quantity;
     }
-    adjust_counts(tx, &changes).await?;
+    adjust_counts(tx.writes(), &changes).execute().await?;
     Ok(available)
 }
 
 /// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](super::lock_all).
-pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+pub fn adjust_counts<'a>(writes: Writes<'a>, changes: &BTreeMap<Id, (i64, i64)>) -> Writes<'a> {
     if changes.is_empty() {
-        return Ok(());
+        return writes;
     }
-    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
+    let change = "update sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
     let changes: Vec<_> = changes.iter().collect();
-    let update = tx.update(change).values(&changes, |columns| {
-        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
-    });
-    update.push(") as v where sections.id = v.column1").execute().await?;
-    Ok(())
+    writes.add(|update| {
+        let update = update.push(change).values(&changes, |columns| {
+            columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
+        });
+        update.push(") as v where sections.id = v.column1")
+    })
 }
 
 /// Adds to the counts of the waiting lists of locked sections: the section, and the changes of the number of entries that wait and

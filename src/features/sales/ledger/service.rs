@@ -48,8 +48,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
         shares.extend(part.shares.iter().map(of_host));
         rows.push((row, refund));
     }
-    store::insert(tx, &rows).await?;
-    store::insert_shares(tx, &shares).await
+    store::insert_shares(store::insert(tx.writes(), &rows), &shares).execute().await
 }
 
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {

@@ -7,7 +7,7 @@ use boxoffice_http::error::Result;
 use super::allocation::Allocation;
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
 use crate::features::sales::orders::OrderNumber;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -63,9 +63,9 @@ pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) 
 }
 
 /// Inserts entries, each with its refund if it has one.
-pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Result<()> {
+pub fn insert<'a>(writes: Writes<'a>, rows: &[(TransactionRow, Option<Id>)]) -> Writes<'a> {
     let into = "transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)";
-    tx.insert_rows(into, rows, |columns| {
+    writes.insert_rows(into, rows, |columns| {
         columns
             .add(|(row, _)| row.id)
             .add(|(row, _)| row.kind)
@@ -74,13 +74,11 @@ pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Resul
             .add(|(_, refund)| *refund);
         columns.add(|(row, _)| row.amount).add(|(row, _)| row.fees).add(|(row, _)| row.placed);
     })
-    .await
 }
 
 /// Inserts the hosts' shares of entries.
-pub async fn insert_shares(tx: &mut Tx, shares: &[ShareRow]) -> Result<()> {
-    tx.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |columns| {
+pub fn insert_shares<'a>(writes: Writes<'a>, shares: &[ShareRow]) -> Writes<'a> {
+    writes.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |columns| {
         columns.add(|share| share.id).add(|share| share.host_id).add(|share| share.amount).add(|share| share.fees);
     })
-    .await
 }

@@ -4,7 +4,7 @@
 //! It locks the order, then its events, then its sections (see the lock order in CONTRIBUTING.md). The event locks keep an event
 //! from being withdrawn or cancelled while its tickets are issued. The section locks guard the reservations and the counts.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use boxoffice_http::error::Result;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, NewTickets};
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Tx, Writes, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -26,11 +26,8 @@ use crate::state::{App, Ctx};
 ///
 /// Locks all events of the orders, so that none is cancelled before the transaction ends.
 pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashSet<Id>> {
-    let events = store::events(tx, orders).await?;
-    let statuses = store::lock_events(tx, events.iter().map(|(_, event)| *event).collect::<BTreeSet<Id>>()).await?;
-    let cancelled = statuses.into_iter().filter(|(_, status)| *status == EventStatus::Cancelled);
-    let cancelled: HashSet<Id> = cancelled.map(|(event, _)| event).collect();
-    Ok(events.into_iter().filter(|(_, event)| cancelled.contains(event)).map(|(order, _)| order).collect())
+    let statuses = store::lock_events_of(tx, orders).await?.into_iter();
+    Ok(statuses.filter(|(_, status)| *status == EventStatus::Cancelled).map(|(order, _)| order).collect())
 }
 
 /// Fulfills open orders that are locked and paid: counts their places as sold and issues their tickets.
@@ -53,13 +50,13 @@ pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestam
         let (_, sold) = changes.entry(bought.section_id).or_default();
         *sold += bought.quantity;
     }
-    sections::adjust_counts(tx, &changes).await?;
     for order in &unfulfilled {
         end(app, tx, *order, OrderStatus::TimedOut).await?;
     }
-    store::set_fulfilled(tx, fulfilled.iter().map(|order| order.id), now).await?;
+    let writes = sections::adjust_counts(tx.writes(), &changes);
+    let writes = store::set_fulfilled(writes, fulfilled.iter().map(|order| order.id), now);
     let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
-    issue_tickets(app, tx, &items.collect::<Vec<_>>()).await?;
+    issue_tickets(app, writes, &items.collect::<Vec<_>>())?.execute().await?;
     Ok(unfulfilled)
 }
 
@@ -158,7 +155,7 @@ async fn release(tx: &mut Tx, orders: &[Id]) -> Result<()> {
     }
     store::lock_reserved_sections(tx, orders.iter().copied()).await?;
     let reservations = store::delete_reservations(tx, orders.iter().copied()).await?;
-    sections::adjust_counts(tx, &freed(&reservations)).await
+    sections::adjust_counts(tx.writes(), &freed(&reservations)).execute().await
 }
 
 /// Returns the changes of the counts of sections whose reservations were deleted.
@@ -173,14 +170,12 @@ fn freed(reservations: &[ReservationRow]) -> BTreeMap<Id, (i64, i64)> {
 
 /// Issues the tickets of order items, whose places already count as sold, adds them to the popularity of their events, and mails
 /// the tickets to the customers.
-pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
+pub fn issue_tickets<'a>(app: &App, writes: Writes<'a>, items: &[(&OrderRow, &ItemRow)]) -> Result<Writes<'a>> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
     for (_, item) in items {
         *sold.entry(item.event_id).or_default() += item.quantity;
     }
-    for (event, quantity) in sold {
-        store::raise_popularity(tx, event, quantity).await?;
-    }
+    let writes = store::raise_popularity(writes, &sold);
     let tickets = items.iter().map(|(order, item)| NewTickets {
         order: item.order_id,
         owner: order.account_id,
@@ -188,9 +183,9 @@ pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow
         section: item.section_id,
         quantity: item.quantity,
     });
-    tickets::issue(app, tx, tickets).await?;
+    let writes = tickets::issue(app, writes, tickets);
     let orders: BTreeMap<Id, Id> = items.iter().map(|(order, _)| (order.id, order.account_id)).collect();
-    push_mails(app, tx, MailTemplate::OrderConfirmation, orders.into_iter().collect(), Map::new()).await
+    outbox::write(app, writes, mails(MailTemplate::OrderConfirmation, orders.into_iter().collect(), &Map::new()))
 }
 
 /// Stores a mail to the customer of each order: pairs of an order and its account. `values` are what the template needs beside the
@@ -202,15 +197,16 @@ pub async fn push_mails(
     orders: Vec<(Id, Id)>,
     values: Map<String, Value>,
 ) -> Result<()> {
-    if orders.is_empty() {
-        return Ok(());
-    }
-    let mails = orders.into_iter().map(|(order, account)| {
+    outbox::push(app, tx, mails(template, orders, &values)).await
+}
+
+fn mails(template: MailTemplate, orders: Vec<(Id, Id)>, values: &Map<String, Value>) -> Vec<Mail<'static>> {
+    let mail = |(order, account): (Id, Id)| {
         let mut values = values.clone();
         values.insert("order".to_owned(), order.into());
         Mail { recipient: Recipient::Account(account), template, values: values.into() }
-    });
-    outbox::push(app, tx, mails.collect::<Vec<_>>()).await
+    };
+    orders.into_iter().map(mail).collect()
 }
 
 /// Mails the refunds of locked orders to their customers. The mail is not sent for an order whose returned tickets were refunded,

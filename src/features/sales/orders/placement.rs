@@ -14,11 +14,11 @@ use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, Orde
 use super::pricing::{Line, PricedItems, check_event_on_sale, check_section_on_sale, price_items, section_ids, sold_out};
 use super::waiting_list::{self, OfferRow};
 use super::{lifecycle, service, store};
+use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, Places, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::BatchOperation;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{BatchOperation, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -184,7 +184,7 @@ impl Inventory {
         let to_lock: BTreeSet<Id> =
             of_accounts().filter(|draft| draft.items.is_free()).flat_map(|draft| draft.items.events()).collect();
         if !to_lock.is_empty() {
-            store::lock_events(tx, to_lock).await?;
+            events::lock_all(tx, to_lock).await?;
         }
         let event_ids: BTreeSet<Id> = of_accounts().flat_map(|draft| draft.items.events()).collect();
         let events = store::lock_event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
@@ -323,13 +323,13 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
     waiting_list::accept(tx, &inventory.accepted).await?;
-    sections::adjust_counts(tx, &inventory.taken).await?;
-    store::insert(tx, orders).await?;
-    store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;
-    store::insert_applied(tx, placed.iter().flat_map(|placed| &placed.applied)).await?;
+    let writes = store::insert(tx.writes(), orders);
+    let writes = store::insert_items(writes, items.iter().map(|(_, item)| *item));
+    let writes = store::insert_applied(writes, placed.iter().flat_map(|placed| &placed.applied));
     let (free, to_pay): (Vec<_>, Vec<_>) = items.into_iter().partition(|(order, _)| order.is_fulfilled());
-    store::insert_reservations(tx, to_pay).await?;
-    lifecycle::issue_tickets(app, tx, &free).await
+    let writes = store::insert_reservations(writes, to_pay);
+    let writes = sections::adjust_counts(writes, &inventory.taken);
+    lifecycle::issue_tickets(app, writes, &free)?.execute().await
 }
 
 impl<'a> Draft<'a> {

@@ -13,6 +13,7 @@ use super::model::{Order, OrderRow, OrderStatus};
 use super::returns::{OrderReturnCreate, Revocation};
 use super::voids::OrderVoidCreate;
 use super::{lifecycle, service, store};
+use crate::features::catalog::events;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus};
@@ -138,7 +139,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
 /// Locks and returns the tickets of an order. Cancels the open transfers of the selected ones.
 async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, is_selected: impl Fn(&TicketRow) -> bool) -> Result<Vec<TicketRow>> {
     let items = store::items(tx, [order]).await?;
-    store::lock_events(tx, items.iter().map(|item| item.event_id)).await?;
+    events::lock_all(tx, items.iter().map(|item| item.event_id)).await?;
     sections::lock_all(tx, items.iter().map(|item| item.section_id)).await?;
     let is_offered = |ticket: &&TicketRow| is_selected(ticket) && ticket.status == TicketStatus::Pending;
     // No other ticket is offered before the transaction ends, because a new transfer locks the orders of its tickets.
@@ -189,13 +190,11 @@ async fn void_tickets(app: &App, tx: &mut Tx, order: &OrderRow, tickets: &[&Tick
     let (mut returned, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
     for ticket in tickets {
         *returned.entry(ticket.section_id).or_default() += 1;
-        *events.entry(ticket.event_id).or_default() += 1;
+        *events.entry(ticket.event_id).or_default() -= 1;
     }
     tickets::void(tx, tickets.iter().map(|ticket| ticket.id), app.clock.now()).await?;
-    sections::adjust_counts(tx, &returned.iter().map(|(&section, &quantity)| (section, (0, -quantity))).collect()).await?;
-    for (&event, &quantity) in &events {
-        store::raise_popularity(tx, event, -quantity).await?;
-    }
+    let freed = returned.iter().map(|(&section, &quantity)| (section, (0, -quantity))).collect();
+    store::raise_popularity(sections::adjust_counts(tx.writes(), &freed), &events).execute().await?;
     mail_holders(app, tx, order, tickets).await?;
     Ok(returned)
 }

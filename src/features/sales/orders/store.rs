@@ -1,6 +1,6 @@
 //! SQL of orders, and of the counts of places and tickets that orders change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::Result;
 
@@ -8,7 +8,7 @@ use super::hosts_orders::{HostCriteria, OrdersOf};
 use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::returns::Revocation;
 use crate::features::catalog::events::EventStatus;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -152,14 +152,12 @@ pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item 
     tx.select(EVENT_SALE_STATUS).and_in("e.id", events).push(share_lock).all().await
 }
 
-/// Returns pairs of an order and an event of its items.
-pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
-    tx.select("distinct order_id, event_id from order_items where true").and_in("order_id", orders).all().await
-}
-
-/// Locks these events until the transaction ends, and returns their current statuses. Leaves out events that no longer exist.
-pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
-    tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
+/// Locks the events of these orders until the transaction ends, by ascending identifier. Returns each order with the current status of
+/// each of its events.
+pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
+    let lock = if tx.is_postgres() { " for no key update of e" } else { "" };
+    let events = tx.select("i.order_id, e.status from order_items i join events e on e.id = i.event_id where true");
+    events.and_in("i.order_id", orders).push(" order by e.id").push(lock).all().await
 }
 
 /// SQL condition that an event of the order `o` is cancelled.
@@ -211,9 +209,9 @@ pub async fn open_with_cancelled_event(tx: &mut Tx, now: Timestamp) -> Result<Ve
 }
 
 /// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
-pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
+pub fn insert<'a, 'r>(writes: Writes<'a>, orders: impl Iterator<Item = (&'r OrderRow, Option<Timestamp>)>) -> Writes<'a> {
     let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees, complimentary)";
-    tx.insert_rows(into, orders, |columns| {
+    writes.insert_rows(into, orders, |columns| {
         columns
             .add(|(order, _)| order.id)
             .add(|(order, _)| order.account_id)
@@ -223,35 +221,31 @@ pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option
         columns.add(|(_, fulfilled)| *fulfilled).add(|(order, _)| order.subtotal).add(|(order, _)| order.fees);
         columns.add(|(order, _)| order.complimentary);
     })
-    .await
 }
 
-pub async fn insert_items(tx: &mut Tx, items: impl Iterator<Item = &ItemRow> + Send) -> Result<()> {
+pub fn insert_items<'a, 'r>(writes: Writes<'a>, items: impl Iterator<Item = &'r ItemRow>) -> Writes<'a> {
     let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)";
-    tx.insert_rows(into, items, |columns| {
+    writes.insert_rows(into, items, |columns| {
         columns.add(|item| item.order_id).add(|item| item.position).add(|item| item.event_id).add(|item| item.section_id);
         columns.add(|item| item.quantity).add(|item| item.unit_price).add(|item| item.unit_fee);
     })
-    .await
 }
 
-pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedModifierRow> + Send) -> Result<()> {
-    tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |columns| {
+pub fn insert_applied<'a, 'r>(writes: Writes<'a>, applied: impl Iterator<Item = &'r AppliedModifierRow>) -> Writes<'a> {
+    writes.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |columns| {
         columns.add(|row| row.order_id).add(|row| row.position).add(|row| row.modifier_id);
     })
-    .await
 }
 
 /// Inserts reservations. Their places must be counted in their sections, which must be locked.
-pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
-    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |columns| {
+pub fn insert_reservations<'a>(writes: Writes<'a>, items: Vec<(&OrderRow, &ItemRow)>) -> Writes<'a> {
+    writes.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |columns| {
         columns
             .add(|(order, _)| order.id)
             .add(|(_, item)| item.section_id)
             .add(|(_, item)| item.quantity)
             .add(|(order, _)| order.expires);
     })
-    .await
 }
 
 /// Deletes and returns the reservations of these orders. Their sections must be [locked](lock_reserved_sections).
@@ -294,16 +288,24 @@ pub async fn lock_sections_of_account(tx: &mut Tx, account: Id) -> Result<()> {
     Ok(())
 }
 
-/// Adds to the number of tickets that an event has sold. The number is negative for returned tickets.
-pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
-    tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;
-    Ok(())
+/// Adds to the numbers of tickets that these events have sold. A number is negative for returned tickets. The events must be locked.
+pub fn raise_popularity<'a>(writes: Writes<'a>, tickets: &BTreeMap<Id, i64>) -> Writes<'a> {
+    if tickets.is_empty() {
+        return writes;
+    }
+    let tickets: Vec<_> = tickets.iter().collect();
+    writes.add(|update| {
+        let update = update.push("update events set popularity = events.popularity + v.column2 from (");
+        let update = update.values(&tickets, |columns| _ = columns.add(|(event, _)| **event).add(|(_, tickets)| **tickets));
+        update.push(") as v where events.id = v.column1")
+    })
 }
 
-pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let update = tx.update("orders set status = 'Fulfilled'").push_bind(", fulfilled = ? where true", now);
-    update.and_in("id", orders).execute().await?;
-    Ok(())
+pub fn set_fulfilled<'a>(writes: Writes<'a>, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Writes<'a> {
+    writes.add(|update| {
+        let update = update.push_bind("update orders set status = 'Fulfilled', fulfilled = ? where true", now);
+        update.and_in("id", orders)
+    })
 }
 
 /// Sets the final status of an order.

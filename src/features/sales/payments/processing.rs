@@ -190,12 +190,12 @@ impl OrderBalances {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let cancelled = orders::cancelled(tx, orders.keys().copied()).await?;
-        let mut paid: HashMap<Id, Money> = HashMap::new();
-        for payment in store::left(tx, orders.keys().copied()).await? {
-            let paid = paid.entry(payment.order_id).or_insert(Money::ZERO);
-            *paid = *paid + payment.amount;
+        let (mut paid, mut pending) = (HashMap::new(), HashMap::new());
+        for payment in store::counted(tx, orders.keys().copied()).await? {
+            let sums = if payment.pending { &mut pending } else { &mut paid };
+            let sum = sums.entry(payment.order_id).or_insert(Money::ZERO);
+            *sum = *sum + payment.amount;
         }
-        let pending = store::pending(tx, orders.keys().copied()).await?.into_iter().collect();
         Ok(Self { orders, cancelled, paid, pending })
     }
 

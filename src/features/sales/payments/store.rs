@@ -46,10 +46,24 @@ pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<V
     Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
-/// Returns the pending amount of each of these orders that has one.
-pub async fn pending(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Money)>> {
-    let pending = tx.select("order_id, cast(sum(amount) as bigint) from payments where status = 'Pending'");
-    pending.and_in("order_id", orders).push(" group by order_id").all().await
+/// A payment that counts for the balance of its order.
+#[derive(sqlx_macros::FromRow)]
+pub struct CountedRow {
+    pub order_id: Id,
+    /// True if it is pending, false if it is confirmed.
+    pub pending: bool,
+    /// Its amount, minus refunds that were made or scheduled.
+    pub amount: Money,
+}
+
+/// Returns the confirmed and the pending payments of these orders.
+pub async fn counted(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<CountedRow>> {
+    let payments = tx.select(
+        "p.order_id, p.status = 'Pending' as pending,
+         p.amount - coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as amount
+         from payments p where p.status in ('Confirmed', 'Pending')",
+    );
+    payments.and_in("p.order_id", orders).all().await
 }
 
 /// Returns the cost of the tickets of these orders, item by item. The orders must be open or fulfilled, so that their events

@@ -12,7 +12,7 @@ use crate::features::catalog::sections;
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -78,7 +78,7 @@ pub struct NewTickets {
 }
 
 /// Issues tickets with new serial numbers.
-pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTickets>) -> Result<()> {
+pub fn issue<'a>(app: &App, writes: Writes<'a>, new: impl IntoIterator<Item = NewTickets>) -> Writes<'a> {
     let now = app.clock.now();
     let mut tickets = Vec::new();
     for NewTickets { order, owner, event, section, quantity } in new {
@@ -95,7 +95,7 @@ pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTick
             modified: now,
         }));
     }
-    store::insert(tx, &tickets).await
+    store::insert(writes, &tickets)
 }
 
 /// Replaces the Pending tickets of `from` by Issued tickets of `to`, which have other serial numbers. So the copies of `from` no
@@ -117,7 +117,7 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
     if replacements.len() < tickets.len() {
         return Ok(false);
     }
-    store::insert(tx, &replacements).await?;
+    store::insert(tx.writes(), &replacements).execute().await?;
     let pairs = pending.iter().zip(&replacements).map(|(ticket, replacement)| (ticket.id, replacement.id));
     store::set_replaced(tx, pairs, now).await?;
     Ok(true)

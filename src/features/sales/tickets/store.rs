@@ -6,7 +6,7 @@ use super::model::{EventTicketFilter, TicketRow, TicketStatus};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -148,9 +148,9 @@ pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bo
     tx.query(query).bind(account).bind(now).scalar().await
 }
 
-pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
+pub fn insert<'a>(writes: Writes<'a>, tickets: &[TicketRow]) -> Writes<'a> {
     let into = "tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified)";
-    tx.insert_rows(into, tickets, |columns| {
+    writes.insert_rows(into, tickets, |columns| {
         columns
             .add(|ticket| ticket.id)
             .add(|ticket| ticket.serial.clone())
@@ -163,7 +163,6 @@ pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
             .add(|ticket| ticket.redeemed)
             .add(|ticket| ticket.modified);
     })
-    .await
 }
 
 /// Locks the tickets with these serial numbers until the transaction ends.
