@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_openapi::parse_date_time;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::id::Id;
 
@@ -58,7 +58,9 @@ impl Timestamp {
 
     /// Formats as `2026-11-21T18:30`, for the start and end of events and sales.
     pub fn to_minutes(self) -> String {
-        self.utc().format("%Y-%m-%dT%H:%M").to_string()
+        let mut text = self.format_rfc3339();
+        text.truncate("2026-11-21T18:30".len());
+        text
     }
 
     /// Formats as `2026-11-21 18:30`, for the schedule of advertisements.
@@ -73,7 +75,7 @@ impl Timestamp {
 
     /// Formats as `2026-11-21T18:30:05+00:00`, for tickets, admissions and all other RFC 3339 times.
     pub fn format_rfc3339(self) -> String {
-        self.utc().format("%Y-%m-%dT%H:%M:%S+00:00").to_string()
+        self.utc().to_rfc3339_opts(SecondsFormat::Secs, false)
     }
 
     /// Parses a date and time, see [`parse_date_time`].

@@ -217,17 +217,17 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
 /// first.
 pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
     // A search with an error must not share a batch with others.
-    query.finder.check()?;
+    let search = query.finder.check()?.filter(|_| query.is_plain_search()).map(Arc::new);
     let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
     let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
     let list = move |key: PublishedListKey, spans: Vec<Span>| {
-        let app = Arc::clone(&app);
+        let (app, search) = (Arc::clone(&app), search.clone());
         async move {
             let span = Span::of_batch("list published events", &spans);
-            let found = match key.preferred_region {
-                None => published_search::first_page(&app, &span, &key.query).await?,
-                Some(_) => None,
+            let found = match search.filter(|_| key.preferred_region.is_none()) {
+                Some(search) => published_search::first_page(&app, &span, &key.query, &search).await?,
+                None => None,
             };
             let page = match found {
                 Some(page) => page,

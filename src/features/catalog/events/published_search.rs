@@ -14,6 +14,7 @@ use boxoffice_http::traces::Span;
 use super::cache::{self, SizedEvents};
 use super::model::Event;
 use super::requests::PublishedEventQuery;
+use super::search::Search;
 use super::word_index::{FoundEvents, WordIndex};
 use super::{store, view};
 use crate::kernel::db::{Batcher, UnitOfWork, permit_page, read_from_standby};
@@ -59,14 +60,18 @@ impl PublishedSearch {
     }
 }
 
-/// Returns the first page of a search without further filters. Returns `None` if the database must answer: other lists, large pages,
-/// with more events than the index has capacity, and while events are changed all the time.
-pub async fn first_page(app: &Arc<App>, span: &Span, query: &PublishedEventQuery) -> Result<Option<Page<Event>>> {
-    let Some(search) = query.finder.check()?.filter(|_| query.is_plain_search()) else { return Ok(None) };
+/// Returns the first page of a search without further filters. Returns `None` if the database must answer: large pages, with more events
+/// than the index has capacity, and while events are changed all the time.
+pub async fn first_page(
+    app: &Arc<App>,
+    span: &Span,
+    query: &PublishedEventQuery,
+    search: &Search,
+) -> Result<Option<Page<Event>>> {
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let find = || {
         let active = query.finder.active(&query.filter);
-        app.event_cache.search.index().find(&search, active, now, paging.limit() as usize)
+        app.event_cache.search.index().find(search, active, now, paging.limit() as usize)
     };
     // A search that finds outdated events is repeated once, so that it ends while events are changed all the time.
     for _ in 0..2 {
