@@ -29,13 +29,13 @@ async fn statements_are_executed_in_their_order(app: TestApp) {
         let writes = writes.insert_rows("second (number, text)", Vec::<Pair>::new(), |columns| {
             columns.add(|(number, _)| *number).add(|(_, text)| text.clone());
         });
-        let writes = writes.add(|update| {
+        let writes = writes.statement(|update| {
             let changes = pairs([0, 2], "changed");
             let update = update.push("update first set text = v.column2 from (");
             let update = update.values(&changes, |columns| _ = columns.add(|(number, _)| *number).add(|(_, text)| text.clone()));
             update.push(") as v where first.number = v.column1")
         });
-        let writes = writes.add(|delete| delete.push("delete from first where true").and_in("number", [1_i64]));
+        let writes = writes.statement(|delete| delete.push("delete from first where true").and_in("number", [1_i64]));
         let writes = writes.insert_rows("second (number, text)", pairs([5], "last"), |columns| {
             columns.add(|(number, _): &Pair| *number).add(|(_, text)| text.clone());
         });

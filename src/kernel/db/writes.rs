@@ -13,7 +13,7 @@ const MAX_PREPARED_VALUES: usize = 3 * MAX_VALUES;
 ///
 /// ```ignore
 /// let writes = tx.writes().insert_rows("orders (id)", orders, |columns| _ = columns.add(|order| order.id));
-/// writes.add(|update| update.push_bind("update events set popularity = popularity + 1 where id = ?", event)).execute().await?;
+/// writes.statement(|update| update.push_bind("update events set popularity = popularity + 1 where id = ?", event)).execute().await?;
 /// ```
 ///
 /// PostgreSQL gets them as one statement: none of them sees the changes of the others, but triggers and foreign keys see all changes. So
@@ -35,7 +35,7 @@ impl Tx {
 
 impl<'a> Writes<'a> {
     /// Adds the statement that `build` makes of an empty one.
-    pub fn add(mut self, build: impl FnOnce(Statement<'a>) -> Statement<'a>) -> Self {
+    pub fn statement(mut self, build: impl FnOnce(Statement<'a>) -> Statement<'a>) -> Self {
         if !self.last.text.is_empty() {
             self.texts.push(std::mem::take(&mut self.last.text));
         }
@@ -51,8 +51,9 @@ impl<'a> Writes<'a> {
     ) -> Self {
         let columns = into.matches(',').count() + 1;
         let rows: Vec<R> = rows.into_iter().collect();
-        let insert =
-            |writes: Self, chunk: &[R]| writes.add(|insert| insert.push("insert into ").push(into).values(chunk, &add_columns));
+        let insert = |writes: Self, chunk: &[R]| {
+            writes.statement(|insert| insert.push("insert into ").push(into).values(chunk, &add_columns))
+        };
         rows.chunks(MAX_VALUES / columns).fold(self, insert)
     }
 

@@ -70,7 +70,7 @@ pub fn adjust_counts<'a>(writes: Writes<'a>, changes: &BTreeMap<Id, (i64, i64)>)
     }
     let change = "update sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
     let changes: Vec<_> = changes.iter().collect();
-    writes.add(|update| {
+    writes.statement(|update| {
         let update = update.push(change).values(&changes, |columns| {
             columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
         });

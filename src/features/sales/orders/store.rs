@@ -294,7 +294,7 @@ pub fn raise_popularity<'a>(writes: Writes<'a>, tickets: &BTreeMap<Id, i64>) -> 
         return writes;
     }
     let tickets: Vec<_> = tickets.iter().collect();
-    writes.add(|update| {
+    writes.statement(|update| {
         let update = update.push("update events set popularity = events.popularity + v.column2 from (");
         let update = update.values(&tickets, |columns| _ = columns.add(|(event, _)| **event).add(|(_, tickets)| **tickets));
         update.push(") as v where events.id = v.column1")
@@ -302,7 +302,7 @@ pub fn raise_popularity<'a>(writes: Writes<'a>, tickets: &BTreeMap<Id, i64>) -> 
 }
 
 pub fn set_fulfilled<'a>(writes: Writes<'a>, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Writes<'a> {
-    writes.add(|update| {
+    writes.statement(|update| {
         let update = update.push_bind("update orders set status = 'Fulfilled', fulfilled = ? where true", now);
         update.and_in("id", orders)
     })
