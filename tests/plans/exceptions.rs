@@ -50,6 +50,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("select count(*) from tokens where event_id =", STORAGE_LIMIT),
     exception("select id from tokens where true and event_id =", STORAGE_LIMIT),
     exception("delete from login_addresses where account_id =", "at most ten of an account"),
+    exception("as has_expired from sections", "ends at the first row"),
     exception("delete from reservations where", "the expired reservations of a section"),
     exception("as reserved, s.maximum_per_account", "the expired reservations of a section"),
     exception("from events e join sections s on s.event_id = e.id join reservations r", "the open orders of cancelled events, at most 50 at a time"),
