@@ -10,7 +10,6 @@ mod batcher;
 mod copy;
 mod existing;
 mod group_commit;
-mod insert;
 mod inspect;
 mod max_id;
 mod metrics;

@@ -2,10 +2,12 @@
 
 use boxoffice_http::error::Result;
 
-use super::insert::MAX_VALUES;
 use super::statement::{Columns, Statement};
 use super::transaction::Tx;
 
+/// Maximum number of values in an insert on SQLite, whose prepared statements take memory for each value. PostgreSQL gets each column as
+/// one value.
+const MAX_VALUES: usize = 1000;
 /// Number of values above which SQLite doesn't keep the prepared statements, because they take memory for each value.
 const MAX_PREPARED_VALUES: usize = 3 * MAX_VALUES;
 
@@ -31,6 +33,25 @@ impl Tx {
     pub fn writes(&mut self) -> Writes<'_> {
         Writes { texts: Vec::new(), last: self.empty_statement() }
     }
+
+    /// Inserts rows; see [`Writes::insert_rows`].
+    ///
+    /// ```ignore
+    /// tx.insert_rows("tickets (id, serial)", rows, |columns| {
+    ///     columns.add(|row| row.id).add(|row| row.serial.clone());
+    /// })
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the database rejects a row. The rollback of the transaction then removes the other rows.
+    pub async fn insert_rows<R>(
+        &mut self,
+        into: &str,
+        rows: impl IntoIterator<Item = R>,
+        add_columns: impl Fn(&mut Columns<'_, '_, R>),
+    ) -> Result<()> {
+        self.writes().insert_rows(into, rows, add_columns).execute().await
+    }
 }
 
 impl<'a> Writes<'a> {
@@ -42,7 +63,8 @@ impl<'a> Writes<'a> {
         Self { last: build(self.last), ..self }
     }
 
-    /// Adds the insert of rows, like [`Tx::insert_rows`].
+    /// Adds the insert of rows. `into` is a table with its columns, such as `tickets (id, serial)`. `add_columns` adds the values of each
+    /// column. Many rows are split into several statements. Without rows, nothing is added.
     pub fn insert_rows<R>(
         self,
         into: &str,
