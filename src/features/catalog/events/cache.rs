@@ -69,7 +69,7 @@ struct VersionedEvents {
     events: HashMap<Id, EventWithRelations>,
     /// Events that were read once. They are cached when they are read again: most of the events that searches find are not.
     read_once: HashSet<Id>,
-    /// Sizes of events in a page, in bytes.
+    /// Sizes of cached events in a page, in bytes, if searches have found them.
     sizes: HashMap<Id, i64>,
     relations: Relations,
     pages: HashMap<PublishedListKey, Arc<CachedPage>>,
@@ -391,7 +391,11 @@ pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_
     let loaded = complete(app, tx, changes, rows.into_iter().map(|row| row.event).collect(), now).await?;
     {
         let mut version_cache = app.event_cache.version_cache();
-        version_cache.reserve(&changes, size_of::<(Id, i64)>() * sizes.len()).sizes.extend(&sizes);
+        for (id, bytes) in &sizes {
+            if version_cache.get_mut(&changes).events.contains_key(id) {
+                version_cache.reserve(&changes, size_of::<(Id, i64)>()).sizes.insert(*id, *bytes);
+            }
+        }
     }
     let sized = |event: EventWithRelations| (event.row.id, SizedEvent { bytes: sizes[&event.row.id], event });
     let mut events: HashMap<Id, SizedEvent> = loaded.into_iter().map(sized).collect();
