@@ -41,25 +41,46 @@ async fn ignores_properties_outside_schema(app: TestApp) {
     let mut wrong = Vec::new();
     let mut tried = 0;
     for row in ROWS.iter().filter(|row| fixtures.operation(row).body_schema().is_some()) {
-        let mut done: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for extras in [Map::new(), extra_properties(&fixtures, row, true), extra_properties(&fixtures, row, false)] {
-            tried += extras.len();
-            let mut body = fixtures.body(row, &fixtures.ids);
-            body.as_object_mut().unwrap().extend(extras);
-
-            let response = fixtures.send(row, &fixtures.ids, row.may[0], &body).await;
-
-            assert!(response.status < 300, "{} with more: {response:?}", row.name());
-            done.push((vec![volatile.without(&normalized(&response))], volatile.without_all(before.changes().await)));
-            before.restore().await;
+        let bodies = [Map::new(), extra_properties(&fixtures, row, true), extra_properties(&fixtures, row, false)];
+        tried += bodies.iter().map(Map::len).sum::<usize>();
+        // A job may change rows between a request and the comparison. An accepted property has its effect each time.
+        let mut difference = None;
+        for _ in 0..3 {
+            difference = find_difference(&fixtures, &mut before, &volatile, row, &bodies).await;
+            if difference.is_none() {
+                break;
+            }
         }
-        let (plain, more) = (&done[0], &done[1..]);
-        for other in more.iter().filter(|other| *other != plain) {
-            wrong.push(format!("{}\n  alone {plain:#?}\n  with more {other:#?}", row.name()));
-        }
+        wrong.extend(difference);
     }
     assert!(wrong.is_empty(), "{} do more than they should:\n{}", wrong.len(), wrong.join("\n"));
     assert!(tried > 5000, "only {tried}");
+}
+
+/// Sends a request with each of these properties in addition. Returns how the effects or the responses differ from those of the first.
+async fn find_difference(
+    fixtures: &AccessFixtures,
+    before: &mut Snapshot,
+    volatile: &VolatileValues,
+    row: &Row,
+    bodies: &[Map<String, Value>],
+) -> Option<String> {
+    let mut done: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for extras in bodies {
+        let mut body = fixtures.body(row, &fixtures.ids);
+        body.as_object_mut().unwrap().extend(extras.clone());
+
+        let response = fixtures.send(row, &fixtures.ids, row.may[0], &body).await;
+
+        done.push((vec![volatile.without(&normalized(&response))], volatile.without_all(before.changes().await)));
+        before.restore().await;
+        if response.status >= 300 {
+            return Some(format!("{} was rejected: {response:?}", row.name()));
+        }
+    }
+    let (plain, more) = done.split_first().unwrap();
+    let other = more.iter().find(|other| *other != plain)?;
+    Some(format!("{}\n  alone {plain:#?}\n  with more {other:#?}", row.name()))
 }
 
 fn normalized(response: &Response) -> String {
