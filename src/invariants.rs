@@ -76,6 +76,7 @@ const INVARIANTS: [(&str, &str); 18] = [
             or t.fees <> (select cast(sum(s.fees) as bigint) from transaction_shares s where s.transaction_id = t.id)",
     ),
     (
+        // A void order has no refunds, and its used tickets stay redeemed.
         "a host's shares differ from the price of its valid tickets",
         "select h.id from hosts h
          where coalesce((select cast(sum(case t.type when 'Sale' then s.amount else -s.amount end) as bigint)
@@ -86,6 +87,7 @@ const INVARIANTS: [(&str, &str); 18] = [
                 join orders o on o.id = r.order_id and o.status in ('Fulfilled', 'Returned') where s.host_id = h.id), 0)
             <> coalesce((select cast(sum(i.unit_price + i.unit_fee) as bigint) from tickets t
                 join order_items i on i.order_id = t.order_id and i.section_id = t.section_id
+                join orders o on o.id = t.order_id and o.status in ('Fulfilled', 'Returned')
                 join events e on e.id = t.event_id where e.host_id = h.id and t.status <> 'Void'), 0)",
     ),
     (

@@ -480,6 +480,7 @@ async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 1);
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
+    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
 }
 
 async fn only_staff_void_orders(app: TestApp) {
