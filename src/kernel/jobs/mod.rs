@@ -18,12 +18,14 @@ pub use runs::{JobRun, last_runs};
 use slog::{debug, error};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use super::Kernel;
 use super::db::transaction;
 use super::http::AppState;
 
+/// Pause between the first runs of two jobs.
+const START_PAUSE: Duration = Duration::from_millis(10);
 /// Interval at which a successful run of a frequent job is stored, so that not every run writes.
 const RECORD_INTERVAL: Duration = Duration::from_secs(60);
 /// Time limit for giving up the leases when the server stops.
@@ -52,14 +54,15 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Starts all jobs.
+    /// Starts all jobs, one after the other, so that they share a few connections to the database.
     pub fn start<A: AppState>(app: &Arc<A>, jobs: impl IntoIterator<Item = Job<A>>) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let start = |job: Job<A>| {
+        let now = Instant::now();
+        let start = |(job, number): (Job<A>, u32)| {
             let shutdown_timeout = job.shutdown_timeout;
-            (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), stopped.clone())))
+            (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), now + START_PAUSE * number, stopped.clone())))
         };
-        Self { kernel: Arc::clone(app.kernel()), stop, tasks: jobs.into_iter().map(start).collect() }
+        Self { kernel: Arc::clone(app.kernel()), stop, tasks: jobs.into_iter().zip(0..).map(start).collect() }
     }
 
     /// Stops every job once its step is finished, or after its shutdown timeout.
@@ -79,9 +82,9 @@ impl Jobs {
     }
 }
 
-/// Runs a job at each tick of its interval, until the server stops.
-async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = interval(job.interval);
+/// Runs a job at each tick of its interval from `start` on, until the server stops.
+async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, start: Instant, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = interval_at(start, job.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The time and the outcome of the last run that was stored.
     let mut recorded: Option<(Instant, bool)> = None;
