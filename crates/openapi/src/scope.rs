@@ -4,10 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scope of an API key. Each operation lists the scopes that may call it (`x-scopes`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(feature = "sqlx", derive(sqlx_macros::Type))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "lowercase"))]
+#[strum(serialize_all = "lowercase")]
 pub enum Scope {
     /// An application, with no person behind it.
     Public,

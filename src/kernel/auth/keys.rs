@@ -1,6 +1,7 @@
 //! API keys of sessions, integrations and admission tokens.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// Lifetime of a session's key after its last use.
 const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -26,8 +28,8 @@ const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// The kind of an API key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum KeyKind {
     /// A login.
     Session,
@@ -36,6 +38,28 @@ pub enum KeyKind {
     /// A redeemer with an admission token.
     Admission,
 }
+
+stored_as_text!(KeyKind);
+
+/// A scope in the database.
+#[derive(Debug, Clone, Copy)]
+struct StoredScope(Scope);
+
+impl FromStr for StoredScope {
+    type Err = strum::ParseError;
+
+    fn from_str(text: &str) -> Result<Self, strum::ParseError> {
+        text.parse().map(Self)
+    }
+}
+
+impl From<StoredScope> for &'static str {
+    fn from(StoredScope(scope): StoredScope) -> Self {
+        scope.into()
+    }
+}
+
+stored_as_text!(StoredScope);
 
 /// A new key.
 #[derive(Debug)]
@@ -101,11 +125,11 @@ struct KeyRow {
     hash: String,
     id: Id,
     kind: KeyKind,
-    role: Scope,
+    role: StoredScope,
     account_id: Option<Id>,
     expires: Option<Timestamp>,
     last_used: Option<Timestamp>,
-    account_role: Option<Scope>,
+    account_role: Option<StoredScope>,
     preferred_region: Option<Id>,
     activated: Option<bool>,
     token_id: Option<Id>,
@@ -140,7 +164,7 @@ pub async fn issue(kernel: &Kernel, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id
     .bind(secret::hash(&key))
     .bind(new.kind)
     .bind(new.name.to_owned())
-    .bind(new.scope)
+    .bind(StoredScope(new.scope))
     .bind(new.account)
     .bind(new.token)
     .bind(now)
@@ -191,7 +215,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
         touch(kernel, &row, now).boxed().await;
         kernel.keys.cache().entries().remove(&digest);
     }
-    let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
+    let StoredScope(scope) = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
         key: row.id,
         scope,

@@ -8,6 +8,7 @@ use boxoffice_openapi::parse_date_time;
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::id::Id;
+use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
 /// Microseconds of a day.
 pub const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
@@ -16,6 +17,12 @@ pub const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Timestamp(pub i64);
+
+impl PgHasArrayType for Timestamp {
+    fn array_type_info() -> PgTypeInfo {
+        i64::array_type_info()
+    }
+}
 
 impl Timestamp {
     /// 9999-12-31T23:59:00Z, the end of an event without an end.

@@ -9,11 +9,18 @@ use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer};
 
 use super::clock::Timestamp;
+use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
 /// The identifier of a resource: its time of creation in units of 100 microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Id(pub i64);
+
+impl PgHasArrayType for Id {
+    fn array_type_info() -> PgTypeInfo {
+        i64::array_type_info()
+    }
+}
 
 impl Id {
     /// The identifier of no resource. Malformed identifiers are parsed as this.

@@ -7,16 +7,20 @@ use chrono::Locale;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::types::stored_text::stored_as_text;
+
 /// A language in which the platform writes mail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Language {
     /// English.
     En,
     /// French.
     Fr,
 }
+
+stored_as_text!(Language);
 
 impl Language {
     /// All languages.

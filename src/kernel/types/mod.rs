@@ -10,3 +10,4 @@ pub mod money;
 pub mod paging;
 pub mod period;
 pub mod secret;
+pub(crate) mod stored_text;

@@ -7,11 +7,18 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
 /// An amount in minor units (cents, pesewas) of the platform's currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);
+
+impl PgHasArrayType for Money {
+    fn array_type_info() -> PgTypeInfo {
+        i64::array_type_info()
+    }
+}
 
 impl Money {
     /// The amount zero.

@@ -13,6 +13,7 @@ use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{AbsoluteUri, Minutes, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// Marker type of the `/events` collection, for references to an event.
 #[derive(Debug)]
@@ -23,20 +24,21 @@ impl ResourceCollection for Events {
 }
 
 /// Status of an event or an advertisement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum EventStatus {
     /// In preparation.
     Draft,
     /// Waiting for a decision by a platform administrator.
     #[serde(rename = "Under Review")]
-    #[sqlx(rename = "Under Review")]
+    #[strum(serialize = "Under Review")]
     UnderReview,
     /// Public.
     Listed,
     /// Public, but it will not take place.
     Cancelled,
 }
+
+stored_as_text!(EventStatus);
 
 impl EventStatus {
     /// Returns whether every caller may see an event or an advertisement with this status.

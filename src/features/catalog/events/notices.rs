@@ -8,20 +8,22 @@ use super::model::EventRow;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// The time for which changes of an event are collected before they are reported. It bounds the number of mails that a host can
 /// cause.
 const CHANGE_DELAY: Duration = Duration::from_secs(10 * 60);
 
 /// The kind of a notice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 pub enum NoticeKind {
     /// The start or the venue was changed.
     Changed,
     /// The event was cancelled.
     Cancelled,
 }
+
+stored_as_text!(NoticeKind);
 
 /// A row of `event_notices`.
 #[derive(Debug, sqlx_macros::FromRow)]

@@ -14,11 +14,12 @@ use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// Type of the content that is submitted for review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum SubmissionType {
     /// An event to be listed.
     Event,
@@ -27,6 +28,8 @@ pub enum SubmissionType {
     /// A venue to be used by every caller.
     Venue,
 }
+
+stored_as_text!(SubmissionType);
 
 impl SubmissionType {
     const ALL: [Self; 3] = [Self::Event, Self::Advertisement, Self::Venue];
@@ -78,8 +81,7 @@ impl Content {
 }
 
 /// Status of a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum SubmissionStatus {
     /// Waiting for a decision.
     Pending,
@@ -88,6 +90,8 @@ pub enum SubmissionStatus {
     /// Rejected: the content was returned to its submitter.
     Rejected,
 }
+
+stored_as_text!(SubmissionStatus);
 
 /// A submission in API responses.
 #[derive(Debug, Serialize, JsonSchema)]

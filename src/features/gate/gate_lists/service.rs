@@ -37,7 +37,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, query: &GateListQuery) -
     let last = rows.last().map(|row| row.id).filter(|_| is_full);
     let mut groups: BTreeMap<(Id, &str), (TicketStatus, Vec<String>)> = BTreeMap::new();
     for row in rows {
-        let (_, digests) = groups.entry((row.section_id, row.status.name())).or_insert((row.status, Vec::new()));
+        let (_, digests) = groups.entry((row.section_id, row.status.into())).or_insert((row.status, Vec::new()));
         digests.push(tickets::digest(&row.serial));
     }
     let group = |((section, _), (status, digests)): ((Id, &str), (TicketStatus, Vec<String>))| GateListTickets {

@@ -16,6 +16,7 @@ use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// Account number, such as `GH-4K7QW2MZ`.
@@ -59,15 +60,19 @@ impl<const MIN: u32> JsonSchema for Password<MIN> {
 }
 
 /// Permission level of a key or an account, as named in the API and on the command line. An account is never `public`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx_macros::Type)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, strum::EnumString, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
 pub enum Role {
     Public,
     Customer,
     Administrator,
 }
+
+stored_as_text!(Role);
 
 impl From<Role> for Scope {
     fn from(role: Role) -> Self {

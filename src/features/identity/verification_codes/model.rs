@@ -10,6 +10,7 @@ use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// Identifier in a code's URI. A secret of the client that requested the code.
@@ -100,12 +101,14 @@ impl HasLocation for Reset {
 }
 
 /// Purpose of a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, sqlx_macros::Type)]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum CodePurpose {
     Verification,
     Reset,
 }
+
+stored_as_text!(CodePurpose);
 
 impl CodePurpose {
     /// Returns the error for a code that is no longer valid.
@@ -118,14 +121,15 @@ impl CodePurpose {
 }
 
 /// Stored status of a code. It doesn't include expiry and used-up attempts; see [`CodeValidity`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 pub enum CodeStatus {
     Pending,
     Used,
     /// Replaced by a newer code, or invalidated.
     Closed,
 }
+
+stored_as_text!(CodeStatus);
 
 /// Validity of a code, derived from its status, its expiry and the attempts made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

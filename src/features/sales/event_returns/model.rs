@@ -9,6 +9,7 @@ use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// The number of a run: its identifier as text.
@@ -16,14 +17,15 @@ string_newtype!(
 );
 
 /// The status of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum EventReturnStatus {
     /// The job returns orders.
     Running,
     /// All orders were processed.
     Done,
 }
+
+stored_as_text!(EventReturnStatus);
 
 /// A run in a response.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -13,6 +13,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::period::Period;
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// The number of an entry: its identifier as text.
@@ -20,14 +21,15 @@ string_newtype!(
 );
 
 /// The direction of a movement of money.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum TransactionType {
     /// Money that was paid.
     Sale,
     /// Money that was refunded.
     Refund,
 }
+
+stored_as_text!(TransactionType);
 
 /// An entry in a response.
 #[derive(Debug, Serialize, JsonSchema)]

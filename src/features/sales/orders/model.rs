@@ -17,6 +17,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// Largest number of tickets in one order.
 pub const TICKETS_MAXIMUM: i64 = 50;
@@ -39,8 +40,7 @@ pub fn uri(order: Id) -> Uri {
 }
 
 /// The status of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum OrderStatus {
     /// Open: its places are reserved until it is paid.
     Placed,
@@ -48,7 +48,7 @@ pub enum OrderStatus {
     Cancelled,
     /// Not paid before its reservation expired.
     #[serde(rename = "Timed Out")]
-    #[sqlx(rename = "Timed Out")]
+    #[strum(serialize = "Timed Out")]
     TimedOut,
     /// Paid or free, and its tickets are issued.
     Fulfilled,
@@ -57,6 +57,8 @@ pub enum OrderStatus {
     /// All its tickets were returned and refunded.
     Returned,
 }
+
+stored_as_text!(OrderStatus);
 
 /// An order in a response.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -14,6 +14,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
 use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// The number of a payment: its identifier as text.
@@ -26,9 +27,9 @@ pub fn uri(order: Id, payment: Id) -> Uri {
 }
 
 /// The payment method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
-#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum PaymentMethod {
     /// Through the gateway.
     Card,
@@ -36,9 +37,10 @@ pub enum PaymentMethod {
     External,
 }
 
+stored_as_text!(PaymentMethod);
+
 /// The status of a payment in a response. The table has two more, see [`super::store`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum PaymentStatus {
     /// Paid, and not refunded completely.
     Confirmed,
@@ -47,6 +49,8 @@ pub enum PaymentStatus {
     /// Refunded completely.
     Refunded,
 }
+
+stored_as_text!(PaymentStatus);
 
 /// A payment in a response.
 #[derive(Debug, Serialize, JsonSchema)]

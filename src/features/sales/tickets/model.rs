@@ -14,6 +14,7 @@ use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, schema_from_json};
+use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// A ticket's serial number, which is scanned at the entrance.
@@ -54,8 +55,7 @@ pub fn uri(ticket: Id) -> Uri {
 }
 
 /// The status of a ticket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum TicketStatus {
     /// Can be redeemed or transferred.
     Issued,
@@ -67,17 +67,7 @@ pub enum TicketStatus {
     Void,
 }
 
-impl TicketStatus {
-    /// Returns its name in responses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Issued => "Issued",
-            Self::Pending => "Pending",
-            Self::Redeemed => "Redeemed",
-            Self::Void => "Void",
-        }
-    }
-}
+stored_as_text!(TicketStatus);
 
 /// A ticket in a response.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -13,10 +13,10 @@ use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// The status of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum TransferStatus {
     /// Open.
     Pending,
@@ -27,6 +27,8 @@ pub enum TransferStatus {
     /// Rejected by the recipient; its tickets still belong to the sender.
     Rejected,
 }
+
+stored_as_text!(TransferStatus);
 
 /// A transfer in a response.
 #[derive(Debug, Serialize, JsonSchema)]

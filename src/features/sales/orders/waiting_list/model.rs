@@ -9,10 +9,10 @@ use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::stored_text::stored_as_text;
 
 /// The status of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx_macros::Type)]
-#[sqlx(type_name = "text")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum WaitingStatus {
     /// The account waits for places.
     Waiting,
@@ -25,6 +25,8 @@ pub enum WaitingStatus {
     /// The sale ended before there was an offer, or before it was used.
     Closed,
 }
+
+stored_as_text!(WaitingStatus);
 
 impl WaitingStatus {
     /// Returns the change of a section's counts of waiting entries and of offered places by the removal of an entry with this
