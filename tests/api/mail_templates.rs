@@ -30,7 +30,7 @@ fn problem(settings: &Settings) -> String {
     MailTemplates::open(settings).err().unwrap().to_string()
 }
 
-/// `open` renders each template with all of its sample values; an undefined variable is an error.
+/// With a folder, `open` renders each template with all of its sample values; an undefined variable is an error.
 #[test]
 fn every_template_is_complete_in_every_language() {
     let folder = tempdir().unwrap();
@@ -42,7 +42,7 @@ fn every_template_is_complete_in_every_language() {
         assert_ne!(texts[0], texts[1], "{} is not translated", template.name());
         assert_eq!(MailTemplate::parse(template.name()), Some(*template));
     }
-    assert!(MailTemplates::open(&test_settings(folder.path())).is_ok());
+    assert!(MailTemplates::open(&with_templates(folder.path())).is_ok());
     assert!(write_embedded(folder.path()).unwrap_err().to_string().ends_with("exists already"));
 }
 

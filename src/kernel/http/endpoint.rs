@@ -125,7 +125,7 @@ fn endpoint<A: AppState, T, F: EndpointFunction<A, T>>(
     let run = run_fn(function);
     Endpoint {
         operation_id: operation_id.to_owned(),
-        metadata: EndpointMetadata::new(&describe::<A, T, F>(operation_id, method, path)),
+        metadata: EndpointMetadata::new(&describe_response::<A, T, F>(operation_id, method, path)),
         errors: &[],
         read_for_if_match: Arc::clone(&run),
         run,
@@ -135,11 +135,17 @@ fn endpoint<A: AppState, T, F: EndpointFunction<A, T>>(
 }
 
 fn describe<A, T, F: EndpointFunction<A, T>>(operation_id: &str, method: Method, path: &str) -> ApiEndpoint<StubContext> {
+    ApiEndpoint { parameters: F::parameters(), ..describe_response::<A, T, F>(operation_id, method, path) }
+}
+
+/// Returns the description without the parameters: they take most of the time, and only the document needs them.
+fn describe_response<A, T, F: EndpointFunction<A, T>>(
+    operation_id: &str,
+    method: Method,
+    path: &str,
+) -> ApiEndpoint<StubContext> {
     let (id, versions) = (operation_id.to_owned(), ApiEndpointVersions::All);
-    let mut description =
-        ApiEndpoint::new_for_types::<(), Result<F::Success, ApiError>>(id, method, "application/json", path, versions);
-    description.parameters = F::parameters();
-    description
+    ApiEndpoint::new_for_types::<(), Result<F::Success, ApiError>>(id, method, "application/json", path, versions)
 }
 
 fn run_fn<A: 'static, T, F: EndpointFunction<A, T>>(function: F) -> RunFn<A> {

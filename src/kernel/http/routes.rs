@@ -1,6 +1,6 @@
 //! The table of endpoints.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -17,29 +17,23 @@ use super::handler::{AppHandler, AppState, OutsideContractFn};
 
 /// The endpoints of the application.
 pub struct Routes<A> {
-    description: ApiDescription<StubContext>,
     /// By operationId.
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
+    /// The tags of the endpoints in the contract, by operationId.
+    tags: BTreeMap<String, String>,
     outside_contract: HashMap<&'static str, OutsideContractFn<A>>,
 }
 
 impl<A: AppState> Routes<A> {
     /// An empty table.
     pub fn new() -> Self {
-        Self { description: ApiDescription::new(), endpoints: HashMap::new(), outside_contract: HashMap::new() }
+        Self { endpoints: HashMap::new(), tags: BTreeMap::new(), outside_contract: HashMap::new() }
     }
 
     /// Adds endpoints with a tag of the contract.
-    ///
-    /// # Panics
-    /// Panics if two endpoints have the same method and path, which is a mistake in the code.
     pub fn add(&mut self, tag: &str, endpoints: impl IntoIterator<Item = Endpoint<A>>) {
         for endpoint in endpoints {
-            let (method, path) = (endpoint.metadata.method().clone(), endpoint.metadata.path());
-            let mut description = (endpoint.describe)(&endpoint.operation_id, method, path);
-            description.tags = vec![tag.to_owned()];
-            #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
-            self.description.register(description).expect("endpoints have different methods or paths");
+            self.tags.insert(endpoint.operation_id.clone(), tag.to_owned());
             self.endpoints.insert(endpoint.operation_id.clone(), Arc::new(endpoint));
         }
     }
@@ -64,10 +58,17 @@ impl<A: AppState> Routes<A> {
     /// with the contract.
     ///
     /// # Errors
-    /// Returns an error if dropshot emits no JSON.
+    /// Returns an error if two endpoints have the same method and path, or dropshot emits no JSON.
     pub fn openapi(&self) -> anyhow::Result<Value> {
+        let mut description: ApiDescription<StubContext> = ApiDescription::new();
+        for (id, tag) in &self.tags {
+            let Some(endpoint) = self.endpoints.get(id) else { continue };
+            let mut described = (endpoint.describe)(id, endpoint.metadata.method().clone(), endpoint.metadata.path());
+            described.tags = vec![tag.clone()];
+            description.register(described)?;
+        }
         let readers = self.readers();
-        let mut openapi = self.description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
+        let mut openapi = description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
         let error_responses = openapi["components"]["responses"].clone();
         for item in openapi["paths"].as_object_mut().context("dropshot emitted no paths")?.values_mut() {
             for method in METHODS {

@@ -1,7 +1,8 @@
 //! Templates of mails: HTML files, one for each mail and language, embedded in the program and replaceable by the operator.
 //!
 //! The text alternative of a mail is derived from its HTML, and its subject is the block `subject` of its template. Values are
-//! escaped. An unknown variable is an error, which the check at the start finds: it renders every template with sample values.
+//! escaped. An unknown variable is an error. A server with templates of the operator finds it at its start, because it renders every
+//! template with sample values; the tests do so with the embedded ones.
 
 use std::borrow::Cow;
 use std::fs;
@@ -140,7 +141,7 @@ pub struct MailTemplates {
 }
 
 impl MailTemplates {
-    /// Parses the embedded templates and those of the operator's folder, and renders each with sample values.
+    /// Parses the embedded templates and those of the operator's folder. With a folder, renders each with sample values.
     ///
     /// # Errors
     /// Returns an error that names the file and the line of a broken template, or a file that replaces no template.
@@ -159,20 +160,26 @@ impl MailTemplates {
                 environment.add_template_owned(name, source.to_string()).map_err(|error| located(folder, &error))?;
             }
         }
-        if let Some(folder) = folder {
-            reject_unknown_files(folder)?;
-        }
         let platform = settings.mail.from.name.clone().unwrap_or_else(|| host_of(&settings.public_url).to_owned());
         let site = settings.site_url.clone().unwrap_or_else(|| settings.public_url.clone());
         let templates = Self { environment, platform, site, time_zone: settings.mail.time_zone.name().to_owned() };
+        if let Some(folder) = folder {
+            reject_unknown_files(folder)?;
+            templates.check(folder)?;
+        }
+        Ok(templates)
+    }
+
+    /// Renders every mail in every language with sample values.
+    fn check(&self, folder: &Path) -> anyhow::Result<()> {
         for template in MailTemplate::ALL {
             for language in Language::ALL {
                 for sample in samples::values(*template) {
-                    templates.try_render(*template, language, &sample).map_err(|error| located(folder, &error))?;
+                    self.try_render(*template, language, &sample).map_err(|error| located(Some(folder), &error))?;
                 }
             }
         }
-        Ok(templates)
+        Ok(())
     }
 
     /// Returns the platform's name: that of the sender, or else the host of the public address.

@@ -125,17 +125,18 @@ impl Page<'_> {
 
     /// Draws a line that ends at `right`.
     fn line_to(&mut self, text: &str, size: f32, colour: [f32; 3], right: f32, baseline: f32) {
-        let width = self.width(text, size);
+        let width = self.width(&self.font.known(text), size);
         self.line(text, size, colour, right - width, baseline);
     }
 
     fn centred(&mut self, text: &str, size: f32, colour: [f32; 3], baseline: f32) {
-        let width = self.width(text, size);
+        let width = self.width(&self.font.known(text), size);
         self.line(text, size, colour, (WIDTH - width) / 2.0, baseline);
     }
 
+    /// Returns the width of a text that the font has.
     fn width(&self, text: &str, size: f32) -> f32 {
-        self.font.width(&self.font.known(text)) * size
+        self.font.width(text) * size
     }
 
     /// Splits a text into at most this many lines. What doesn't fit is replaced by an ellipsis.
@@ -163,6 +164,9 @@ impl Page<'_> {
 
     /// Returns a word, or the pieces of one that is wider than the page, each with whether it begins the word.
     fn pieces(&self, word: &str, size: f32) -> Vec<(String, bool)> {
+        if self.width(word, size) <= TEXT_WIDTH {
+            return vec![(word.to_owned(), true)];
+        }
         let mut pieces = vec![(String::new(), true)];
         for letter in word.chars() {
             let is_full = pieces.last().is_some_and(|(piece, _)| self.width(&format!("{piece}{letter}"), size) > TEXT_WIDTH);
