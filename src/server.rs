@@ -186,11 +186,16 @@ impl RunningApp {
         Arc::clone(self.server.shutdown_state())
     }
 
+    /// Stops the jobs. The server still serves requests.
+    pub async fn stop_jobs(&mut self) {
+        self.jobs.stop().await;
+    }
+
     /// Stops accepting requests, finishes those in flight, and closes the database.
     ///
     /// # Errors
     /// Returns an error if the server had failed.
-    pub async fn stop(self) -> anyhow::Result<()> {
+    pub async fn stop(mut self) -> anyhow::Result<()> {
         self.server.stop().await?;
         self.jobs.stop().await;
         // They are only counts: without a database they are lost.

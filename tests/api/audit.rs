@@ -108,7 +108,8 @@ async fn write_rejections(app: &TestApp) {
 }
 
 /// Everyone may have a public key, so rejections must not add a row each.
-async fn rejections_with_public_key_share_an_entry(app: TestApp) {
+async fn rejections_with_public_key_share_an_entry(mut app: TestApp) {
+    app.stop_jobs().await;
     app.sign_up("ama").await;
     let before = entries(&app, "").await.len();
     let log_in = async |name: &str| {

@@ -269,7 +269,7 @@ async fn one_server_runs_an_exclusive_job(app: TestApp) {
     let first = runs()[0].clone();
     assert!(runs().iter().all(|server| *server == first), "{:?}", runs());
     let holder = jobs.iter().position(|(name, _)| *name == first).unwrap();
-    let (_, holder) = jobs.remove(holder);
+    let (_, mut holder) = jobs.remove(holder);
     holder.stop().await;
     let other = jobs[0].0.clone();
     wait_until(async || runs().last() == Some(&other)).await;

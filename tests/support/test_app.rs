@@ -82,7 +82,7 @@ pub struct TestApp {
     pub mailbox: Mailbox,
     /// The state of the second server, in tests on two servers.
     pub other_state: Option<Arc<App>>,
-    _platforms: Vec<RunningApp>,
+    platforms: Vec<RunningApp>,
     _folder: TempDir,
     _database: Option<postgres::Database>,
 }
@@ -177,7 +177,7 @@ impl TestApp {
             server: platforms[0].address(),
             http: reqwest::Client::new(),
             other_state,
-            _platforms: platforms,
+            platforms,
             _folder: folder,
             _database: database,
         }
@@ -227,6 +227,13 @@ impl TestApp {
         .await
         .unwrap();
         tx.commit().await.unwrap();
+    }
+
+    /// Stops the jobs of all servers, so that only requests change the database.
+    pub async fn stop_jobs(&mut self) {
+        for platform in &mut self.platforms {
+            platform.stop_jobs().await;
+        }
     }
 
     /// Returns the state of every server.

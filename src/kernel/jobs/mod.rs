@@ -66,9 +66,9 @@ impl Jobs {
     }
 
     /// Stops every job once its step is finished, or after its shutdown timeout.
-    pub async fn stop(self) {
+    pub async fn stop(&mut self) {
         self.stop.send_replace(true);
-        for (shutdown_timeout, mut task) in self.tasks {
+        for (shutdown_timeout, mut task) in self.tasks.drain(..) {
             if timeout(shutdown_timeout, &mut task).await.is_err() {
                 task.abort();
                 // Its error says only that it was aborted.
