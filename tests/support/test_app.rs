@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use super::failures::{FailureCheck, TestFailures};
-use super::users::client;
+use super::users::{client, plain_http};
 use super::{Client, FakeGateway, Mailbox, User, postgres, proxy, statements};
 
 /// Any free port on localhost.
@@ -175,7 +175,7 @@ impl TestApp {
             state,
             address,
             server: platforms[0].address(),
-            http: reqwest::Client::new(),
+            http: plain_http().build().unwrap(),
             other_state,
             platforms,
             _folder: folder,

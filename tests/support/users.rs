@@ -1,6 +1,8 @@
 //! Users with accounts, each with a client that holds their session's key.
 
-use boxoffice_client::Error;
+use boxoffice_client::{Error, RetryPolicy, VERSION};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
 
 use super::{Client, TestApp, types};
 
@@ -44,7 +46,16 @@ impl TestApp {
 
 /// Creates a client of the server at `address` with this key.
 pub fn client(address: &str, key: &str) -> Client {
-    Client::connect(address, key).unwrap()
+    let headers = [("x-api-key", key), ("x-client-version", VERSION)];
+    let headers = headers.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
+    let http = plain_http().default_headers(HeaderMap::from_iter(headers)).redirect(Policy::none());
+    Client::new_with_client(address, http.build().unwrap(), RetryPolicy::default())
+}
+
+/// Returns a builder of HTTP clients without TLS. Each test has several clients, and reading the certificates of the system would
+/// take longer than most requests.
+pub fn plain_http() -> reqwest::ClientBuilder {
+    reqwest::Client::builder().tls_certs_only([])
 }
 
 impl User {
