@@ -25,6 +25,8 @@ use crate::kernel::context::Context;
 pub struct Endpoint<A> {
     /// The name of the operation in the contract.
     pub operation_id: String,
+    /// The tag of the operation in the contract. [`Routes::add`](super::Routes::add) sets it.
+    pub tag: String,
     /// Its HTTP behavior.
     pub metadata: EndpointMetadata,
     /// The error codes of its own rules. Codes that follow from authentication, arguments or a body are added by
@@ -125,6 +127,7 @@ fn endpoint<A: AppState, T, F: EndpointFunction<A, T>>(
     let run = run_fn(function);
     Endpoint {
         operation_id: operation_id.to_owned(),
+        tag: String::new(),
         metadata: EndpointMetadata::new(&describe_response::<A, T, F>(operation_id, method, path)),
         errors: &[],
         read_for_if_match: Arc::clone(&run),

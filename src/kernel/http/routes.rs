@@ -19,21 +19,19 @@ use super::handler::{AppHandler, AppState, OutsideContractFn};
 pub struct Routes<A> {
     /// By operationId.
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
-    /// The tags of the endpoints in the contract, by operationId.
-    tags: BTreeMap<String, String>,
     outside_contract: HashMap<&'static str, OutsideContractFn<A>>,
 }
 
 impl<A: AppState> Routes<A> {
     /// An empty table.
     pub fn new() -> Self {
-        Self { endpoints: HashMap::new(), tags: BTreeMap::new(), outside_contract: HashMap::new() }
+        Self { endpoints: HashMap::new(), outside_contract: HashMap::new() }
     }
 
     /// Adds endpoints with a tag of the contract.
     pub fn add(&mut self, tag: &str, endpoints: impl IntoIterator<Item = Endpoint<A>>) {
         for endpoint in endpoints {
-            self.tags.insert(endpoint.operation_id.clone(), tag.to_owned());
+            let endpoint = Endpoint { tag: tag.to_owned(), ..endpoint };
             self.endpoints.insert(endpoint.operation_id.clone(), Arc::new(endpoint));
         }
     }
@@ -61,10 +59,10 @@ impl<A: AppState> Routes<A> {
     /// Returns an error if two endpoints have the same method and path, or dropshot emits no JSON.
     pub fn openapi(&self) -> anyhow::Result<Value> {
         let mut description: ApiDescription<StubContext> = ApiDescription::new();
-        for (id, tag) in &self.tags {
-            let Some(endpoint) = self.endpoints.get(id) else { continue };
+        // Sorted, so that the document is the same each time.
+        for (id, endpoint) in self.endpoints.iter().collect::<BTreeMap<_, _>>() {
             let mut described = (endpoint.describe)(id, endpoint.metadata.method().clone(), endpoint.metadata.path());
-            described.tags = vec![tag.clone()];
+            described.tags = vec![endpoint.tag.clone()];
             description.register(described)?;
         }
         let readers = self.readers();

@@ -28,10 +28,7 @@ impl Language {
 
     /// Returns the code of ISO 639-1.
     pub fn code(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Fr => "fr",
-        }
+        self.into()
     }
 
     /// Returns the names of days and months.
