@@ -11,7 +11,7 @@ use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, wait_until};
@@ -218,10 +218,11 @@ async fn retries_server_that_requires_authentication(app: TestApp) {
 }
 
 async fn retries_unreachable_server(app: TestApp) {
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // Bound, but never listening.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind(ANY_PORT).unwrap();
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
-    drop(nobody);
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_for_attempts(1, 10).await;
 

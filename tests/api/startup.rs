@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use boxoffice_client::Client;
 use tempfile::TempDir;
+use tokio::net::TcpSocket;
 
 use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
-use crate::support::{PgCluster, postgres};
+use crate::support::{ANY_PORT, PgCluster, postgres};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     boxoffice(folder, arguments).output().unwrap()
@@ -314,13 +315,15 @@ fn rejecting_postgres(code: &'static str, message: &'static str) -> u16 {
 #[test]
 fn names_reason_of_failed_postgres_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Bound, so that no other socket gets its port, but never listening.
+    let refusing = TcpSocket::new_v4().unwrap();
+    refusing.bind(ANY_PORT).unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let at = |port: u16| format!("postgres://me:hidden@127.0.0.1:{port}/tickets");
     let rejecting = |code, message| at(rejecting_postgres(code, message));
     let cases = [
-        (at(refused), "no server accepts connections there (Connection refused (os error 111))"),
+        (at(refusing.local_addr().unwrap().port()), "no server accepts connections there (Connection refused (os error 111))"),
         (at(silent_port), "the server has not answered within 5 seconds"),
         ("postgres://me:hidden@no-such-host.invalid/tickets".to_owned(), "the host no-such-host.invalid is unknown"),
         ("postgres://me@localhost/tickets?host=/no/such/folder".to_owned(), "there is no such socket"),

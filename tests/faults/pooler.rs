@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Child;
 
@@ -17,8 +17,8 @@ const PGBOUNCER: &str = "/usr/sbin/pgbouncer";
 /// A running PgBouncer. Dropping it kills it.
 struct PgBouncer {
     process: Child,
-    port: u16,
-    _folder: TempDir,
+    /// Contains its socket.
+    folder: TempDir,
 }
 
 impl PgBouncer {
@@ -30,16 +30,17 @@ impl PgBouncer {
         }
         let binaries = PgBinaries::find().unwrap();
         let folder = binaries.create_folder(&std::env::temp_dir()).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let text = format!(
-            "[databases]\n* = host={} user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
+            "[databases]\n* = host={} user=postgres\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = {}\n\
              auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n",
-            cluster.folder().display()
+            cluster.folder().display(),
+            folder.path().display(),
         );
         fs::write(folder.path().join("pgbouncer.ini"), text).unwrap();
         let process = binaries.start_shell(folder.path(), &format!("exec {PGBOUNCER} pgbouncer.ini")).unwrap();
-        wait_until(async || TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
-        Some(Self { process, port, _folder: folder })
+        let socket = folder.path().join(".s.PGSQL.6432");
+        wait_until(async || UnixStream::connect(&socket).is_ok()).await;
+        Some(Self { process, folder })
     }
 }
 
@@ -54,7 +55,8 @@ impl Drop for PgBouncer {
 async fn pooler_in_transaction_mode_fails_no_request() {
     let Some(cluster) = PgCluster::create() else { return };
     let Some(pooler) = PgBouncer::start(&cluster).await else { return };
-    let url = format!("postgres://postgres@127.0.0.1:{}/postgres?statement-cache-capacity=0", pooler.port);
+    let url =
+        format!("postgres://postgres@localhost:6432/postgres?host={}&statement-cache-capacity=0", pooler.folder.path().display());
     let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
     let load = create_load(&app).await;
 

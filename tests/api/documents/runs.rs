@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::iter;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use boxoffice_conformance::baseline::Baseline;
 use regex::Regex;
@@ -92,9 +94,11 @@ impl Shell {
     }
 }
 
-/// Returns the number of a port that was free a moment ago.
+/// Returns the number of a free port, below those that the system gives to sockets without a number: no other test gets it.
 pub(super) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    let mut ports = iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    ports.find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
 /// Returns the commands without those that start a server or a mock in another terminal.
