@@ -154,10 +154,18 @@ pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item 
 
 /// Locks the events of these orders until the transaction ends, by ascending identifier. Returns each order with the current status of
 /// each of its events.
+///
+/// It locks each event once, although it returns it once for each order. If PostgreSQL locks a row again in the same statement, after
+/// another transaction has changed the row, it can queue behind a transaction that waits for this one.
 pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
-    let lock = if tx.is_postgres() { " for no key update of e" } else { "" };
-    let events = tx.select("i.order_id, e.status from order_items i join events e on e.id = i.event_id where true");
-    events.and_in("i.order_id", orders).push(" order by e.id").push(lock).all().await
+    let lock = if tx.is_postgres() { " for no key update" } else { "" };
+    let orders: Vec<Id> = orders.into_iter().collect();
+    let events = tx.select(
+        "i.order_id, e.status from order_items i
+         join (select id, status from events where id in (select event_id from order_items where true",
+    );
+    let events = events.and_in("order_id", orders.clone()).push(") order by id").push(lock);
+    events.push(") as e on e.id = i.event_id where true").and_in("i.order_id", orders).all().await
 }
 
 /// SQL condition that an event of the order `o` is cancelled.
