@@ -16,11 +16,7 @@ use crate::on_two_servers;
 use crate::review::submission_of;
 use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, card_payment, section};
 
-on_two_servers![
-    mutual_transfers_do_not_deadlock,
-    payments_of_one_event_do_not_deadlock,
-    concurrent_changes_do_not_deadlock
-];
+on_two_servers![mutual_transfers_do_not_deadlock, payments_of_one_event_do_not_deadlock, concurrent_changes_do_not_deadlock];
 
 /// Returns the number of times that all operations run.
 fn rounds() -> usize {

@@ -104,7 +104,8 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
 /// Locks and returns the advertisement. The row includes all earlier changes; later changes by other transactions wait until this
 /// one ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
-    tx.query(concat!("update advertisements set name = name where id = $1 returning ", columns!())).bind(id).optional().await
+    let advertisement = tx.select(concat!(columns!(), " from advertisements where true")).and_where("id = ?", Some(id));
+    Ok(advertisement.for_update().all().await?.pop())
 }
 
 /// Returns the zones of these advertisements as `(advertisement, zone)`, each advertisement's in their order.

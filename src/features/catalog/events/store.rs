@@ -337,7 +337,8 @@ pub async fn published_changes(tx: &mut Tx, after: &ChangeCursor, limit: i64) ->
 /// Locks and returns the event. The row includes all earlier changes; later changes by other transactions wait until this one
 /// ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
-    tx.query(concat!("update events set title = title where id = $1 returning ", columns!())).bind(id).optional().await
+    let event = tx.select(concat!(columns!(), " from events where true")).and_where("id = ?", Some(id));
+    Ok(event.for_update().all().await?.pop())
 }
 
 /// Locks these events by ascending identifier until the transaction ends.

@@ -49,8 +49,9 @@ pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
 
 /// Locks a host exclusively until this transaction ends. Returns false if the host was removed or doesn't exist.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
-    let lock = "update hosts set name = name where id = $1 and removed = false";
-    Ok(tx.query(lock).bind(id).execute().await? == 1)
+    let host = tx.select("id from hosts where removed = false").and_where("id = ?", Some(id));
+    let locked: Vec<(Id,)> = host.for_update().all().await?;
+    Ok(!locked.is_empty())
 }
 
 /// Marks a host as removed. Returns false if it was removed before or doesn't exist.

@@ -42,16 +42,14 @@ pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
 /// Locks and returns the modifier at this path. The row includes all earlier changes; later changes by other transactions wait
 /// until this one ends.
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
-    tx.query(
-        "update modifiers set name = name where id = $1 and section_id = $2
-         and section_id in (select s.id from sections s where s.event_id = $3)
-         returning id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active",
-    )
-    .bind(path.modifier)
-    .bind(path.section)
-    .bind(path.event)
-    .optional()
-    .await
+    let modifier = tx
+        .select(
+            "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active from modifiers where true",
+        )
+        .and_where("id = ?", Some(path.modifier))
+        .and_where("section_id = ?", Some(path.section))
+        .and_where("section_id in (select s.id from sections s where s.event_id = ?)", Some(path.event));
+    Ok(modifier.for_update().all().await?.pop())
 }
 
 /// Returns the number of modifiers of a section.

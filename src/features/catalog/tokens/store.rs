@@ -29,19 +29,16 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
     tx.query(concat!("select ", columns!(), " from tokens where id = $1 and event_id = $2")).bind(id).bind(event).optional().await
 }
 
-/// Locks and returns a token. No other transaction can change or remove it until this one ends. It is locked by an update,
-/// because SQLite has no `for update`.
+/// Locks and returns a token. No other transaction can change or remove it until this one ends.
 pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
-    tx.query(concat!("update tokens set code = code where id = $1 and event_id = $2 returning ", columns!()))
-        .bind(id)
-        .bind(event)
-        .optional()
-        .await
+    let token = tx.select(concat!(columns!(), " from tokens where true")).and_where("id = ?", Some(id));
+    Ok(token.and_where("event_id = ?", Some(event)).for_update().all().await?.pop())
 }
 
 /// Locks and returns the token with this code, like [`lock`].
 pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
-    tx.query(concat!("update tokens set code = code where code = $1 returning ", columns!())).bind(code).optional().await
+    let token = tx.select(concat!(columns!(), " from tokens where true")).and_where("code = ?", Some(code));
+    Ok(token.for_update().all().await?.pop())
 }
 
 /// Inserts a token. Returns false, and inserts nothing, if another token has this code.

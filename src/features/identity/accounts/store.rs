@@ -87,9 +87,7 @@ pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
 /// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
 /// transactions wait until this one ends. Lock an account before adding anything that a removed account must not have.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
-    let lock =
-        tx.query(concat!("update accounts set activated = activated where id = $1 and removed = false returning ", columns!()));
-    lock.bind(id).optional().await
+    Ok(lock_all(tx, [id]).await?.pop())
 }
 
 /// Locks and returns several accounts like [`lock`], by ascending identifier and without the removed ones.
@@ -100,9 +98,8 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 /// Serializes the transactions that activate or deactivate platform administrators. Locks the oldest administrator's row on
 /// behalf of all: roles never change and rows are never deleted, so it is always the same row.
 pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
-    let oldest = "update accounts set activated = activated
-        where id = (select min(id) from accounts where role = 'administrator')";
-    tx.query(oldest).execute().await?;
+    let oldest = tx.select("id from accounts where id = (select min(id) from accounts where role = 'administrator')");
+    let _locked: Vec<(Id,)> = oldest.for_update().all().await?;
     Ok(())
 }
 
@@ -252,13 +249,9 @@ pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow
     if !can_be_identification(email) {
         return Ok(None);
     }
-    tx.query(concat!(
-        "update accounts set activated = activated where lower(email) = lower($1) and removed = false returning ",
-        columns!()
-    ))
-    .bind(email.to_owned())
-    .optional()
-    .await
+    let account = tx.select(concat!(columns!(), " from accounts where removed = false"));
+    let account = account.and_where("lower(email) = lower(?)", Some(email.to_owned()));
+    Ok(account.for_update().all().await?.pop())
 }
 
 /// Marks the account's e-mail address as verified.

@@ -167,8 +167,7 @@ pub fn insert<'a>(writes: Writes<'a>, tickets: &[TicketRow]) -> Writes<'a> {
 
 /// Locks the tickets with these serial numbers until the transaction ends.
 pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) -> Result<()> {
-    let for_update = for_update(tx);
-    let locked = tx.select("id from tickets where true").and_in("serial", serials).push(" order by id").push(for_update);
+    let locked = tx.select("id from tickets where true").and_in("serial", serials).for_update();
     let _locked: Vec<(Id,)> = locked.all().await?;
     Ok(())
 }
@@ -215,7 +214,6 @@ pub async fn undo_redemption(tx: &mut Tx, ticket: Id, now: Timestamp) -> Result<
 /// those that were replaced. Locks their orders in share mode first: a return of the tickets waits, and finds the transfer that
 /// offers them.
 pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Vec<TicketRow>> {
-    let for_update = for_update(tx);
     if tx.is_postgres() {
         let orders = tx.select("id from orders where id in (select order_id from tickets where true");
         let orders = orders.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials.clone());
@@ -224,14 +222,7 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
     let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
     // Without the sign, the database would read all tickets of the owner by its index.
     let tickets = tickets.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials);
-    tickets.push(" order by id").push(for_update).all().await
-}
-
-/// Returns the row lock clause of PostgreSQL. PostgreSQL updates the rows of one statement in an unspecified order, so rows are
-/// locked in ascending order before they are updated, which prevents deadlocks. SQLite needs no row locks, because it runs one
-/// writing transaction at a time.
-fn for_update(tx: &Tx) -> &'static str {
-    if tx.is_postgres() { " for update" } else { "" }
+    tickets.for_update().all().await
 }
 
 /// Sets the tickets that are Issued and belong to `owner` to Pending, and returns the changed tickets.
@@ -251,13 +242,11 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
 
 /// Locks the Pending tickets of an account among these by ascending identifier, and returns them.
 pub async fn lock_pending(tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<Vec<TicketRow>> {
-    let for_update = for_update(tx);
     tx.select(&format!("{COLUMNS} from tickets where true"))
         .and_where("owner_id = ?", Some(owner))
         .and_where("status = ?", Some(TicketStatus::Pending))
         .and_in("id", tickets.to_vec())
-        .push(" order by id")
-        .push(for_update)
+        .for_update()
         .all()
         .await
 }
@@ -283,8 +272,7 @@ pub async fn set_replaced(tx: &mut Tx, replacements: impl Iterator<Item = (Id, I
 
 /// Locks these tickets by ascending identifier until the transaction ends.
 pub async fn lock_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
-    let for_update = for_update(tx);
-    let locked = tx.select("id from tickets where true").and_in("id", ids).push(" order by id").push(for_update);
+    let locked = tx.select("id from tickets where true").and_in("id", ids).for_update();
     let _locked: Vec<(Id,)> = locked.all().await?;
     Ok(())
 }
@@ -305,11 +293,9 @@ pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
 
 /// Locks the tickets of an order until the transaction ends, and returns them, the oldest first, without those that were replaced.
 pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
-    let for_update = for_update(tx);
     tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"))
         .and_where("order_id = ?", Some(order))
-        .push(" order by id")
-        .push(for_update)
+        .for_update()
         .all()
         .await
 }
@@ -323,9 +309,8 @@ pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Times
 
 /// Marks every ticket of an account as changed, because the account's data, which tickets show, was erased.
 pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
-    let for_update = for_update(tx);
-    let locked = tx.select("id from tickets where true").and_where("owner_id = ?", Some(account)).push(" order by id");
-    let _locked: Vec<(Id,)> = locked.push(for_update).all().await?;
+    let locked = tx.select("id from tickets where true").and_where("owner_id = ?", Some(account));
+    let _locked: Vec<(Id,)> = locked.for_update().all().await?;
     let update = tx.update("tickets set owner_id = owner_id").push_bind(SET_MODIFIED, now).push(" where true");
     update.and_where("owner_id = ?", Some(account)).execute().await?;
     Ok(())
