@@ -255,11 +255,12 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
 
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
-        let (_, event) = load_managed(tx, caller, id, Locking::Yes).await?;
-        if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
+        let (row, event) = load_managed(tx, caller, id, Locking::Yes).await?;
+        if row.status != EventStatus::Draft {
             return Err(Code::AdvertisementNotDraft.into());
         }
         hosts::require_active(tx, event.host_id).await?;
+        store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await?;
         review::submit(&ctx.app, tx, SubmissionType::Advertisement, id, caller.account).await
     })
 }

@@ -235,10 +235,11 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, id).await?;
-        if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
+        if row.status != EventStatus::Draft {
             return Err(Code::EventNotDraft.into());
         }
         hosts::require_active(tx, row.host_id).await?;
+        store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await?;
         review::submit(&ctx.app, tx, SubmissionType::Event, id, caller.account).await
     })
 }
