@@ -19,7 +19,7 @@ use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::config::{MailSettings, MailTransportSettings};
 use crate::kernel::Kernel;
-use crate::kernel::db::{Tx, UnitOfWork, Writes, transaction};
+use crate::kernel::db::{Batcher, Db, Tx, UnitOfWork, Writes, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -113,11 +113,55 @@ pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result
     let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
     let prepared = prepare(kernel, contents, &claimed).await?;
-    let deliveries = claimed.iter().zip(prepared).map(|(mail, prepared)| deliver(kernel, mail, prepared));
-    for outcome in join_all(deliveries).await {
-        outcome?;
+    let results = Batcher::of(claimed.len());
+    let deliveries = claimed.iter().zip(prepared).map(async |(mail, prepared)| {
+        let result = deliver(kernel, mail, prepared).await;
+        let (db, now) = (kernel.db.clone(), kernel.clock.now());
+        let record_all = move |(), results| record_all(db.clone(), results, until, now);
+        results.submit((), (mail.id, result), record_all).await
+    });
+    for recorded in join_all(deliveries).await {
+        recorded?;
     }
     Ok(count)
+}
+
+/// The result of an attempt to deliver a mail.
+enum Attempt {
+    /// The mail was delivered, or there is nothing to send any more.
+    Ended,
+    /// The next attempt is due at this time.
+    Postponed(Timestamp),
+    /// There are no more attempts.
+    Failed,
+}
+
+/// Records results in a transaction. Returns a value for each of them.
+async fn record_all(db: Db, results: Vec<(Id, Attempt)>, claimed: Timestamp, now: Timestamp) -> Result<Vec<()>> {
+    transaction!(db, |tx| record(tx, &results, claimed, now).await)?;
+    Ok(vec![(); results.len()])
+}
+
+/// Records the results of attempts that have ended at the same time, for mails that were claimed until `claimed`.
+async fn record(tx: &mut Tx, results: &[(Id, Attempt)], claimed: Timestamp, now: Timestamp) -> Result<()> {
+    let (mut ended, mut postponed, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    for (mail, result) in results {
+        match result {
+            Attempt::Ended => ended.push(*mail),
+            Attempt::Postponed(due) => postponed.push((*mail, *due)),
+            Attempt::Failed => failed.push(*mail),
+        }
+    }
+    if !ended.is_empty() {
+        store::delete(tx, ended, claimed).await?;
+    }
+    if !postponed.is_empty() {
+        store::postpone(tx, &postponed, claimed).await?;
+    }
+    if !failed.is_empty() {
+        store::give_up(tx, failed, claimed, now).await?;
+    }
+    Ok(())
 }
 
 /// Job step: deletes some mails that were given up before this time, and files with mails from before. Returns the number of rows.
@@ -225,8 +269,8 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     store::correct_future(tx, now, latest, latest.plus(longest_delay)).await
 }
 
-/// Tries to deliver a mail without an open transaction, and records the result.
-async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Result<()> {
+/// Tries to deliver a mail, without an open transaction.
+async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Attempt {
     let name = name(mail);
     let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
     let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
@@ -236,7 +280,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Result<
         Ok(Some(message)) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Ok(None) => {
             info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);
-            return transaction!(kernel.db, |tx| store::delete(tx, mail).await);
+            return Attempt::Ended;
         }
         Err(error) => Err(error),
     };
@@ -249,17 +293,17 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Result<
     match (outcome, delay) {
         (Ok(destination), _) => {
             info!(kernel.log, "mail sent"; "mail" => %mail.id, "to" => destination);
-            transaction!(kernel.db, |tx| store::delete(tx, mail).await)
+            Attempt::Ended
         }
         (Err(DeliveryError::Temporary(reason)), Some(delay)) => {
             warn!(kernel.log, "mail not sent, will be retried"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts, "pause_seconds" => delay.as_secs());
-            transaction!(kernel.db, |tx| store::postpone(tx, mail, kernel.clock.now().plus(delay)).await)
+            Attempt::Postponed(kernel.clock.now().plus(delay))
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
             error!(kernel.log, "mail not sent, no more attempts"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts);
-            transaction!(kernel.db, |tx| store::give_up(tx, mail, kernel.clock.now()).await)
+            Attempt::Failed
         }
     }
 }

@@ -77,16 +77,17 @@ pub async fn claim(
         .await
 }
 
-/// Deletes a delivered mail.
-pub async fn delete(tx: &mut Tx, mail: &MailRow) -> Result<()> {
-    tx.query("delete from outbox where id = $1 and due = $2").bind(mail.id).bind(mail.due).execute().await?;
+/// Deletes delivered mails that were [claimed](claim) until `claimed`.
+pub async fn delete(tx: &mut Tx, mails: Vec<Id>, claimed: Timestamp) -> Result<()> {
+    tx.delete("outbox where true").and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await?;
     Ok(())
 }
 
-/// Schedules the next attempt for a mail.
-pub async fn postpone(tx: &mut Tx, mail: &MailRow, due: Timestamp) -> Result<()> {
-    let update = "update outbox set due = $3 where id = $1 and due = $2";
-    tx.query(update).bind(mail.id).bind(mail.due).bind(due).execute().await?;
+/// Schedules the next attempt for mails, pairs with its time.
+pub async fn postpone(tx: &mut Tx, mails: &[(Id, Timestamp)], claimed: Timestamp) -> Result<()> {
+    let update = tx.update("outbox set due = v.column2 from (");
+    let update = update.values(mails, |columns| _ = columns.add(|(mail, _)| *mail).add(|(_, due)| *due));
+    update.push_bind(") as v where outbox.id = v.column1 and outbox.due = ?", claimed).execute().await?;
     Ok(())
 }
 
@@ -103,10 +104,10 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp, late
     .await
 }
 
-/// Marks a mail as failed and deletes its text.
-pub async fn give_up(tx: &mut Tx, mail: &MailRow, now: Timestamp) -> Result<()> {
-    let update = "update outbox set due = null, failed = $3, body = '' where id = $1 and due = $2";
-    tx.query(update).bind(mail.id).bind(mail.due).bind(now).execute().await?;
+/// Marks mails as failed and deletes their texts.
+pub async fn give_up(tx: &mut Tx, mails: Vec<Id>, claimed: Timestamp, now: Timestamp) -> Result<()> {
+    let update = tx.update("outbox set due = null, body = ''").push_bind(", failed = ? where true", now);
+    update.and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await?;
     Ok(())
 }
 
