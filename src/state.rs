@@ -20,7 +20,7 @@ use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::identity::accounts;
 use crate::features::sales::orders::OrderRequest;
-use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
+use crate::features::sales::payments::{Gateway, PaymentStep, Sandbox};
 use crate::features::sales::tickets::TicketKeys;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
@@ -68,10 +68,8 @@ pub struct App {
     pub clock_watch: ClockWatch,
     /// Places orders in batches.
     pub order_batcher: GroupCommit<App, OrderRequest>,
-    /// Begins payments in batches.
-    pub payment_requests: GroupCommit<App, PaymentRequest>,
-    /// Confirms payments in batches.
-    pub payment_captures: GroupCommit<App, PaymentCapture>,
+    /// Begins and confirms payments in batches.
+    pub payment_steps: GroupCommit<App, PaymentStep>,
     /// Redeems tickets in batches.
     pub redeemer: GroupCommit<App, ScanRequest>,
 }
@@ -104,8 +102,7 @@ impl App {
             readiness: Batcher::of(MAX_READINESS_REQUESTS),
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
-            payment_requests: GroupCommit::default(),
-            payment_captures: GroupCommit::default(),
+            payment_steps: GroupCommit::default(),
             redeemer: GroupCommit::default(),
         };
         bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;

@@ -9,7 +9,7 @@
 //! 3. A second transaction confirms the payment, and fulfills the order once its total is reached. If the order has ended in the
 //!    meantime, a refund is scheduled instead.
 //!
-//! Both transactions are group commits (`processing`). If the server stops between the steps, the payment stays `Pending` and a
+//! Both transactions are steps in a group commit (`processing`). If the server stops between the steps, the payment stays `Pending` and a
 //! job has the gateway cancel the charge. All other money that goes back, in whole or in part, is a refund (`refunds`).
 //! `orders`, `payments` and `ledger` depend on each other and form one layer.
 
@@ -26,7 +26,7 @@ pub use endpoints::register;
 pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 pub(crate) use model::Payment;
 pub use model::uri;
-pub use processing::{PaymentCapture, PaymentRequest};
+pub use processing::PaymentStep;
 pub use refund_store::{refund_shares_by_order, refunded_by_order};
 pub use refunds::{process_after_commit, process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};
 pub(crate) use service::list;

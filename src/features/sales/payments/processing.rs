@@ -1,7 +1,8 @@
 //! Beginning and confirming payments.
 //!
-//! Payments that arrive at the same time are executed in one batch, because most of them are for the same event. A batch loads
-//! its data once, decides on the payments in the order of their arrival, and writes all of them at once.
+//! A payment by card has two steps: before and after the gateway is called. The steps of payments that are ready at the same time are
+//! executed in one batch, because most of them are for the same event. A batch loads its data once, decides on the payments in the
+//! order of their arrival, and writes all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -28,6 +29,21 @@ pub struct PaymentRequest {
     new: PaymentCreate,
 }
 
+/// A step of a payment by card.
+pub enum PaymentStep {
+    /// Before the gateway is called.
+    Begin(PaymentRequest),
+    /// After the gateway has charged the payment.
+    Capture(PaymentRow),
+}
+
+/// A payment after a step.
+pub struct PaymentResult {
+    payment: PaymentRow,
+    /// The reason why a captured payment is refunded.
+    refund_reason: Option<Error>,
+}
+
 /// The data that decides about payments. It is locked: no other transaction changes it before this one ends.
 struct OrderBalances {
     orders: HashMap<Id, OrderRow>,
@@ -44,7 +60,8 @@ struct OrderBalances {
 /// # Errors
 /// Returns an error if the payment is not allowed, or the database fails.
 pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
-    let payment = ctx.app.payment_requests.submit(ctx, PaymentRequest { caller, order, new }).await?;
+    let PaymentResult { payment, .. } =
+        ctx.app.payment_steps.submit(ctx, PaymentStep::Begin(PaymentRequest { caller, order, new })).await?;
     abandon_after_failure(ctx, &payment);
     ctx.unit.commit_now().await?;
     Ok(payment)
@@ -68,7 +85,7 @@ fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
 /// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it
 /// schedules a refund instead and returns the reason as `Ok(Some(error))`.
 pub async fn capture(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
-    ctx.app.payment_captures.submit(ctx, PaymentCapture(payment)).await
+    Ok(ctx.app.payment_steps.submit(ctx, PaymentStep::Capture(payment)).await?.refund_reason)
 }
 
 /// Records a payment that was made outside the platform.
@@ -89,36 +106,58 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     if unfulfilled.is_empty() { Ok(payment) } else { Err(order_not_open()) }
 }
 
-impl BatchOperation<App> for PaymentRequest {
-    type Output = PaymentRow;
+impl BatchOperation<App> for PaymentStep {
+    type Output = PaymentResult;
 
-    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
-        begin_all(app, tx, batch).boxed()
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<PaymentResult>>>> {
+        execute_all(app, tx, batch).boxed()
     }
 }
 
-async fn begin_all(app: &App, tx: &mut Tx, requests: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
-    let now = app.clock.now();
-    let mut balances = OrderBalances::open(tx, requests.iter().map(|request| request.order)).await?;
-    let payments: Vec<Result<PaymentRow>> = requests.iter().map(|request| balances.begin(app, request, now)).collect();
-    store::insert(tx, payments.iter().flatten(), "Pending").await?;
-    Ok(payments)
-}
+impl PaymentStep {
+    fn order(&self) -> Id {
+        match self {
+            Self::Begin(request) => request.order,
+            Self::Capture(payment) => payment.order_id,
+        }
+    }
 
-/// A payment that the gateway has charged.
-pub struct PaymentCapture(PaymentRow);
-
-impl BatchOperation<App> for PaymentCapture {
-    type Output = Option<Error>;
-
-    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Option<Error>>>>> {
-        async move { confirm_all(app, tx, &batch.iter().map(|capture| &capture.0).collect::<Vec<_>>()).await }.boxed()
+    /// Returns a new payment, or the captured one.
+    fn payment(&self, app: &App, balances: &mut OrderBalances, now: Timestamp) -> Result<PaymentRow> {
+        match self {
+            Self::Begin(request) => balances.begin(app, request, now),
+            Self::Capture(payment) => Ok(payment.clone()),
+        }
     }
 }
 
-async fn confirm_all(app: &App, tx: &mut Tx, payments: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
+async fn execute_all(app: &App, tx: &mut Tx, steps: &[&PaymentStep]) -> Result<Vec<Result<PaymentResult>>> {
     let now = app.clock.now();
-    let mut balances = OrderBalances::open(tx, payments.iter().map(|payment| payment.order_id)).await?;
+    let mut balances = OrderBalances::open(tx, steps.iter().map(|step| step.order())).await?;
+    // Before captured payments are confirmed, because these count as pending in the balances.
+    let payments: Vec<Result<PaymentRow>> = steps.iter().map(|step| step.payment(app, &mut balances, now)).collect();
+    let begun = steps.iter().zip(&payments).filter(|(step, _)| matches!(step, PaymentStep::Begin(_)));
+    store::insert(tx, begun.filter_map(|(_, payment)| payment.as_ref().ok()), "Pending").await?;
+    let captured = steps.iter().filter_map(|step| match step {
+        PaymentStep::Begin(_) => None,
+        PaymentStep::Capture(payment) => Some(payment),
+    });
+    let mut refund_reasons = confirm_all(app, tx, &mut balances, &captured.collect::<Vec<_>>(), now).await?;
+    let mut result = |payment: PaymentRow| PaymentResult { refund_reason: refund_reasons.remove(&payment.id), payment };
+    Ok(payments.into_iter().map(|payment| payment.map(&mut result)).collect())
+}
+
+/// Confirms payments that the gateway has charged. Returns the reasons why some of them are refunded instead.
+async fn confirm_all(
+    app: &App,
+    tx: &mut Tx,
+    balances: &mut OrderBalances,
+    payments: &[&PaymentRow],
+    now: Timestamp,
+) -> Result<HashMap<Id, Error>> {
+    if payments.is_empty() {
+        return Ok(HashMap::new());
+    }
     let mut errors: HashMap<Id, Error> =
         payments.iter().filter_map(|payment| Some((payment.id, balances.capture_error(payment.order_id, now)?))).collect();
     let payable: Vec<&PaymentRow> = payments.iter().copied().filter(|payment| !errors.contains_key(&payment.id)).collect();
@@ -126,11 +165,11 @@ async fn confirm_all(app: &App, tx: &mut Tx, payments: &[&PaymentRow]) -> Result
     // The other payments are refunded: their orders have ended, or a job has abandoned the payments in the meantime.
     let (confirmed, to_refund): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
         payments.iter().partition(|payment| confirmed.contains(&payment.id));
-    let unfulfilled = post_to_ledger(app, tx, &mut balances, &confirmed, now).await?;
+    let unfulfilled = post_to_ledger(app, tx, balances, &confirmed, now).await?;
     schedule_refund(app, tx, &to_refund).await?;
     let refunded = unfulfilled.into_iter().chain(to_refund.iter().map(|payment| payment.id));
     refunded.for_each(|payment| _ = errors.entry(payment).or_insert_with(order_closed));
-    Ok(payments.iter().map(|payment| Ok(errors.remove(&payment.id))).collect())
+    Ok(errors)
 }
 
 /// Records confirmed payments in the ledger, one after the other, and fulfills the orders whose totals are reached.

@@ -61,6 +61,9 @@ pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned
 
 /// Inserts refunds of payments. Their orders must be locked.
 pub(super) async fn insert(app: &App, tx: &mut Tx, allocations: Vec<(RefundableRow, Allocation)>) -> Result<()> {
+    if allocations.is_empty() {
+        return Ok(());
+    }
     let (mut refunds, mut shares, mut external) = (Vec::new(), Vec::new(), Vec::new());
     for (payment, part) in allocations {
         let id = app.clock.next_id();
@@ -78,6 +81,9 @@ pub(super) async fn insert(app: &App, tx: &mut Tx, allocations: Vec<(RefundableR
 
 /// Marks refunds as done and records them in the ledger. Their orders must be locked. Skips refunds that are done already.
 async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
+    if refunds.is_empty() {
+        return Ok(());
+    }
     let done = refund_store::set_done(tx, refunds, app.clock.now()).await?;
     let shares = refund_store::shares(tx, done.iter().map(|refund| refund.id)).await?;
     let entry = |refund: &RefundRow| {
