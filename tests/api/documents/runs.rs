@@ -7,7 +7,7 @@ use std::iter;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use boxoffice_conformance::baseline::Baseline;
@@ -94,10 +94,12 @@ impl Shell {
     }
 }
 
-/// Returns the number of a free port, below those that the system gives to sockets without a number: no other test gets it.
+/// Returns the number of a free port, below those that the system gives to sockets without a number: no other test gets it. The
+/// numbers of a process begin elsewhere than those of other processes.
 pub(super) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(20_000);
-    let mut ports = iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    static COUNT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (process::id() % 10_000) as u16;
+    let mut ports = iter::repeat_with(|| first + COUNT.fetch_add(1, Ordering::Relaxed));
     ports.find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
