@@ -1,6 +1,7 @@
 //! Judges how the databases would execute the statements that the tests have recorded below `target/tmp/statements`
 //! (`tests/support/statements.rs`): no statement may read rows in proportion to a table, an event, a host, an account or a section
-//! where a unique key or a bound narrows it. Prints the statements that do, and exits with 1 if there are any.
+//! where a unique key or a bound narrows it, and none may lock rows by an update that changes nothing (see "Lock order" in
+//! CONTRIBUTING.md). Prints the statements that do, and exits with 1 if there are any.
 //!
 //! It is no test of its own; cargo runs it only when it is named:
 //!
@@ -40,6 +41,9 @@ async fn main() -> ExitCode {
         if !on_sqlite.contains_key(text) && !on_postgres.as_ref().is_none_or(|plans| plans.contains_key(text)) {
             failures.push(format!("neither database can plan it: {text}"));
         }
+        if changes_nothing(text) {
+            failures.push(format!("it locks rows by an update that changes nothing, instead of by `for_update`: {text}"));
+        }
     }
     let mut used = BTreeSet::new();
     let plans = on_sqlite.iter().map(|plan| ("SQLite", plan));
@@ -60,6 +64,12 @@ async fn main() -> ExitCode {
     println!("plans of {sqlite} statements on SQLite and {postgres} on PostgreSQL, {} unbounded", failures.len());
     // Without records, nothing was judged.
     if failures.is_empty() && sqlite > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Returns whether an update only locks rows, such as `update events set title = title where id = $1`.
+fn changes_nothing(text: &str) -> bool {
+    let words: Vec<&str> = text.split(' ').take(7).collect();
+    matches!(words[..], ["update", _, "set", column, "=", value, "where"] if column == value)
 }
 
 /// The plans of the statements that a database can execute: the rows that each reads.
