@@ -14,9 +14,9 @@ use sqlx::{Connection, PgConnection};
 use crate::advertisements::advertisement_body;
 use crate::on_two_servers;
 use crate::review::submission_of;
-use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, card_payment, section};
+use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, section};
 
-on_two_servers![mutual_transfers_do_not_deadlock, payments_of_one_event_do_not_deadlock, concurrent_changes_do_not_deadlock];
+on_two_servers![mutual_transfers_do_not_deadlock, concurrent_changes_do_not_deadlock];
 
 /// Returns the number of times that all operations run.
 fn rounds() -> usize {
@@ -76,28 +76,6 @@ async fn mutual_transfers_do_not_deadlock(app: TestApp) {
 
     for (of_ama, of_yaw) in &offers {
         assert_eq!((of_ama.status, of_yaw.status), (201, 201), "{} {}", of_ama.body, of_yaw.body);
-    }
-    check_deadlocks(&app).await;
-}
-
-async fn payments_of_one_event_do_not_deadlock(app: TestApp) {
-    slow_down(&app).await;
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1000)]).await;
-    let items = json!({ &event.sections[0]: 1 });
-    let mut orders = Vec::new();
-    for number in 0..8 {
-        let buyer = app.sign_up(&format!("buyer{number}")).await;
-        for _ in 0..10 {
-            let order = app.place_order(&buyer.key, items.clone()).await;
-            orders.push((buyer.key.clone(), order.body["self"].as_str().unwrap().to_owned()));
-        }
-    }
-
-    let payments = join_all(orders.iter().map(|(key, order)| app.pay(key, order, card_payment()))).await;
-
-    for payment in &payments {
-        assert_eq!(payment.status, 201, "{}", payment.body);
     }
     check_deadlocks(&app).await;
 }

@@ -392,12 +392,11 @@ async fn stored_mail_is_encrypted(app: TestApp) {
 
     assert!(row.body.len() > 20 && !row.body.contains("Good news"), "{}", row.body);
     if let Some(path) = app.database_url.strip_prefix("sqlite:") {
-        for suffix in ["", "-wal"] {
-            let bytes = std::fs::read(format!("{path}{suffix}")).unwrap();
-            let contains = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
-            assert!(!contains(b"Good news"), "{suffix}");
-            assert!(suffix.is_empty() || contains(b"event-cancelled"), "the template is not secret");
-        }
+        // A job may have moved the log to the file.
+        let bytes = ["-wal", ""].map(|suffix| std::fs::read(format!("{path}{suffix}")).unwrap()).concat();
+        let contains = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+        assert!(!contains(b"Good news"));
+        assert!(contains(b"event-cancelled"), "the template is not secret");
     }
     drop(delivery);
     assert!(app.mail_to("ama@example.com", 1).await.contains("Good news"));
