@@ -8,6 +8,8 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+const COLUMNS: &str = "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active";
+
 /// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     tx.query(
@@ -24,8 +26,7 @@ pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
 
 /// Returns a page of the modifiers of a section, the oldest first.
 pub async fn list(tx: &mut Tx, section: Id, paging: PageRequest) -> Result<PagedRows<ModifierRow>> {
-    let columns = "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active";
-    tx.list(columns, "from modifiers where true").and_where("section_id = ?", Some(section)).page("id", paging).await
+    tx.list(COLUMNS, "from modifiers where true").and_where("section_id = ?", Some(section)).page("id", paging).await
 }
 
 /// Returns all modifiers of the sections of an event, the oldest first.
@@ -43,9 +44,7 @@ pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
 /// until this one ends.
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     let modifier = tx
-        .select(
-            "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active from modifiers where true",
-        )
+        .select(&format!("{COLUMNS} from modifiers where true"))
         .and_where("id = ?", Some(path.modifier))
         .and_where("section_id = ?", Some(path.section))
         .and_where("section_id in (select s.id from sections s where s.event_id = ?)", Some(path.event));
