@@ -127,7 +127,7 @@ pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result
 }
 
 /// The result of an attempt to deliver a mail.
-enum Attempt {
+enum DeliveryResult {
     /// The mail was delivered, or there is nothing to send any more.
     Ended,
     /// The next attempt is due at this time.
@@ -137,19 +137,19 @@ enum Attempt {
 }
 
 /// Records results in a transaction. Returns a value for each of them.
-async fn record_all(db: Db, results: Vec<(Id, Attempt)>, claimed: Timestamp, now: Timestamp) -> Result<Vec<()>> {
+async fn record_all(db: Db, results: Vec<(Id, DeliveryResult)>, claimed: Timestamp, now: Timestamp) -> Result<Vec<()>> {
     transaction!(db, |tx| record(tx, &results, claimed, now).await)?;
     Ok(vec![(); results.len()])
 }
 
 /// Records the results of attempts that have ended at the same time, for mails that were claimed until `claimed`.
-async fn record(tx: &mut Tx, results: &[(Id, Attempt)], claimed: Timestamp, now: Timestamp) -> Result<()> {
+async fn record(tx: &mut Tx, results: &[(Id, DeliveryResult)], claimed: Timestamp, now: Timestamp) -> Result<()> {
     let (mut ended, mut postponed, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for (mail, result) in results {
         match result {
-            Attempt::Ended => ended.push(*mail),
-            Attempt::Postponed(due) => postponed.push((*mail, *due)),
-            Attempt::Failed => failed.push(*mail),
+            DeliveryResult::Ended => ended.push(*mail),
+            DeliveryResult::Postponed(due) => postponed.push((*mail, *due)),
+            DeliveryResult::Failed => failed.push(*mail),
         }
     }
     if !ended.is_empty() {
@@ -270,7 +270,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 }
 
 /// Tries to deliver a mail, without an open transaction.
-async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Attempt {
+async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> DeliveryResult {
     let name = name(mail);
     let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
     let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
@@ -280,7 +280,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Attempt
         Ok(Some(message)) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Ok(None) => {
             info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);
-            return Attempt::Ended;
+            return DeliveryResult::Ended;
         }
         Err(error) => Err(error),
     };
@@ -293,17 +293,17 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Attempt
     match (outcome, delay) {
         (Ok(destination), _) => {
             info!(kernel.log, "mail sent"; "mail" => %mail.id, "to" => destination);
-            Attempt::Ended
+            DeliveryResult::Ended
         }
         (Err(DeliveryError::Temporary(reason)), Some(delay)) => {
             warn!(kernel.log, "mail not sent, will be retried"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts, "pause_seconds" => delay.as_secs());
-            Attempt::Postponed(kernel.clock.now().plus(delay))
+            DeliveryResult::Postponed(kernel.clock.now().plus(delay))
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
             error!(kernel.log, "mail not sent, no more attempts"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts);
-            Attempt::Failed
+            DeliveryResult::Failed
         }
     }
 }
