@@ -10,12 +10,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::on_both_databases;
-use crate::support::{ANY_PORT, Client, Rejection, TestApp, operations, section};
+use crate::support::{Client, Rejection, TestApp, operations, refusing_socket, section};
 
 on_both_databases![
     lost_response_is_retried_without_second_effect,
@@ -350,8 +350,7 @@ async fn first_delete_reports_not_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refused_connection_does_not_count_as_lost_response() {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(ANY_PORT).unwrap();
+    let socket = refusing_socket();
     let client = Client::connect(&format!("http://{}", socket.local_addr().unwrap()), "a key").unwrap();
     let heads = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -11,10 +11,9 @@ use std::time::Duration;
 
 use boxoffice_client::Client;
 use tempfile::TempDir;
-use tokio::net::TcpSocket;
 
 use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
-use crate::support::{ANY_PORT, PgCluster, postgres};
+use crate::support::{PgCluster, postgres, refusing_socket};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     boxoffice(folder, arguments).output().unwrap()
@@ -315,9 +314,7 @@ fn rejecting_postgres(code: &'static str, message: &'static str) -> u16 {
 #[test]
 fn names_reason_of_failed_postgres_connection() {
     let folder = tempfile::tempdir().unwrap();
-    // Bound, so that no other socket gets its port, but never listening.
-    let refusing = TcpSocket::new_v4().unwrap();
-    refusing.bind(ANY_PORT).unwrap();
+    let refusing = refusing_socket();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let at = |port: u16| format!("postgres://me:hidden@127.0.0.1:{port}/tickets");

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
-use super::TestApp;
+use super::{ANY_PORT, TestApp};
 
 /// A request builder. By default it sends the current API version and the public key.
 pub struct Request {
@@ -125,6 +126,13 @@ impl Response {
         };
         fields.iter().map(name).collect()
     }
+}
+
+/// Returns a socket that keeps a port and refuses connections until it listens.
+pub fn refusing_socket() -> TcpSocket {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(ANY_PORT).unwrap();
+    socket
 }
 
 /// Returns the status and the error code of a response, such as `(409, "section.sold-out")`.
