@@ -40,6 +40,15 @@ pub async fn accesses(statements: &BTreeSet<String>) -> Plans {
     plans
 }
 
+/// Returns whether the plans of SQLite depend on the values that are bound. Then it plans a statement again for each execution. Options in
+/// `.cargo/config.toml` prevent it.
+pub async fn plans_depend_on_values() -> bool {
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+    let options: Vec<String> = sqlx::query_scalar("pragma compile_options").fetch_all(&mut connection).await.unwrap();
+    let has = |option: &str| options.iter().any(|one| one == option);
+    has("ENABLE_STAT4") || !has("ENABLE_QPSG")
+}
+
 /// A row of `explain query plan`.
 struct Step {
     id: i64,
@@ -71,7 +80,7 @@ impl Step {
         let has_unique_index = index.is_some_and(|index| index.is_partial || index.is_unique && columns.len() == index.columns);
         let is_narrowed = is_extreme_or_range || has_key || has_unique_index;
         let is_sorted = !steps.iter().any(|step| step.parent == self.parent && step.detail.contains("TEMP B-TREE FOR ORDER BY"));
-        let is_page = self.parent == 0 && is_sorted && text.contains(" limit $") && self.is_outermost(steps);
+        let is_page = self.parent == 0 && is_sorted && has_limit(text) && self.is_outermost(steps);
         Some(Access { table, columns, is_narrowed, is_page })
     }
 
@@ -79,6 +88,16 @@ impl Step {
     fn is_outermost(&self, steps: &[Self]) -> bool {
         steps.iter().filter(|step| step.parent == self.parent).map(|step| step.id).min() == Some(self.id)
     }
+}
+
+/// Returns whether a statement has a limit outside of its subqueries.
+fn has_limit(text: &str) -> bool {
+    let mut depth = 0;
+    let outside = text.chars().filter(|letter| {
+        depth += i32::from(*letter == '(') - i32::from(*letter == ')');
+        depth == 0
+    });
+    outside.collect::<String>().contains(" limit ")
 }
 
 /// Returns the table with this name or alias in a statement. `None` for a subquery.
