@@ -87,8 +87,8 @@ impl Request {
         self
     }
 
-    /// Sends the request.
-    pub async fn send(self) -> Response {
+    /// Sends the request, and returns the response before its body is read.
+    pub async fn send_raw(self) -> reqwest::Response {
         let mut request = self.request;
         if let Some(key) = self.key {
             request = request.header("X-API-Key", key);
@@ -96,7 +96,12 @@ impl Request {
         if let Some(version) = self.version {
             request = request.header("X-Client-Version", version);
         }
-        let response = request.send().await.unwrap();
+        request.send().await.unwrap()
+    }
+
+    /// Sends the request.
+    pub async fn send(self) -> Response {
+        let response = self.send_raw().await;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
         match serde_json::from_slice(&bytes) {

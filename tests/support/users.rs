@@ -1,8 +1,6 @@
 //! Users with accounts, each with a client that holds their session's key.
 
-use boxoffice_client::{Error, RetryPolicy, VERSION};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
+use boxoffice_client::{ClientBuilder, Error};
 
 use super::{Client, TestApp, types};
 
@@ -46,10 +44,7 @@ impl TestApp {
 
 /// Creates a client of the server at `address` with this key.
 pub fn client(address: &str, key: &str) -> Client {
-    let headers = [("x-api-key", key), ("x-client-version", VERSION)];
-    let headers = headers.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()));
-    let http = plain_http().default_headers(HeaderMap::from_iter(headers)).redirect(Policy::none());
-    Client::new_with_client(address, http.build().unwrap(), RetryPolicy::default())
+    ClientBuilder::new(address, key).build_on(plain_http()).unwrap()
 }
 
 /// Returns a builder of HTTP clients without TLS. Each test has several clients, and reading the certificates of the system would

@@ -77,6 +77,14 @@ impl ClientBuilder {
     /// # Errors
     /// Returns an error if the key or the version can't be sent, or the HTTP client can't be initialized.
     pub fn build(self) -> Result<Client, ConnectError> {
+        self.build_on(reqwest::Client::builder())
+    }
+
+    /// Creates the client on the settings of an HTTP client, such as its time limits. Sends nothing yet.
+    ///
+    /// # Errors
+    /// Returns the errors of [`build`](Self::build).
+    pub fn build_on(self, http: reqwest::ClientBuilder) -> Result<Client, ConnectError> {
         let header = |text: &str| HeaderValue::from_str(text).map_err(|_| ConnectError::Key);
         let mut key = header(&self.key)?;
         key.set_sensitive(true);
@@ -85,7 +93,7 @@ impl ClientBuilder {
             (HeaderName::from_static("x-client-version"), header(&self.version)?),
         ]);
         // A redirect to another server would reveal the key to it. The API never redirects.
-        let mut http = reqwest::Client::builder().default_headers(headers).redirect(Policy::none());
+        let mut http = http.default_headers(headers).redirect(Policy::none());
         if let Some(proxy) = self.proxy {
             http = http.proxy(proxy);
         }
