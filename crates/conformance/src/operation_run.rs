@@ -194,8 +194,8 @@ impl<'a> OperationRun<'a> {
 
     /// Records a check made with a request, and its failure, if any.
     pub fn record(&mut self, check: Check, request: &Request, failure: Option<CheckFailure>) {
-        let curl = self.comparison.target.curl(request);
-        self.recorder.record(check, &curl, failure);
+        let target = &self.comparison.target;
+        self.recorder.record(check, || target.curl(request), failure);
     }
 
     /// Records a request that could not be sent because its prerequisites could not be created.
@@ -203,7 +203,7 @@ impl<'a> OperationRun<'a> {
         let summary = format!("{name} could not be sent");
         let failure = self.failure(summary, "its prerequisites can be created", format!("{error:#}"));
         let request = error.downcast_ref::<PreparationFailure>().and_then(|failure| failure.request.as_ref());
-        let curl = request.map_or_else(String::new, |request| self.comparison.target.curl(request));
-        self.recorder.record(Check::Prepared, &curl, Some(failure));
+        let curl = || request.map_or_else(String::new, |request| self.comparison.target.curl(request));
+        self.recorder.record(Check::Prepared, curl, Some(failure));
     }
 }

@@ -57,8 +57,9 @@ impl OperationRecorder {
         Self { coverage, findings: Vec::new(), has_failed: false }
     }
 
-    /// Records a check and its failure, if any. `curl` is the request as a command.
-    pub fn record(&mut self, check: Check, curl: &str, failure: Option<CheckFailure>) {
+    /// Records a check and its failure, if any. `curl` returns the request as a command. It is called for the first failure of its
+    /// kind only, because a body can be large.
+    pub fn record(&mut self, check: Check, curl: impl FnOnce() -> String, failure: Option<CheckFailure>) {
         let counts = self.coverage.checks.entry(check).or_default();
         counts.made += 1;
         let Some(CheckFailure { pointer, summary, expected, actual }) = failure else { return };
@@ -69,7 +70,7 @@ impl OperationRecorder {
             finding.occurrences += 1;
             return;
         }
-        let (operation, curl) = (self.coverage.operation.clone(), curl.to_owned());
+        let (operation, curl) = (self.coverage.operation.clone(), curl());
         let actual = truncate(&redact_keys(&actual));
         let occurrences = 1;
         self.findings.push(Finding { check, operation, pointer, summary, expected, actual, curl, occurrences });

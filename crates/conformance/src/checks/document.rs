@@ -37,11 +37,11 @@ impl OperationRun<'_> {
     pub fn check_drift(&mut self) {
         let Some(differences) = self.comparison.drift_of(self.operation.spec) else { return };
         if differences.is_empty() {
-            self.recorder.record(Check::Undocumented, "", None);
+            self.recorder.record(Check::Undocumented, String::new, None);
         }
         for difference in differences {
             let failure = self.failure(difference.to_string(), &difference.document, &difference.server);
-            self.recorder.record(Check::Undocumented, "", Some(failure));
+            self.recorder.record(Check::Undocumented, String::new, Some(failure));
         }
     }
 
@@ -52,7 +52,7 @@ impl OperationRun<'_> {
             actual: errors.join("; "),
             pointer,
         });
-        self.recorder.record(Check::Example, "", failure);
+        self.recorder.record(Check::Example, String::new, failure);
     }
 }
 

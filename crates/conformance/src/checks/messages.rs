@@ -1,5 +1,6 @@
 //! Checks of every response, whatever was asked: its JSON text, its errors, its caching, and the headers of all responses.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -111,7 +112,8 @@ impl OperationRun<'_> {
         };
         let internal = INTERNALS.iter().find(|(_, pattern)| pattern.is_match(&whole)).map(|(name, _)| *name);
         let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
-        let sent = request.to_curl("");
+        // Formatted for few responses only, because a body can be large.
+        let sent = LazyCell::new(|| request.to_curl(""));
         let key = KEY.find_iter(&whole).any(|found| is_key(found.as_str()) && !sent.contains(found.as_str()));
         let leak = internal.or_else(|| key.then_some("a key"));
         let leak = leak.map(|name| {
