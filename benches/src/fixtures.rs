@@ -16,6 +16,8 @@ use crate::server::Server;
 
 /// Number of buyers. Each may have 10 open orders.
 pub const BUYERS: i64 = 40_000;
+/// Number of buyers who have sent five transfers.
+pub const SENDERS: i64 = 1000;
 /// Default number of further listed events, each with one section.
 pub const EVENTS: i64 = 10_000;
 /// Number of tickets that can be admitted.
@@ -32,6 +34,9 @@ pub const FIRST_BUYER_ID: i64 = 14_000_000_000_000;
 pub const FIRST_EVENT_ID: i64 = 14_100_000_000_000;
 /// First identifier of their sections.
 pub const FIRST_SECTION_ID: i64 = 14_200_000_000_000;
+
+/// First identifier of the paid orders.
+pub const FIRST_ORDER_ID: i64 = 15_000_000_000_000;
 
 /// A buyer's account.
 #[derive(Debug, Clone)]
@@ -56,6 +61,10 @@ pub struct Fixtures {
     pub hot_section: String,
     /// The identifier of that section.
     pub hot_section_id: i64,
+    /// The identifier of the events' host.
+    pub host: i64,
+    /// The number of paid orders. The `n`th is of the `n`th buyer, and after the last buyer again of the first one.
+    pub orders: i64,
     /// The number of further listed events.
     pub events: i64,
     /// The buyers.
@@ -75,7 +84,7 @@ impl Fixtures {
         let address = format!("http://{}", server.address);
         let staff = Client::connect(&address, &staff_key)?;
         let application = Client::connect(&address, &public_key)?;
-        let (event, sections) = create_event(&address, &staff, &application).await?;
+        let (host, event, sections) = create_event(&address, &staff, &application).await?;
         drop(server);
 
         let db = Db::open(database_url).await?;
@@ -95,6 +104,7 @@ impl Fixtures {
                 &[INSERT_ORDERS, INSERT_ITEMS, INSERT_PAYMENTS, INSERT_TRANSACTIONS, INSERT_SHARES, INSERT_TICKETS],
             ),
             ("tickets to admit", ADMISSIBLE_TICKETS, hot_section_id, &[INSERT_ADMISSIBLE_TICKETS]),
+            ("transfers", 5 * SENDERS, FIRST_BUYER_ID, &[INSERT_TRANSFERS, INSERT_OFFERED_TICKETS]),
         ] {
             insert_rows(&db, &mut progress, part, count, origin, statements).await?;
         }
@@ -112,6 +122,8 @@ impl Fixtures {
             event,
             hot_section: hot_section.clone(),
             hot_section_id,
+            host,
+            orders,
             events,
             buyers,
         })
@@ -232,6 +244,14 @@ const INSERT_ADMISSIBLE_TICKETS: &str = for_each_number!(
          14000000000000 + n % 40000, 'Issued', 1500000000000000, null, 1500000000000000
      from g, sections where sections.id = (select id from origin)"
 );
+/// Transfers of the first buyers.
+const INSERT_TRANSFERS: &str = for_each_number!(
+    "insert into transfers (id, status, sender_id, recipient_id)
+     select 15300000000000 + n, 'Cancelled', origin.id + n % 1000, origin.id + n % 1000 + 1 from g, origin"
+);
+const INSERT_OFFERED_TICKETS: &str = for_each_number!(
+    "insert into transfer_tickets (transfer_id, ticket_id) select 15300000000000 + n, 15200000000000 + n from g, origin"
+);
 /// Updates the counters that the platform maintains.
 const UPDATE_COUNTERS: [&str; 2] = [
     "update sections set sold = (select count(*) from tickets where tickets.section_id = sections.id)",
@@ -280,8 +300,8 @@ pub async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::
     tx.commit().await
 }
 
-/// Creates a listed event with five sections. Returns the event's URI and the sections' URIs with their event.
-pub async fn create_event(address: &str, staff: &Client, application: &Client) -> anyhow::Result<(String, Vec<String>)> {
+/// Creates a listed event with five sections. Returns the identifier of its host, its URI, and the sections' URIs with their event.
+pub async fn create_event(address: &str, staff: &Client, application: &Client) -> anyhow::Result<(i64, String, Vec<String>)> {
     let region = json!({ "name": "Greater Accra", "country": "Ghana", "city": "Accra" });
     let region = staff.region_create().body(parse::<types::RegionCreate>(region)?).send().await.map_err(api_error)?;
     let venue = json!({
@@ -319,7 +339,7 @@ pub async fn create_event(address: &str, staff: &Client, application: &Client) -
     let submission = owner.event_submission_create().event(id).send().await.map_err(api_error)?;
     let submission = submission.self_.rsplit('/').next().unwrap_or_default();
     staff.submission_delete().submission(submission).approved(true).send().await.map_err(api_error)?;
-    Ok((event.self_.clone(), sections))
+    Ok((last_id(&host.self_)?, event.self_.clone(), sections))
 }
 
 /// Returns the identifier at the end of a URI.

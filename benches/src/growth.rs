@@ -24,8 +24,8 @@ const SMALL: Sizes = Sizes { tickets: 400, events: 30, transfers: 30, modifiers:
 pub struct GrowthOptions {
     #[command(flatten)]
     server: ServerOptions,
-    /// Orders and tickets of one account for one event
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
+    /// Orders and tickets of one account for one event, whose section has 1,000,000 places
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(i64).range(1000..=900_000))]
     tickets: i64,
     /// Events of one host
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(i64).range(0..=1_000_000))]
@@ -34,7 +34,7 @@ pub struct GrowthOptions {
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(i64).range(0..=1_000_000))]
     transfers: i64,
     /// Price modifiers of one section
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(i64).range(0..=10_000))]
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(i64).range(0..=10_000))]
     modifiers: i64,
     /// Requests per operation and database; the median counts
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..=100))]

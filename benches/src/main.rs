@@ -176,9 +176,16 @@ async fn measure(
     };
     server.reset_peak_memory()?;
     let bare = match scenario {
-        Scenario::ReadEvent | Scenario::ListPublished | Scenario::ListDeep | Scenario::Search | Scenario::Wallet => {
-            Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?)
-        }
+        Scenario::ReadEvent
+        | Scenario::ListPublished
+        | Scenario::ListDeep
+        | Scenario::Search
+        | Scenario::Wallet
+        | Scenario::OwnOrders
+        | Scenario::OwnOrder
+        | Scenario::OwnTransfers
+        | Scenario::HostEvents
+        | Scenario::GateTickets => Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?),
         _ => None,
     };
     // Server and bare endpoint take turns, because the machine's speed varies.

@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
+use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error};
 use crate::load::{Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.
@@ -51,6 +51,16 @@ pub enum Scenario {
     Pay,
     /// GET five of a customer's tickets
     Wallet,
+    /// GET five of a customer's orders (as many with --orders 200000)
+    OwnOrders,
+    /// GET an order of a customer
+    OwnOrder,
+    /// GET five of a customer's transfers
+    OwnTransfers,
+    /// GET five of a host's events
+    HostEvents,
+    /// GET five of an event's tickets, as a device at the entrance does
+    GateTickets,
     /// POST the admission of one ticket
     Scan,
     /// POST the admission of 100 tickets
@@ -107,15 +117,27 @@ impl Scenario {
     /// Returns the `n`th request of a scenario whose requests are independent.
     fn request(self, fixtures: &Fixtures, n: u64) -> Option<LoadRequest> {
         let buyer = &fixtures.buyers[(n * 7919 % BUYERS as u64) as usize];
-        let get = |path: String| Some(LoadRequest { method: Method::GET, path, key: Arc::clone(&buyer.key), body: Bytes::new() });
+        let own = |path: String| Some(get(path, &buyer.key));
         match self {
-            Self::ReadEvent => get(format!("/v3/events/{}", fixtures.event)),
-            Self::ListPublished => get("/v3/published-events?records=25".to_owned()),
-            Self::ListDeep => get("/v3/published-events?records=25&page=200".to_owned()),
+            Self::ReadEvent => own(format!("/v3/events/{}", fixtures.event)),
+            Self::ListPublished => own("/v3/published-events?records=25".to_owned()),
+            Self::ListDeep => own("/v3/published-events?records=25&page=200".to_owned()),
             // All events have the first word, and about ten have a word that begins with the second.
-            Self::Search => get(format!("/v3/published-events?records=25&search=lawn+{}", n * 7919 % fixtures.events as u64)),
+            Self::Search => own(format!("/v3/published-events?records=25&search=lawn+{}", n * 7919 % fixtures.events as u64)),
             // Every buyer has at least five, so that the response doesn't grow with the number of orders.
-            Self::Wallet => get(format!("/v3/accounts/{}/tickets?records=5", buyer.number)),
+            Self::Wallet => own(format!("/v3/accounts/{}/tickets?records=5", buyer.number)),
+            Self::OwnOrders => own(format!("/v3/accounts/{}/orders?records=5", buyer.number)),
+            Self::OwnOrder => {
+                let order = n * 7919 % fixtures.orders as u64;
+                let customer = &fixtures.buyers[(order % BUYERS as u64) as usize];
+                Some(get(format!("/v3/orders/{}", FIRST_ORDER_ID + order as i64), &customer.key))
+            }
+            Self::OwnTransfers => {
+                let sender = &fixtures.buyers[(n * 7919 % SENDERS as u64) as usize];
+                Some(get(format!("/v3/accounts/{}/transfers?records=5", sender.number), &sender.key))
+            }
+            Self::HostEvents => own(format!("/v3/hosts/{}/events?records=5", fixtures.host)),
+            Self::GateTickets => Some(get(format!("/v3/events/{}/tickets?records=5", fixtures.event), &fixtures.staff_key)),
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
                 Some(post("/v3/sessions".to_owned(), &fixtures.public_key, &body))
@@ -131,6 +153,10 @@ impl Scenario {
             Self::Pay | Self::Mixed => None,
         }
     }
+}
+
+fn get(path: String, key: &Arc<str>) -> LoadRequest {
+    LoadRequest { method: Method::GET, path, key: Arc::clone(key), body: Bytes::new() }
 }
 
 fn post(path: String, key: &Arc<str>, body: &Value) -> LoadRequest {
