@@ -40,12 +40,13 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     }
 }
 
-/// Requires a host that has a URI, which is one that has not been removed.
+/// Requires a host that has not been removed. Returns whether the caller is its administrator or a platform administrator.
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] for any other host.
-pub async fn require_exists(tx: &mut Tx, host: Id) -> Result<()> {
-    store::find(tx, host).await?.map(|_| ()).ok_or(Error::NOT_FOUND)
+pub async fn require_exists_for(tx: &mut Tx, caller: &Caller, host: Id) -> Result<bool> {
+    let is_administered = store::is_administered(tx, host, caller.account).await?.ok_or(Error::NOT_FOUND)?;
+    Ok(is_administered || caller.is_administrator())
 }
 
 /// Requires a host that has not been removed, and a caller who is its administrator or a platform administrator.
@@ -53,8 +54,7 @@ pub async fn require_exists(tx: &mut Tx, host: Id) -> Result<()> {
 /// # Errors
 /// [`Error::NOT_FOUND`] if the host was removed or never existed, [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
-    require_exists(tx, host).await?;
-    require_administrator(tx, caller, host).await
+    if require_exists_for(tx, caller, host).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 /// Requires a caller who may read the ledger and the reports of a host: a platform administrator, even if the host was removed, or

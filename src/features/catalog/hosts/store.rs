@@ -87,6 +87,18 @@ pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool
         .await
 }
 
+/// Returns whether an account administers a host; `None` if the host was removed or never existed.
+pub async fn is_administered(tx: &mut Tx, host: Id, account: Option<Id>) -> Result<Option<bool>> {
+    let host = tx
+        .query(
+            "select exists (select 1 from host_administrators m where m.host_id = h.id and m.account_id = $2) as is_administered
+             from hosts h where h.id = $1 and h.removed = false",
+        )
+        .bind(host)
+        .bind(account);
+    Ok(host.optional::<(bool,)>().await?.map(|(is_administered,)| is_administered))
+}
+
 pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
     let row: Option<HostRow> = tx
         .query(concat!(
