@@ -27,6 +27,9 @@ use crate::kernel::private_files;
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
 pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/postgres");
 
+/// Number of statements that each connection to PostgreSQL keeps prepared. All operations together have several hundred.
+const PREPARED_STATEMENTS: usize = 500;
+
 /// The parameters of a PostgreSQL URL that take a file, with their other names.
 const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
 /// The other parameters of a PostgreSQL URL.
@@ -41,8 +44,10 @@ const PARAMETERS: [&str; 11] = [
     "password",
     "application_name",
     "options",
-    "statement-cache-capacity",
+    STATEMENT_CACHE,
 ];
+/// The parameter for the number of statements that each connection keeps prepared.
+const STATEMENT_CACHE: &str = "statement-cache-capacity";
 /// The parameter for a connection pooler in transaction mode.
 const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
 /// The oldest version of PostgreSQL that the server supports.
@@ -114,6 +119,9 @@ impl FromStr for DatabaseLocation {
                 // As in libpq: `require` verifies the certificate if there is an authority. sqlx would ignore the authority.
                 if has_authority && matches!(options.get_ssl_mode(), PgSslMode::Require) {
                     options = options.ssl_mode(PgSslMode::VerifyCa);
+                }
+                if !parameters.iter().any(|name| name == STATEMENT_CACHE) {
+                    options = options.statement_cache_capacity(PREPARED_STATEMENTS);
                 }
                 // PgBouncer rejects this parameter. The server reads numbers in binary form, which it does not affect.
                 let options = options.extra_float_digits(None);

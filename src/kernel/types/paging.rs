@@ -1,5 +1,6 @@
 //! Pagination of lists: the parameters of a request, and the page in a response.
 
+use boxoffice_http::error::{Code, Result};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -83,14 +84,14 @@ impl PageRequest {
         self.records.0
     }
 
-    /// Returns the number of entries on the previous pages.
-    pub fn offset(self) -> i64 {
-        (self.page.0 - 1) * self.records.0
-    }
-
     /// Returns whether this is the first page, which may be empty; another empty page is 404.
     pub fn is_first(self) -> bool {
         self.page.0 == 1
+    }
+
+    /// Returns the number of entries on the previous pages.
+    pub fn offset(self) -> i64 {
+        (self.page.0 - 1) * self.records.0
     }
 }
 
@@ -193,6 +194,23 @@ pub struct PagedRows<R> {
 }
 
 impl PageRequest {
+    /// Checks that this page may be empty.
+    ///
+    /// # Errors
+    /// [`Code::PagePastEnd`] for all but the first page.
+    pub fn require_first(self) -> Result<()> {
+        if self.is_first() { Ok(()) } else { Err(Code::PagePastEnd.into()) }
+    }
+
+    /// Returns the page of a list that has no entries there.
+    ///
+    /// # Errors
+    /// [`Code::PagePastEnd`] for all but the first page.
+    pub fn empty_page<T>(self) -> Result<Page<T>> {
+        self.require_first()?;
+        Ok(self.page(0, Vec::new()))
+    }
+
     /// Returns the page with these entries.
     pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
         Page { total, page: self.page.0, records: self.records.0, entries }

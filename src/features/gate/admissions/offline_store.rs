@@ -65,11 +65,11 @@ pub async fn list_conflicts(
     filter: &ConflictFilter,
 ) -> Result<PagedRows<ConflictRow>> {
     tx.list(CONFLICT_COLUMNS, FROM_CONFLICTS)
-        .and_where("c.event_id = ?", Some(event))
+        .and_key("c.event_id", event)
         .and_where(&tokens::covers_sql("t.section_id"), scope.token())
         .and_where("(c.device = ? or a.device = ?)", filter.device.clone())
         .and_where("c.recorded >= ?", filter.modified_since.map(|since| since.0))
-        .page("c.id", filter.paging)
+        .page("c.event_id, c.id", filter.paging)
         .await
 }
 

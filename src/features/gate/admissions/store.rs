@@ -19,7 +19,7 @@ macro_rules! columns {
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
     let admissions = tx.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true");
-    let admissions = admissions.and_where("a.event_id = ?", Some(event));
+    let admissions = admissions.and_key("a.event_id", event);
     let of_section = list_count_sql("section admissions", "s.id");
     let count = format!("coalesce((select cast(sum({of_section}) as bigint) from sections s where s.event_id = ?");
     let admissions = match scope.token() {
@@ -39,7 +39,7 @@ pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &Admiss
             filter.patron.as_ref().map(|patron| patron.number()),
         )
         .and_where("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
-        .page("a.id", filter.paging)
+        .page("a.event_id, a.id", filter.paging)
         .await
 }
 

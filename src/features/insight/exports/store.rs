@@ -18,10 +18,10 @@ pub async fn orders(tx: &mut Tx, event: Id, after: Id, now: Timestamp) -> Result
              cast(sum(i.quantity * i.unit_price) as bigint) as price, cast(sum(i.quantity * i.unit_fee) as bigint) as fees
              from order_items i where true",
         )
-        .and_where("i.event_id = ?", Some(event))
+        .and_key("i.event_id", event)
         .and_where("i.order_id > ?", Some(after))
-        .push(" group by i.order_id order by i.order_id")
-        .push_bind(" limit ?", BATCH as i64)
+        .push(" group by i.event_id, i.order_id order by i.event_id, i.order_id")
+        .push(&format!(" limit {BATCH}"))
         .push(") x join orders o on o.id = x.order_id join accounts a on a.id = o.account_id order by o.id")
         .all()
         .await
@@ -33,10 +33,10 @@ pub async fn tickets(tx: &mut Tx, event: Id, after: Id) -> Result<Vec<TicketExpo
         "t.id, t.serial, s.name as section, t.status, a.first_name, a.last_name, a.email, t.order_id, t.redeemed
          from tickets t join sections s on s.id = t.section_id join accounts a on a.id = t.owner_id where t.status <> 'Void'",
     )
-    .and_where("t.event_id = ?", Some(event))
+    .and_key("t.event_id", event)
     .and_where("t.id > ?", Some(after))
-    .push(" order by t.id")
-    .push_bind(" limit ?", BATCH as i64)
+    .push(" order by t.event_id, t.id")
+    .push(&format!(" limit {BATCH}"))
     .all()
     .await
 }
@@ -59,7 +59,7 @@ pub async fn ledger(
     .and_where("t.placed >= ?", from)
     .and_where("t.placed < ?", until)
     .push(" order by s.transaction_id")
-    .push_bind(" limit ?", BATCH as i64)
+    .push(&format!(" limit {BATCH}"))
     .all()
     .await
 }

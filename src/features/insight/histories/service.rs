@@ -5,10 +5,11 @@ use boxoffice_http::error::Result;
 use super::model::{AccountHistory, OrderHistory};
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::insight::audit_log;
-use crate::features::sales::{ledger, orders, payments, tickets, transfers};
+use crate::features::sales::transfers::{self, TransferFilter};
+use crate::features::sales::{ledger, orders, payments, tickets};
 use crate::kernel::auth::Caller;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::paging::{PageRequest, SortOrder};
 use crate::state::Ctx;
 
 /// Largest number of entries of each list.
@@ -33,11 +34,12 @@ pub async fn order(ctx: &Ctx, caller: &Caller, id: Id) -> Result<OrderHistory> {
 
 pub async fn account(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<AccountHistory> {
     let paging = PageRequest::new(1, ENTRIES);
+    let of_transfers = TransferFilter { paging, status: None, direction: None };
     Ok(AccountHistory {
         account: accounts::get(ctx, caller, number).await?,
         orders: orders::list_newest_of_account(ctx, caller, number, paging).await?,
         tickets: tickets::list_of_account(ctx, caller, number, paging).await?,
-        transfers: transfers::list_newest_of_account(ctx, caller, number, paging).await?,
+        transfers: transfers::list_of_account(ctx, caller, number, &of_transfers, SortOrder::Desc).await?,
         audit: audit_log::list_of_account(ctx, number, paging).await?,
     })
 }

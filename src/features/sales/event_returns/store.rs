@@ -47,7 +47,7 @@ pub async fn lock_running(tx: &mut Tx) -> Result<Option<EventReturnRow>> {
 /// Returns the next order of a run.
 pub async fn next_order(tx: &mut Tx, run: &EventReturnRow) -> Result<Option<Id>> {
     let next = tx.select("i.order_id ").push_bind(REMAINING, run.event_id);
-    let next = next.and_where("i.order_id > ?", Some(run.last_order)).push(" order by i.order_id").push_bind(" limit ?", 1_i64);
+    let next = next.and_where("i.order_id > ?", Some(run.last_order)).push(" order by i.order_id limit 1");
     let next: Vec<(Id,)> = next.all().await?;
     Ok(next.first().map(|(order,)| *order))
 }

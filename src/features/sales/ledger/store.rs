@@ -30,8 +30,8 @@ pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> 
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
         "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
-    let entries = entries.and_where("s.host_id = ?", Some(host)).push_list_count("host transactions", host);
-    apply_filter(entries, filter).page("t.id", filter.paging).await
+    let entries = entries.and_key("s.host_id", host).push_list_count("host transactions", host);
+    apply_filter(entries, filter).page("s.host_id, s.transaction_id", filter.paging).await
 }
 
 fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {

@@ -1,0 +1,108 @@
+//! Lists that belong to accounts, such as their tickets. An account and platform administrators read them.
+//!
+//! Before an event, many accounts read their tickets at the same time. Concurrent requests for the same page share their
+//! statements: each statement reads the rows of several accounts.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use boxoffice_http::error::{Error, Result};
+use boxoffice_http::traces::Span;
+use futures::future::BoxFuture;
+
+use super::model::{AccountNumber, AccountRow};
+use super::store;
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Batcher, Tx};
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// Maximum number of requests in a batch. Each may read 100 entries.
+const MAX_BATCH: usize = 32;
+/// Batches that read at the same time. While the database reads one, the server makes the responses of the other.
+const PARALLEL_BATCHES: usize = 2;
+
+/// Reads the same page `K` of the lists of these accounts, by the identifier of the account.
+pub type ReadLists<K, T> = for<'a> fn(&'a App, &'a mut Tx, K, &'a [AccountRow]) -> BoxFuture<'a, Result<HashMap<Id, T>>>;
+
+/// Batches of reads of the lists of accounts.
+pub struct AccountLists<K, T> {
+    batches: Arc<Batcher<BatchKey<K>, ListRequest, FoundList<T>>>,
+    requests: AtomicUsize,
+}
+
+/// The page that all requests of a batch read, and the number of one of the batches that read it at the same time.
+type BatchKey<K> = (K, usize);
+
+/// The number of an account, and the span of the request for its list.
+type ListRequest = (AccountNumber, Span);
+
+/// The account and its list, or `None` if it doesn't exist.
+type FoundList<T> = Option<Arc<AccountList<T>>>;
+
+/// An account with a page of its list.
+#[derive(Clone)]
+pub struct AccountList<T> {
+    /// The account.
+    pub account: AccountRow,
+    /// The page, unless `read` has left it out.
+    pub page: Option<T>,
+}
+
+impl<K, T> Default for AccountLists<K, T>
+where
+    K: Clone + Eq + Hash + Send + 'static,
+    T: Send + Sync + 'static,
+{
+    fn default() -> Self {
+        Self { batches: Batcher::of(MAX_BATCH), requests: AtomicUsize::new(0) }
+    }
+}
+
+impl<K, T> AccountLists<K, T>
+where
+    K: Clone + Eq + Hash + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
+    /// Returns the account with this number and a page of its list. `read` reads the pages of several accounts.
+    ///
+    /// # Errors
+    /// [`Error::NOT_FOUND`] if there is no such account, and [`Error::FORBIDDEN`] for callers other than the account and platform
+    /// administrators.
+    pub async fn get(
+        &self,
+        ctx: &Ctx,
+        caller: &Caller,
+        number: &AccountNumber,
+        page: K,
+        read: ReadLists<K, T>,
+    ) -> Result<AccountList<T>> {
+        let app = Arc::clone(&ctx.app);
+        let key = (page, self.requests.fetch_add(1, Ordering::Relaxed) % PARALLEL_BATCHES);
+        let read = move |(page, _), requests| read_batch(Arc::clone(&app), page, requests, read);
+        let list = self.batches.submit(key, (number.clone(), ctx.unit.span().clone()), read).await?.ok_or(Error::NOT_FOUND)?;
+        caller.require_account(list.account.id)?;
+        Ok(Arc::unwrap_or_clone(list))
+    }
+}
+
+/// Reads the lists of these accounts, and returns them in the same order.
+async fn read_batch<K, T>(
+    app: Arc<App>,
+    page: K,
+    requests: Vec<ListRequest>,
+    read: ReadLists<K, T>,
+) -> Result<Vec<FoundList<T>>> {
+    let mut tx = app.db.read().await?.traced(&Span::of_batch("read lists of accounts", requests.iter().map(|(_, span)| span)));
+    let numbers = requests.iter().map(|(number, _)| number.0.clone()).collect();
+    let accounts = store::find_by_numbers(&mut tx, numbers).await?;
+    let mut pages = read(&app, &mut tx, page, &accounts).await?;
+    let list = |account: AccountRow| {
+        let (number, page) = (account.number.clone(), pages.remove(&account.id));
+        (number, Arc::new(AccountList { account, page }))
+    };
+    let lists: HashMap<String, Arc<AccountList<T>>> = accounts.into_iter().map(list).collect();
+    Ok(requests.iter().map(|(number, _)| lists.get(&number.0).cloned()).collect())
+}
