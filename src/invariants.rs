@@ -21,7 +21,7 @@ pub async fn violations(tx: &mut Tx) -> Result<Vec<String>> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 18] = [
+const INVARIANTS: [(&str, &str); 19] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
@@ -35,6 +35,11 @@ const INVARIANTS: [(&str, &str); 18] = [
          where s.waiting <> (select count(*) from waiting_entries w where w.section_id = s.id and w.status = 'Waiting')
             or s.offered <> coalesce((select cast(sum(w.quantity) as bigint) from waiting_entries w
                 where w.section_id = s.id and w.status = 'Offered'), 0)",
+    ),
+    (
+        "a section's counter differs from its active price modifiers",
+        "select s.id from sections s
+         where s.active_modifiers <> (select count(*) from modifiers m where m.section_id = s.id and m.active)",
     ),
     (
         "an event's popularity differs from its number of valid tickets",

@@ -27,6 +27,7 @@ on_both_databases![
     removed_host_cannot_add_modifiers,
     section_has_at_most_fifty_modifiers,
     deleting_section_deletes_its_modifiers,
+    active_modifiers_are_counted,
     order_names_applied_modifiers,
     quantity_bound_counts_tickets_of_section,
     price_does_not_fall_below_zero,
@@ -59,8 +60,7 @@ async fn modifier(app: &TestApp, key: &str, section: &str, body: Value) -> Strin
 
 /// Returns the number of all modifiers.
 async fn count(app: &TestApp) -> i64 {
-    let mut tx = app.state.db.read().await.unwrap();
-    tx.query("select count(*) from modifiers").scalar().await.unwrap()
+    app.scalar("select count(*) from modifiers").await
 }
 
 async fn new_modifier_is_active_and_unbounded(app: TestApp) {
@@ -424,6 +424,35 @@ async fn create_concert(app: &TestApp) -> (crate::support::User, Event) {
     let sections = [section("Floor", 20.0, 100), section("Balcony", 40.0, 100)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
     (kofi, event)
+}
+
+async fn active_modifiers_are_counted(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let floor = &event.sections[0];
+    let off = modifier(&app, &kofi.key, floor, json!({ "name": "Off", "priceDelta": 1, "active": false })).await;
+    let on = modifier(&app, &kofi.key, floor, json!({ "name": "On", "priceDelta": 2 })).await;
+    let shown = async || {
+        app.assert_invariants().await;
+        app.read(floor).await["price"]["current"].as_f64().unwrap()
+    };
+    assert_eq!(shown().await, 22.0);
+    for (uri, body, price) in [
+        (&off, json!({ "active": true }), 23.0),
+        (&off, json!({ "active": true, "priceDelta": 3 }), 25.0),
+        (&on, json!({ "active": false }), 23.0),
+        (&off, json!({ "active": false }), 20.0),
+        (&on, json!({ "active": true, "availableFrom": "2998-12-01T12:00" }), 20.0),
+    ] {
+        assert_eq!(change(&app, &kofi.key, uri, body.clone()).await.status, 200);
+        assert_eq!(shown().await, price, "{uri} {body}");
+    }
+    for uri in [&off, &on] {
+        assert_eq!(delete(&app, &kofi.key, uri).await.status, 204);
+        assert_eq!(shown().await, 20.0);
+    }
+    let deleted = modifier(&app, &kofi.key, floor, json!({ "name": "Off", "priceDelta": 1 })).await;
+    assert_eq!((shown().await, delete(&app, &kofi.key, floor).await.status), (21.0, 204), "{deleted}");
+    app.assert_invariants().await;
 }
 
 async fn order_names_applied_modifiers(app: TestApp) {

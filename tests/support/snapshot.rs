@@ -151,7 +151,10 @@ impl Snapshot {
                     format!("{empty}insert into {name} select * from backup.{name};")
                 };
                 let restore = changed.iter().map(restore).collect::<String>();
-                format!("begin immediate; pragma defer_foreign_keys = on; {empty} {restore} commit")
+                // A trigger has counted the modifiers again.
+                let recount = "update sections set active_modifiers =
+                    (select b.active_modifiers from backup.sections b where b.id = sections.id);";
+                format!("begin immediate; pragma defer_foreign_keys = on; {empty} {restore} {recount} commit")
             }
             DbConnection::Postgres(_) => {
                 let restore = |name: &String| format!("delete from {name}; insert into {name} select * from backup.{name};");

@@ -133,7 +133,7 @@ pub struct SectionRow {
     pub active: bool,
     /// Largest number of tickets that one account may buy; `None` for any number.
     pub maximum_per_account: Option<i64>,
-    /// Active price modifiers, the oldest first.
+    /// Active price modifiers that have not ended, the oldest first.
     #[sqlx(skip)]
     pub modifiers: Vec<ActiveModifier>,
 }

@@ -29,7 +29,7 @@ pub struct Price {
 /// The fields of an active price modifier that determine the price of a ticket.
 #[derive(Debug, Clone)]
 pub struct ActiveModifier {
-    /// Identifier of the modifier.
+    /// Identifier of the modifier. If several with the same bounds were added together, of the oldest.
     pub modifier: Id,
     /// Amount added to the price.
     pub delta: Money,

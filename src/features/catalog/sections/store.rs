@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use anyhow::Context as _;
 use boxoffice_http::error::Result;
 
 use super::model::SectionRow;
@@ -17,40 +18,31 @@ use crate::kernel::types::money::Money;
 
 /// Returns the sections of these events, the oldest first.
 pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
-    fetch_with_modifiers(select(tx, now).and_in("s.event_id", events)).await
+    fetch(select(tx, Modifiers::Sums, now).and_in("s.event_id", events)).await
 }
 
 /// Returns the sections with these identifiers, by identifier. Unknown identifiers are skipped.
 pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    let rows = fetch_with_modifiers(select(tx, now).and_in("s.id", ids)).await?;
+    find_all(tx, ids, Modifiers::Sums, now).await
+}
+
+/// Returns these sections like [`find_by_ids`], with each of their price modifiers.
+pub async fn find_with_modifiers(
+    tx: &mut Tx,
+    ids: impl IntoIterator<Item = Id>,
+    now: Timestamp,
+) -> Result<HashMap<Id, SectionRow>> {
+    find_all(tx, ids, Modifiers::Each, now).await
+}
+
+async fn find_all(
+    tx: &mut Tx,
+    ids: impl IntoIterator<Item = Id>,
+    modifiers: Modifiers,
+    now: Timestamp,
+) -> Result<HashMap<Id, SectionRow>> {
+    let rows = fetch(select(tx, modifiers, now).and_in("s.id", ids)).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
-}
-
-/// A section joined with one of its active price modifiers, or with none if it has none.
-#[derive(sqlx_macros::FromRow)]
-struct PricedRow {
-    #[sqlx(flatten)]
-    section: SectionRow,
-    modifier_id: Option<Id>,
-    price_delta: Option<Money>,
-    available_from: Option<Timestamp>,
-    available_to: Option<Timestamp>,
-    min_order: Option<i64>,
-    max_order: Option<i64>,
-}
-
-impl PricedRow {
-    fn split(self) -> (SectionRow, Option<ActiveModifier>) {
-        let active = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| ActiveModifier {
-            modifier,
-            delta,
-            from: self.available_from,
-            to: self.available_to,
-            min_order: self.min_order,
-            max_order: self.max_order,
-        });
-        (self.section, active)
-    }
 }
 
 /// SQL expression for the number of places of a section `s` that are reserved for open orders. `?` is the current time.
@@ -58,30 +50,72 @@ pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) a
      where r.section_id = s.id and r.expires <= ?), 0) as reserved";
 
 /// SQL expression for the size of a section `s` in a page, in bytes.
-pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description)
-    + 130 * (select count(*) from modifiers g where g.section_id = s.id and g.active))";
+pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description) + 130 * s.active_modifiers)";
 
-fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
-    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.waiting, s.sales_start, s.sales_end, s.active, ")
-        .push_bind(RESERVED, now)
-        .push(
-            ", s.maximum_per_account, m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
-             from sections s left join modifiers m on m.section_id = s.id and m.active where true",
-        )
+/// The price modifiers that are loaded with a section: those that are active and have not ended.
+#[derive(Clone, Copy)]
+enum Modifiers {
+    /// Each of them. For an order, which lists those that have determined its prices.
+    Each,
+    /// The sum of those with the same bounds, which is enough for the price of the section.
+    Sums,
 }
 
-/// Returns the selected sections with their price modifiers, both the oldest first. One statement reads both, so that a price is
-/// never computed from a section and modifiers of different transactions.
-async fn fetch_with_modifiers(select: Statement<'_>) -> Result<Vec<SectionRow>> {
-    let rows: Vec<PricedRow> = select.push(" order by s.id, m.id").all().await?;
-    let mut sections: Vec<SectionRow> = Vec::new();
-    for (section, active) in rows.into_iter().map(PricedRow::split) {
-        match sections.last_mut() {
-            Some(last) if last.id == section.id => last.modifiers.extend(active),
-            _ => sections.push(SectionRow { modifiers: active.into_iter().collect(), ..section }),
-        }
+/// A section, and its price modifiers as an array of [`StoredModifier`] in JSON.
+#[derive(sqlx_macros::FromRow)]
+struct PricedRow {
+    #[sqlx(flatten)]
+    section: SectionRow,
+    modifiers: Option<String>,
+}
+
+/// The fields of an [`ActiveModifier`], in their order.
+type StoredModifier = (i64, i64, Option<i64>, Option<i64>, Option<i64>, Option<i64>);
+
+fn active_modifier((modifier, delta, from, to, min_order, max_order): StoredModifier) -> ActiveModifier {
+    ActiveModifier {
+        modifier: Id(modifier),
+        delta: Money(delta),
+        from: from.map(Timestamp),
+        to: to.map(Timestamp),
+        min_order,
+        max_order,
     }
-    Ok(sections)
+}
+
+/// Begins a statement that [`fetch`] ends. It reads the modifiers, too, so that a price is never computed from a section and
+/// modifiers of different transactions.
+fn select(tx: &mut Tx, modifiers: Modifiers, now: Timestamp) -> Statement<'_> {
+    let group = match modifiers {
+        Modifiers::Each => "m.id",
+        Modifiers::Sums => "m.available_from, m.available_to, m.min_order, m.max_order",
+    };
+    let bound = |column: &str| format!("|| ',' || coalesce(cast(m.{column} as text), 'null')");
+    let bounds: String = ["available_from", "available_to", "min_order", "max_order"].map(bound).concat();
+    let active = format!(
+        "case when s.active_modifiers > 0 then (select '[' || string_agg(active.modifier, ',') || ']' from (
+             select '[' || min(m.id) || ',' || sum(m.price_delta) {bounds} || ']' as modifier from modifiers m
+             where m.section_id = s.id and m.active and coalesce(m.available_to, 9223372036854775807) > ? group by {group}) active)
+         end as modifiers"
+    );
+    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.waiting, s.sales_start, s.sales_end, s.active, ")
+        .push_bind(RESERVED, now)
+        .push(", s.maximum_per_account, ")
+        .push_bind(&active, now)
+        .push(" from sections s where true")
+}
+
+/// Returns the selected sections with their price modifiers, both the oldest first.
+async fn fetch(select: Statement<'_>) -> Result<Vec<SectionRow>> {
+    let rows: Vec<PricedRow> = select.push(" order by s.id").all().await?;
+    let with_modifiers = |PricedRow { section, modifiers }| {
+        let stored: Option<Vec<StoredModifier>> = modifiers.as_deref().map(serde_json::from_str).transpose()?;
+        let mut stored = stored.unwrap_or_default();
+        stored.sort_unstable();
+        Ok(SectionRow { modifiers: stored.into_iter().map(active_modifier).collect(), ..section })
+    };
+    let rows: serde_json::Result<Vec<SectionRow>> = rows.into_iter().map(with_modifiers).collect();
+    Ok(rows.context("a section's price modifiers are JSON")?)
 }
 
 /// Returns the number of sections of an event.
