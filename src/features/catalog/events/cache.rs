@@ -12,9 +12,10 @@ use boxoffice_http::traces::Span;
 use futures::FutureExt;
 
 use super::model::{Event, EventRow};
-use super::published_search::{self, PublishedSearch};
+use super::published_search::{self, FirstPage, PublishedSearch};
 use super::requests::{EventSort, PublishedEventQuery};
-use super::store::{ListFilter, SectionCounts};
+use super::search::Search;
+use super::store::{ListFilter, SectionCounts, Visibility};
 use super::view::{self, EventWithRelations, Relations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
@@ -23,7 +24,7 @@ use crate::kernel::db::{Batcher, DbVersion, Tx, UnitOfWork, VersionedCache, perm
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PagedRows};
 use crate::state::{App, Ctx};
 
 /// Maximum number of events in a batch. An event with its sections may have 2 MiB.
@@ -113,6 +114,11 @@ impl EventCache {
 
     fn snapshot_cache(&self) -> MutexGuard<'_, SnapshotCache> {
         self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the last value of the `event_changes` counter that was read.
+    pub fn version(&self) -> Option<i64> {
+        self.version_cache().version().copied()
     }
 
     /// Returns those of the events that are cached with their sizes, and the value of the `event_changes` counter for which they are.
@@ -217,7 +223,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
 /// first.
 pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
     // A search with an error must not share a batch with others.
-    let search = query.finder.check()?.filter(|_| query.is_plain_search()).map(Arc::new);
+    let search = query.finder.check()?.map(Arc::new);
     let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
     let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
@@ -225,18 +231,7 @@ pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQue
         let (app, search) = (Arc::clone(&app), search.clone());
         async move {
             let span = Span::of_batch("list published events", &spans);
-            let found = match search.filter(|_| key.preferred_region.is_none()) {
-                Some(search) => published_search::first_page(&app, &span, &key.query, &search).await?,
-                None => None,
-            };
-            let page = match found {
-                Some(page) => page,
-                None => {
-                    let unit = UnitOfWork::read_only(app.db.clone(), span);
-                    read_from_standby!(unit, |tx| read_page(&app, tx, &key).await)?
-                }
-            };
-            let page = SerializedJson::new(&page)?;
+            let page = SerializedJson::new(&read_page(&app, span, &key, search.as_deref()).await?)?;
             Ok(vec![page; spans.len()])
         }
     };
@@ -256,38 +251,71 @@ async fn read_events(app: Arc<App>, requests: Vec<EventRead>) -> Result<Vec<Opti
     Ok(ids.iter().map(|id| cached.get(id).cloned()).collect())
 }
 
-async fn read_page(app: &App, tx: &mut Tx, key: &PublishedListKey) -> Result<Page<Event>> {
-    let query = &key.query;
-    let (now, paging) = (app.clock.now(), query.filter.paging);
+/// Returns a page from the cache, from the events in memory, or from the database.
+async fn read_page(app: &Arc<App>, span: Span, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
     let cached = app.event_cache.version_cache().entries().pages.get(key).cloned();
-    if let Some(page) = cached.filter(|page| page.validity.contains(&now)) {
-        let _permit = permit_page(page.bytes)?;
-        let mut loaded = load(app, tx, &page.events, now).await?;
-        if loaded.changes == Some(page.changes) {
-            let events = page.events.iter().filter_map(|id| loaded.events.remove(id));
-            return Ok(paging.page(page.total, events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?));
+    if let Some(cached) = cached.filter(|page| page.validity.contains(&app.clock.now())) {
+        let unit = UnitOfWork::read_only(app.db.clone(), span.clone());
+        if let Some(page) = read_from_standby!(unit, |tx| cached_page(app, tx, key, &cached).await)? {
+            return Ok(page);
         }
     }
+    if key.query.is_plain() && key.preferred_region.is_none() {
+        let now = app.clock.now();
+        if let Some(FirstPage { found, bytes, page }) = published_search::first_page(app, &span, &key.query, search).await? {
+            // There are too many different searches to cache them.
+            if search.is_none() {
+                let (changes, total, validity) = (found.changes, found.total as i64, now..found.valid_until);
+                cache_page(app, key, CachedPage { changes, validity, total, bytes, events: found.first });
+            }
+            return Ok(page);
+        }
+    }
+    let unit = UnitOfWork::read_only(app.db.clone(), span);
+    read_from_standby!(unit, |tx| list_page(app, tx, key, search).await)
+}
+
+/// Returns the events of a cached page as they are now; `None` if it is out of date.
+async fn cached_page(app: &App, tx: &mut Tx, key: &PublishedListKey, page: &CachedPage) -> Result<Option<Page<Event>>> {
+    let now = app.clock.now();
+    let _permit = permit_page(page.bytes)?;
+    let mut loaded = load(app, tx, &page.events, now).await?;
+    if loaded.changes != Some(page.changes) {
+        return Ok(None);
+    }
+    let events = page.events.iter().filter_map(|id| loaded.events.remove(id));
+    let events = events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?;
+    Ok(Some(key.query.filter.paging.page(page.total, events)))
+}
+
+fn cache_page(app: &App, key: &PublishedListKey, page: CachedPage) {
+    // An empty page has no event with which the counter is read.
+    if !page.events.is_empty() {
+        let weight = key.weight() + size_of_val(&page) + size_of_val(page.events.as_slice());
+        app.event_cache.version_cache().reserve(&page.changes, weight).pages.insert(key.clone(), Arc::new(page));
+    }
+}
+
+/// Reads a page from the database.
+async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
+    let (now, query) = (app.clock.now(), &key.query);
     let changes = store::change_counter(tx).await?;
     let list_filter = ListFilter {
         host: query.host.as_ref().map(|host| host.id),
         preferred_region: key.preferred_region,
         finder: Some(&query.finder),
-        search: query.finder.check()?,
-        ..ListFilter::of(store::Visibility::Published)
+        search: search.cloned(),
+        ..ListFilter::of(Visibility::Published)
     };
-    let result = store::list(tx, &query.filter, &list_filter, now).await?;
+    let PagedRows { rows, total, bytes, permit: _permit } = store::list(tx, &query.filter, &list_filter, now).await?;
     // Sales change a list by popularity.
-    if query.filter.sort != Some(EventSort::Popularity) && !result.rows.is_empty() {
+    if query.filter.sort != Some(EventSort::Popularity) {
         let depends_on_time = query.finder.active(&query.filter).is_some();
         let end = if depends_on_time { store::next_end(tx, now).await? } else { None };
-        let events = result.rows.iter().map(|row| row.id).collect();
-        let validity = now..end.unwrap_or(Timestamp::NEVER);
-        let page = CachedPage { changes, validity, total: result.total, bytes: result.bytes, events };
-        let weight = key.weight() + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key.clone(), Arc::new(page));
+        let events = rows.iter().map(|row| row.id).collect();
+        cache_page(app, key, CachedPage { changes, validity: now..end.unwrap_or(Timestamp::NEVER), total, bytes, events });
     }
-    Ok(paging.page(result.total, view::views(app, tx, result.rows).await?))
+    Ok(query.filter.paging.page(total, view::views(app, tx, rows).await?))
 }
 
 /// Current state of the requested events.

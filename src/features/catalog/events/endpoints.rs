@@ -5,7 +5,7 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::{cache, calendar, service};
+use super::{cache, calendar, host_events, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::identity::accounts::AccountPath;
@@ -47,8 +47,8 @@ async fn host_event_list(
     caller: Caller,
     Path(path): Path<HostPath>,
     Query(query): Query<HostEventQuery>,
-) -> Result<HttpResponseOk<Page<Event>>> {
-    Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, query).await?))
+) -> Result<SerializedJson<Page<Event>>> {
+    host_events::list(&ctx, &caller, path.host, query).await
 }
 
 async fn account_event_list(

@@ -24,7 +24,9 @@ impl ResourceCollection for Events {
 }
 
 /// Status of an event or an advertisement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr,
+)]
 pub enum EventStatus {
     /// In preparation.
     Draft,

@@ -1,8 +1,9 @@
-//! Searches of published events for words, with the words of all of them in memory.
+//! Searches and lists of published events, with all of them and their words in memory.
 //!
 //! The index in memory is that of one value of the `event_changes` counter. The events that it finds are read together with the
 //! counter, so nothing out of date is returned, whichever server made a change. After a change the index reads the events that have
-//! changed since. The first search after the start of the server reads all of them. With too many events, the database searches instead.
+//! changed since. The first search after the start of the server waits until all of them are read. With too many events, the database
+//! answers instead.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -13,9 +14,9 @@ use boxoffice_http::traces::Span;
 
 use super::cache::{self, SizedEvents};
 use super::model::Event;
-use super::requests::PublishedEventQuery;
+use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
-use super::word_index::{FoundEvents, WordIndex};
+use super::word_index::{FoundEvents, Selection, WordIndex};
 use super::{store, view};
 use crate::kernel::db::{Batcher, UnitOfWork, permit_page, read_from_standby};
 use crate::kernel::types::clock::Timestamp;
@@ -60,26 +61,42 @@ impl PublishedSearch {
     }
 }
 
-/// Returns the first page of a search without further filters. Returns `None` if the database must answer: large pages, with more events
-/// than the index has capacity, and while events are changed all the time.
+/// The first page of a search or a list.
+pub struct FirstPage {
+    pub found: FoundEvents,
+    /// The size of its events in bytes.
+    pub bytes: i64,
+    pub page: Page<Event>,
+}
+
+/// Returns the first page of a [plain](PublishedEventQuery::is_plain) query. Returns `None` if the database must answer: large pages, with
+/// more events than the index has capacity, while events are changed all the time, and lists until the index is complete.
 pub async fn first_page(
     app: &Arc<App>,
     span: &Span,
     query: &PublishedEventQuery,
-    search: &Search,
-) -> Result<Option<Page<Event>>> {
+    search: Option<&Search>,
+) -> Result<Option<FirstPage>> {
     let (now, paging) = (app.clock.now(), query.filter.paging);
-    let find = || {
-        let active = query.finder.active(&query.filter);
-        app.event_cache.search.index().find(search, active, now, paging.limit() as usize)
-    };
-    // A search that finds outdated events is repeated once, so that it ends while events are changed all the time.
+    let by_start = (query.filter.sort == Some(EventSort::Start)).then_some(query.filter.order);
+    let selection = Selection { search, active: query.finder.active(&query.filter), by_start };
+    let find = || app.event_cache.search.index().find(&selection, now, paging.limit() as usize);
+    if search.is_none() && app.event_cache.search.index().is_incomplete() {
+        // Reading all events takes long if there are many, and the database can answer meanwhile. Another request repeats what fails.
+        let (app, span) = (Arc::clone(app), span.clone());
+        drop(tokio::spawn(async move { complete_index(&app, &span).await }));
+        return Ok(None);
+    }
+    if app.event_cache.version().is_some_and(|version| app.event_cache.search.index().is_of_other_version(version)) {
+        update_index(app, span).await?;
+    }
+    // A request that finds outdated events is repeated once, so that it ends while events are changed all the time.
     for _ in 0..2 {
         complete_index(app, span).await?;
-        let Some((version, found)) = find() else { break };
+        let Some(found) = find() else { break };
         let events = read_events(app, span, found.first.clone()).await?;
-        if let Some(events) = events.as_ref().as_ref().filter(|events| events.changes == version) {
-            return page(app, paging, &found, events, now);
+        if let Some(events) = events.as_ref().as_ref().filter(|events| events.changes == found.changes) {
+            return page(app, paging, found, events, now);
         }
         update_index(app, span).await?;
     }
@@ -98,13 +115,7 @@ async fn complete_index(app: &Arc<App>, span: &Span) -> Result<()> {
 }
 
 /// Returns the page of these events; `None` if it is cut by its size, or its events were not loaded because many large ones were.
-fn page(
-    app: &App,
-    paging: PageRequest,
-    found: &FoundEvents,
-    events: &SizedEvents,
-    now: Timestamp,
-) -> Result<Option<Page<Event>>> {
+fn page(app: &App, paging: PageRequest, found: FoundEvents, events: &SizedEvents, now: Timestamp) -> Result<Option<FirstPage>> {
     let found_events = found.first.iter().map(|id| events.events.get(id));
     let Some(found_events) = found_events.collect::<Option<Vec<_>>>() else { return Ok(None) };
     let bytes = found_events.iter().map(|found| found.bytes).sum();
@@ -113,7 +124,8 @@ fn page(
     }
     let _permit = permit_page(bytes)?;
     let entries = found_events.into_iter().map(|found| view::view(app, found.event.clone(), now));
-    Ok(Some(paging.page(found.total as i64, entries.collect::<Result<_>>()?)))
+    let page = paging.page(found.total as i64, entries.collect::<Result<_>>()?);
+    Ok(Some(FirstPage { found, bytes, page }))
 }
 
 /// Returns the current state of these events. Concurrent searches share one read. Returns `None` if they have just changed.

@@ -77,18 +77,17 @@ pub struct PublishedEventQuery {
 }
 
 impl PublishedEventQuery {
-    /// Returns true for the first page of a search without further filters and without a sort key.
-    pub fn is_plain_search(&self) -> bool {
-        let EventFilter { paging, region: None, title: None, active: _, section: None, sort: None, order: _ } = &self.filter
+    /// Returns true for the first page of a list or search without further filters, sorted by start or without a sort key.
+    pub fn is_plain(&self) -> bool {
+        let EventFilter { paging, region: None, title: None, active: _, section: None, sort, order: _ } = &self.filter else {
+            return false;
+        };
+        let EventFinder { category: None, subcategory: None, venue: None, tag: None, period, search: _, past: _ } = &self.finder
         else {
             return false;
         };
-        let EventFinder { category: None, subcategory: None, venue: None, tag: None, period, search: Some(_), past: _ } =
-            &self.finder
-        else {
-            return false;
-        };
-        paging.is_first() && period.start().is_none() && period.end().is_none() && self.host.is_none()
+        let is_sorted = matches!(sort, None | Some(EventSort::Start));
+        is_sorted && paging.is_first() && period.start().is_none() && period.end().is_none() && self.host.is_none()
     }
 }
 
@@ -103,7 +102,7 @@ pub struct EventQuery {
     pub public: Option<bool>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct HostEventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,

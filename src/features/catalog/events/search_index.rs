@@ -51,11 +51,8 @@ pub async fn complete(ctx: &Ctx) -> Result<u64> {
 
 /// Returns the next events in the queue.
 async fn queued(tx: &mut Tx) -> Result<Vec<Id>> {
-    let rows: Vec<(Id,)> = tx
-        .select("event_id from event_search_queue where true order by event_id")
-        .push_bind(" limit ?", BATCH as i64)
-        .all()
-        .await?;
+    let rows: Vec<(Id,)> =
+        tx.select("event_id from event_search_queue where true order by event_id").push(&format!(" limit {BATCH}")).all().await?;
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 

@@ -9,7 +9,7 @@ use super::cache;
 use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
-use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
+use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate};
 use super::store::{self, ListFilter, Visibility};
 use super::view::{view, view_one};
 use crate::features::catalog::advertisements;
@@ -100,18 +100,9 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<
         public: query.public,
         finder: Some(&query.finder),
         search: query.finder.check()?,
-        ..ListFilter::of(Visibility::To(caller))
+        ..ListFilter::of(Visibility::to(caller))
     };
     read_from_standby!(ctx.unit, |tx| page(&ctx.app, tx, &query.filter, &list_filter).await)
-}
-
-pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
-    read_from_standby!(ctx.unit, |tx| {
-        hosts::require_exists(tx, host).await?;
-        let list_filter =
-            ListFilter { host: Some(host), status: query.status, public: query.public, ..ListFilter::of(Visibility::To(caller)) };
-        page(&ctx.app, tx, &query.filter, &list_filter).await
-    })
 }
 
 /// Returns a page of the events for which an account has tickets, whatever their status.
@@ -121,7 +112,8 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
     page(&ctx.app, &mut tx, filter, &ListFilter::of(Visibility::HeldBy(account.id))).await
 }
 
-async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
+/// Returns a page of events.
+pub async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
     let now = app.clock.now();
     let result = store::list(tx, filter, list_filter, now).await?;
     let events = cache::with_relations(app, tx, result.rows, now).await?.into_iter();

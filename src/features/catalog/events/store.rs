@@ -23,20 +23,35 @@ macro_rules! columns {
 }
 
 /// Set of events that a list may include.
-#[derive(Debug)]
-pub enum Visibility<'a> {
+#[derive(Debug, Clone, Copy)]
+pub enum Visibility {
     /// Listed events that are open to the public, for every caller.
     Published,
-    /// Events that this caller may see.
-    To(&'a Caller),
-    /// Events for which this account has tickets that are not void.
+    /// Listed and cancelled events, which every caller may see.
+    Open,
+    /// The same, and all events of the hosts that this account administers.
+    OpenOrAdministered(Id),
+    /// All events, for platform administrators, and in a list of a host's events for its administrators.
+    All,
+    /// Events for which this account has tickets that are not void, whatever their status.
     HeldBy(Id),
+}
+
+impl Visibility {
+    /// Returns the events that a caller may see.
+    pub fn to(caller: &Caller) -> Self {
+        match caller.account {
+            _ if caller.is_administrator() => Self::All,
+            Some(account) => Self::OpenOrAdministered(account),
+            None => Self::Open,
+        }
+    }
 }
 
 /// Filters of a list in addition to [`EventFilter`].
 #[derive(Debug)]
 pub struct ListFilter<'a> {
-    pub visibility: Visibility<'a>,
+    pub visibility: Visibility,
     pub host: Option<Id>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
@@ -47,9 +62,9 @@ pub struct ListFilter<'a> {
     pub search: Option<Search>,
 }
 
-impl<'a> ListFilter<'a> {
+impl ListFilter<'_> {
     /// Returns the filter of all events that a list may include.
-    pub fn of(visibility: Visibility<'a>) -> Self {
+    pub fn of(visibility: Visibility) -> Self {
         Self { visibility, host: None, status: None, public: None, preferred_region: None, finder: None, search: None }
     }
 }
@@ -83,7 +98,7 @@ pub async fn list(
     let finder = list_filter.finder;
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
     let select = from_found_events(tx, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
-    let select = push_total(visibility_clause(select, &list_filter.visibility, is_postgres), list_filter)
+    let select = push_total(visibility_clause(select, list_filter.visibility, is_postgres), list_filter)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
@@ -150,20 +165,18 @@ pub fn bytes_sql() -> String {
     )
 }
 
-/// Adds the condition for `visibility`. Listed and cancelled events are visible to every caller, all others to their host's
-/// administrators and to platform administrators. A list of the events for which an account has tickets includes them whatever
-/// their status.
-fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>, is_postgres: bool) -> Statement<'a> {
+/// Adds the condition for `visibility`.
+fn visibility_clause(select: Statement<'_>, visibility: Visibility, is_postgres: bool) -> Statement<'_> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     match visibility {
         Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
-        Visibility::HeldBy(account) => select.and_where(&held_sql(is_postgres), Some(*account)),
-        Visibility::To(caller) if caller.is_administrator() => select,
-        Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
-        Visibility::To(Caller { account, .. }) => select.and_where(
+        Visibility::Open => select.push(&format!(" and {OPEN}")),
+        Visibility::OpenOrAdministered(account) => select.and_where(
             &format!("({OPEN} or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
-            *account,
+            Some(account),
         ),
+        Visibility::All => select,
+        Visibility::HeldBy(account) => select.and_where(&held_sql(is_postgres), Some(account)),
     }
 }
 
@@ -187,24 +200,26 @@ fn held_sql(is_postgres: bool) -> String {
 
 /// Adds the number of events that are visible to a caller. Found events, and those of other lists, are counted.
 fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, .. }: &ListFilter<'_>) -> Statement<'a> {
-    let (Visibility::To(caller), None) = (visibility, search) else { return select };
+    if search.is_some() || matches!(visibility, Visibility::Published | Visibility::HeldBy(_)) {
+        return select;
+    }
     let select = match host {
         Some(host) => select.push_list_count("open events of host", *host),
         None => select.push_list_count("open events", Id(0)),
     };
-    match (caller.is_administrator(), caller.account, host) {
-        (true, _, Some(host)) => select.push_list_count("closed events of host", *host),
-        (true, _, None) => select.push_list_count("closed events", Id(0)),
-        (false, None, _) => select,
-        (false, Some(account), host) => {
+    match (visibility, host) {
+        (Visibility::All, Some(host)) => select.push_list_count("closed events of host", *host),
+        (Visibility::All, None) => select.push_list_count("closed events", Id(0)),
+        (Visibility::OpenOrAdministered(account), host) => {
             let of_host = list_count_sql("closed events of host", "m.host_id");
             let administered =
                 format!(" + coalesce((select cast(sum({of_host}) as bigint) from host_administrators m where m.account_id = ?");
             match host {
-                Some(host) => select.push_total(&administered, account).push_total(" and m.host_id = ?), 0)", *host),
-                None => select.push_total(&format!("{administered}), 0)"), account),
+                Some(host) => select.push_total(&administered, *account).push_total(" and m.host_id = ?), 0)", *host),
+                None => select.push_total(&format!("{administered}), 0)"), *account),
             }
         }
+        (Visibility::Open | Visibility::Published | Visibility::HeldBy(_), _) => select,
     }
 }
 
@@ -327,7 +342,7 @@ pub async fn published_changes(tx: &mut Tx, after: &ChangeCursor, limit: i64) ->
         .push("w.title_words, w.keywords, w.words from event_changes c left join (select position, event_id from published_event_changes")
         .push_bind(" where (position, event_id) > (?, ", after.position)
         .push_bind("?) order by position, event_id", after.event)
-        .push_bind(" limit ?) p on true", limit)
+        .push(&format!(" limit {limit}) p on true"))
         .push(" left join events e on e.id = p.event_id and e.status = 'Listed' and e.public = true")
         .push(" left join event_words w on w.event_id = e.id where true order by p.position, p.event_id")
         .all()

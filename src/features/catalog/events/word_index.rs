@@ -1,4 +1,4 @@
-//! The words of all published events in memory, so that a search needs no query.
+//! All published events and their words in memory, so that a search or a list needs no query to find its events.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -8,6 +8,7 @@ use super::search::Search;
 use super::store::{ChangeCursor, PublishedChange};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::SortOrder;
 
 /// Maximum memory use in bytes, about a fourth more than 100,000 events with 100 words each. With more events, the database searches.
 const CAPACITY: usize = 64 << 20;
@@ -66,13 +67,28 @@ impl Occurrence {
     }
 }
 
-/// The events that a search has found.
+/// The events that a search or a list has found.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FoundEvents {
+    /// Value of the `event_changes` counter.
+    pub changes: i64,
     /// Their number.
     pub total: usize,
-    /// The first ones: sorted by the field that has the words, then by start, and the oldest first.
+    /// The first ones. Events without a different sort key are the oldest first.
     pub first: Vec<Id>,
+    /// The time until which the events are the same, unless there are changes.
+    pub valid_until: Timestamp,
+}
+
+/// The events that a search or a list selects, and their order.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Selection<'a> {
+    /// The words that the events have; `None` for a list of all events.
+    pub search: Option<&'a Search>,
+    /// Only events that have not ended, or only those that have.
+    pub active: Option<bool>,
+    /// The direction in which they are sorted by start. Without it, a search sorts them by the field that has the words, then by start.
+    pub by_start: Option<SortOrder>,
 }
 
 impl Default for WordIndex {
@@ -105,6 +121,11 @@ impl WordIndex {
         self.version.is_none() && !self.is_full
     }
 
+    /// Returns whether the index is complete for another value of the `event_changes` counter.
+    pub fn is_of_other_version(&self, version: i64) -> bool {
+        self.version.is_some_and(|own| own != version)
+    }
+
     /// Adds the changes that follow the cursor, which are all of them if `is_last`.
     pub fn update(&mut self, changes: Vec<PublishedChange>, is_last: bool) {
         let Some(newest) = changes.first() else { return };
@@ -131,15 +152,15 @@ impl WordIndex {
         }
     }
 
-    /// Adds the event of a change, if it is published and has words.
+    /// Adds the event of a change, if it is published.
     fn insert(&mut self, event: Id, change: &PublishedChange) {
-        let PublishedChange { starts: Some(starts), ends: Some(ends), words: Some(words), .. } = change else { return };
+        let PublishedChange { starts: Some(starts), ends: Some(ends), .. } = change else { return };
         let (title, keywords) = (split(change.title_words.as_ref()), split(change.keywords.as_ref()));
         let entry = self.entries.len() as u32;
         self.entries.push(Entry { event, starts: *starts, ends: *ends, is_current: true });
         self.current.insert(event, entry);
         self.size += EVENT_BYTES;
-        for word in words.split_ascii_whitespace() {
+        for word in change.words.iter().flat_map(|words| words.split_ascii_whitespace()) {
             let rank = if title.contains(word) { 0 } else { 1 + u32::from(!keywords.contains(word)) };
             let occurrence = Occurrence::new(entry, rank);
             self.size += size_of::<Occurrence>();
@@ -153,26 +174,44 @@ impl WordIndex {
         }
     }
 
-    /// Returns the first events that have the words of a search, at most `limit`, and the number of all of them, with the value of the
-    /// `event_changes` counter. With `active`, only events that have not ended, or only those that have. Returns `None` if the index is
-    /// incomplete.
-    pub fn find(&self, search: &Search, active: Option<bool>, now: Timestamp, limit: usize) -> Option<(i64, FoundEvents)> {
-        let version = self.version?;
-        let is_found = |entry: &Entry| entry.is_current && active.is_none_or(|active| active == (entry.ends > now));
-        let mut found: Vec<(u32, Timestamp, Id)> = self
-            .occurrences(search)
-            .into_iter()
-            .map(|occurrence| (occurrence.rank(), &self.entries[occurrence.entry() as usize]))
-            .filter(|(_, entry)| is_found(entry))
-            .map(|(rank, entry)| (rank, entry.starts, entry.event))
-            .collect();
+    /// Returns the first events of a selection, at most `limit`. Returns `None` if the index is incomplete.
+    pub fn find(&self, selection: &Selection<'_>, now: Timestamp, limit: usize) -> Option<FoundEvents> {
+        let changes = self.version?;
+        let key = |rank: u32, entry: &Entry| match selection.by_start {
+            Some(SortOrder::Asc) => (0, entry.starts, entry.event),
+            Some(SortOrder::Desc) => (0, Timestamp(-entry.starts.0), entry.event),
+            None if selection.search.is_some() => (rank, entry.starts, entry.event),
+            None => (0, Timestamp(0), entry.event),
+        };
+        let (mut found, mut next_end) = (Vec::new(), Timestamp::NEVER);
+        let mut select = |rank: u32, entry: &Entry| {
+            if !entry.is_current {
+                return;
+            }
+            let is_active = entry.ends > now;
+            if is_active {
+                next_end = next_end.min(entry.ends);
+            }
+            if selection.active.is_none_or(|active| active == is_active) {
+                found.push(key(rank, entry));
+            }
+        };
+        match selection.search {
+            Some(search) => self
+                .occurrences(search)
+                .into_iter()
+                .for_each(|occurrence| select(occurrence.rank(), &self.entries[occurrence.entry() as usize])),
+            None => self.entries.iter().for_each(|entry| select(0, entry)),
+        }
         let total = found.len();
         if limit < total {
             found.select_nth_unstable(limit);
             found.truncate(limit);
         }
         found.sort_unstable();
-        Some((version, FoundEvents { total, first: found.into_iter().map(|(.., event)| event).collect() }))
+        let first = found.into_iter().map(|(.., event)| event).collect();
+        let valid_until = if selection.active.is_some() { next_end } else { Timestamp::NEVER };
+        Some(FoundEvents { changes, total, first, valid_until })
     }
 
     /// Returns the entries that have all words of a search, with the rank of the last field that is needed for all of them.
@@ -272,7 +311,7 @@ mod tests {
     /// Returns the total and the first two events of a search among all events.
     fn find(index: &WordIndex, text: &str) -> Option<(usize, Vec<i64>)> {
         let search = Search::parse(text).unwrap_or_else(|problem| panic!("{problem}"));
-        let (_, found) = index.find(&search, None, Timestamp(0), 2)?;
+        let found = index.find(&Selection { search: Some(&search), ..Selection::default() }, Timestamp(0), 2)?;
         Some((found.total, found.first.into_iter().map(|Id(id)| id).collect()))
     }
 
@@ -304,9 +343,31 @@ mod tests {
         }
         let search = Search::parse("jazz").unwrap_or_else(|problem| panic!("{problem}"));
         for (active, expected) in [(Some(true), 2), (Some(false), 2), (None, 4)] {
-            let found = index.find(&search, active, Timestamp(106), 10);
-            assert_eq!(found.map(|(version, found)| (version, found.total, found.first.len())), Some((1, expected, expected)));
+            let found = index.find(&Selection { search: Some(&search), active, by_start: None }, Timestamp(106), 10);
+            assert_eq!(found.map(|found| (found.changes, found.total, found.first.len())), Some((1, expected, expected)));
         }
+    }
+
+    #[test]
+    fn lists_all_events() {
+        let mut index = WordIndex::default();
+        let without_words = PublishedChange { title_words: None, keywords: None, words: None, ..published(1, 4, [""; 3]) };
+        let mut changes: Vec<_> = [1, 3, 2].into_iter().map(|event| published(1, event, ["jazz"; 3])).collect();
+        changes.push(without_words);
+        index.update(changes, true);
+        index.update(vec![withdrawn(2, 3)], true);
+        let all = Selection::default();
+        let list = |selection, limit| {
+            let found = index.find(&selection, Timestamp(107), limit);
+            found.map(|found| (found.total, found.first.into_iter().map(|Id(id)| id).collect::<Vec<_>>(), found.valid_until.0))
+        };
+
+        assert_eq!(list(all, 10), Some((3, vec![1, 2, 4], Timestamp::NEVER.0)));
+        assert_eq!(list(all, 2), Some((3, vec![1, 2], Timestamp::NEVER.0)));
+        assert_eq!(list(Selection { by_start: Some(SortOrder::Asc), ..all }, 2), Some((3, vec![4, 2], Timestamp::NEVER.0)));
+        assert_eq!(list(Selection { by_start: Some(SortOrder::Desc), ..all }, 2), Some((3, vec![1, 2], Timestamp::NEVER.0)));
+        assert_eq!(list(Selection { active: Some(true), ..all }, 10), Some((2, vec![1, 2], 108)));
+        assert_eq!(list(Selection { active: Some(false), ..all }, 10), Some((1, vec![4], 108)));
     }
 
     #[test]
