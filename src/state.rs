@@ -14,14 +14,15 @@ use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
 use crate::contract;
-use crate::features::catalog::events::EventCache;
+use crate::features::catalog::events::{EventCache, HostEvents};
 use crate::features::catalog::folded_names;
 use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::identity::accounts;
-use crate::features::sales::orders::OrderRequest;
+use crate::features::sales::orders::{AccountOrders, OrderReads, OrderRequest};
 use crate::features::sales::payments::{Gateway, PaymentStep, Sandbox};
-use crate::features::sales::tickets::TicketKeys;
+use crate::features::sales::tickets::{AccountTickets, TicketKeys};
+use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
@@ -70,6 +71,16 @@ pub struct App {
     pub order_batcher: GroupCommit<App, OrderRequest>,
     /// Begins and confirms payments in batches.
     pub payment_steps: GroupCommit<App, PaymentStep>,
+    /// Reads the events of hosts in batches.
+    pub host_events: HostEvents,
+    /// Reads the tickets of accounts in batches.
+    pub account_tickets: AccountTickets,
+    /// Reads the orders of accounts in batches.
+    pub account_orders: AccountOrders,
+    /// Reads the transfers of accounts in batches.
+    pub account_transfers: AccountTransfers,
+    /// Reads single orders in batches.
+    pub order_reads: OrderReads,
     /// Redeems tickets in batches.
     pub redeemer: GroupCommit<App, ScanRequest>,
 }
@@ -103,6 +114,11 @@ impl App {
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
             payment_steps: GroupCommit::default(),
+            host_events: HostEvents::default(),
+            account_tickets: AccountTickets::default(),
+            account_orders: AccountOrders::default(),
+            account_transfers: AccountTransfers::default(),
+            order_reads: OrderReads::default(),
             redeemer: GroupCommit::default(),
         };
         bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;

@@ -40,7 +40,9 @@ pub fn uri(order: Id) -> Uri {
 }
 
 /// The status of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr,
+)]
 pub enum OrderStatus {
     /// Open: its places are reserved until it is paid.
     Placed,
@@ -61,7 +63,7 @@ pub enum OrderStatus {
 stored_as_text!(OrderStatus);
 
 /// An order in a response.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Order {
     #[serde(rename = "self")]
     pub uri: Uri,
@@ -89,7 +91,7 @@ impl HasLocation for Order {
 }
 
 /// An item in a response: the tickets of one section in an order.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderItem {
     pub event: Uri,
@@ -208,7 +210,7 @@ impl JsonSchema for Items {
 }
 
 /// Filter and sort direction of a list of orders.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Criteria {
     /// Only orders of this account.
     pub account: Option<Id>,

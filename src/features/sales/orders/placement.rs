@@ -92,7 +92,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
     let now = app.clock.now();
     let customers = customers(tx, requests).await?;
     let section_ids: BTreeSet<Id> = requests.iter().flat_map(|request| section_ids(&request.order.items)).collect();
-    let sections_by_id = sections::find_by_ids(tx, section_ids, now).await?;
+    let sections_by_id = sections::find_with_modifiers(tx, section_ids, now).await?;
     let drafts =
         requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();

@@ -38,7 +38,7 @@ pub struct Quote {
 pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result<Quote> {
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
-    let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
+    let sections = sections::find_with_modifiers(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
     let items = price_items(&ctx.app, &sections, &request.items, now).map_err(|problem| Error::Invalid(vec![problem]))?;
     let events = store::event_sale_status(&mut tx, items.events().collect::<BTreeSet<Id>>()).await?;
     let events: HashMap<Id, EventSaleRow> = events.into_iter().map(|event| (event.id, event)).collect();

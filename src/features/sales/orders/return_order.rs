@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::model::{Order, OrderRow, OrderStatus};
 use super::returns::{OrderReturnCreate, Revocation};
 use super::voids::OrderVoidCreate;
-use super::{lifecycle, service, store};
+use super::{lifecycle, revocation_store, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
@@ -106,7 +106,7 @@ async fn return_locked(
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
     store::set_ended(tx, order.id, status).await?;
     let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
-    store::insert_revocation(tx, &revocation, "Return").await?;
+    revocation_store::insert(tx, &revocation, "Return").await?;
     let values = [
         ("returned".to_owned(), revocation.tickets.into()),
         ("amount".to_owned(), amount.0.into()),
@@ -130,7 +130,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
     void_tickets(app, tx, &order, &valid).await?;
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
-    store::insert_revocation(tx, &revocation, "Void").await?;
+    revocation_store::insert(tx, &revocation, "Void").await?;
     let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
     lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await

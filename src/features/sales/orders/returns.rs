@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{OrderNumber, uri};
-use super::{service, store};
+use super::{revocation_store, service};
 use crate::features::sales::tickets::SerialInput;
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
@@ -98,12 +98,12 @@ impl Revocation {
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderReturn>> {
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;
-    let page = store::returns(&mut tx, order, paging).await?;
+    let page = revocation_store::list_returns(&mut tx, order, paging).await?;
     Ok(paging.page(page.total, page.rows.into_iter().map(Revocation::view).collect()))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, id: Id) -> Result<OrderReturn> {
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;
-    Ok(store::find_return(&mut tx, order, id).await?.ok_or(Error::NOT_FOUND)?.view())
+    Ok(revocation_store::find_return(&mut tx, order, id).await?.ok_or(Error::NOT_FOUND)?.view())
 }

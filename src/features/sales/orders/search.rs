@@ -3,7 +3,7 @@
 //! The two databases support different regular expressions, and neither supports the contract's syntax. So the numbers, which
 //! are the identifiers, are read in batches and matched here. Only the rows of the requested page are loaded.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use regex::{Regex, RegexBuilder};
 
 use super::model::{Criteria, OrderRow};
@@ -55,8 +55,8 @@ pub async fn page(
             break;
         }
     }
-    if ids.is_empty() && !paging.is_first() {
-        return Err(Code::PagePastEnd.into());
+    if ids.is_empty() {
+        paging.require_first()?;
     }
     Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await?, bytes: 0, permit: None })
 }

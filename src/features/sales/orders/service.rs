@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use boxoffice_http::error::{Code, Error, Result};
+use futures::FutureExt;
 use serde_json::{Map, Value};
 
 use super::model::{
@@ -14,7 +15,7 @@ use super::{hosts_orders, lifecycle, search, store};
 use crate::features::catalog::events::Events;
 use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
-use crate::features::identity::accounts::{self, Account, AccountNumber};
+use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountRow, ReadLists};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
@@ -42,19 +43,50 @@ pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Pa
     Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
 }
 
+/// Batches of reads of the orders of accounts.
+pub type AccountOrders = AccountLists<PageKey, PageOfAccount>;
+
+/// The criteria and the page that all requests of a batch have in common.
+type PageKey = (Criteria, PageRequest);
+
+/// A page of the orders of an account.
+#[derive(Clone)]
+pub struct PageOfAccount {
+    total: i64,
+    orders: Vec<Order>,
+}
+
 pub async fn list_of_account(
     ctx: &Ctx,
     caller: &Caller,
     number: &AccountNumber,
     filter: &AccountOrderFilter,
 ) -> Result<Page<Order>> {
-    let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let criteria = Criteria::new(Some(account.id), filter.status, filter.sort, filter.order);
-    let page = store::list(&mut tx, criteria, filter.paging, now).await?;
-    let customers = HashMap::from([(account.id, accounts::view_for(caller, account))]);
-    Ok(filter.paging.page(page.total, views_of_customers(&mut tx, page.rows, &customers, now).await?))
+    let key = (Criteria::new(None, filter.status, filter.sort, filter.order), filter.paging);
+    let read: ReadLists<PageKey, PageOfAccount> = |app, tx, page, accounts| read_pages(app, tx, page, accounts).boxed();
+    let page = ctx.app.account_orders.get(ctx, caller, number, key, read).await?.page;
+    page.map_or_else(|| filter.paging.empty_page(), |PageOfAccount { total, orders }| Ok(filter.paging.page(total, orders)))
+}
+
+/// Returns the same page of the orders of each of these accounts, without the empty pages.
+async fn read_pages(
+    app: &App,
+    tx: &mut Tx,
+    (criteria, paging): PageKey,
+    accounts: &[AccountRow],
+) -> Result<HashMap<Id, PageOfAccount>> {
+    let now = app.clock.now();
+    let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), criteria, paging, now).await?;
+    let customers = accounts.iter().map(|account| (account.id, accounts::view(account.clone()))).collect();
+    let totals: HashMap<Id, i64> = pages.iter().map(|(account, page)| (*account, page.total)).collect();
+    let rows: Vec<OrderRow> = pages.into_values().flat_map(|page| page.rows).collect();
+    let of_accounts: Vec<Id> = rows.iter().map(|row| row.account_id).collect();
+    let mut orders: HashMap<Id, Vec<Order>> = HashMap::new();
+    for (account, order) in of_accounts.into_iter().zip(views_of_customers(tx, rows, &customers, now).await?) {
+        orders.entry(account).or_default().push(order);
+    }
+    let page = |(account, orders)| (account, PageOfAccount { total: totals[&account], orders });
+    Ok(orders.into_iter().map(page).collect())
 }
 
 /// Lists the orders of an account, the newest first.
@@ -69,14 +101,11 @@ pub async fn list_newest_of_account(
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
-    let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    let now = ctx.app.clock.now();
+    let (row, order) = ctx.app.order_reads.get(ctx, id).await?.ok_or(Error::NOT_FOUND)?;
     if caller.require_account(row.account_id).is_ok() {
-        view(&mut tx, caller, row, now).await
-    } else {
-        hosts_orders::view_own_part(&mut tx, caller, row, now).await
+        return Ok(order);
     }
+    hosts_orders::view_own_part(&mut ctx.unit.read().await?, caller, row, ctx.app.clock.now()).await
 }
 
 /// Cancels an open order. Partial payments are refunded after the commit, because no transaction waits for the gateway; a job
@@ -163,7 +192,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp
 }
 
 /// Returns orders of these customers as responses, with three queries for all of them.
-async fn views_of_customers(
+pub async fn views_of_customers(
     tx: &mut Tx,
     rows: Vec<OrderRow>,
     customers: &HashMap<Id, Account>,

@@ -1,12 +1,11 @@
 //! SQL of orders, and of the counts of places and tickets that orders change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use boxoffice_http::error::Result;
 
 use super::hosts_orders::{HostCriteria, OrdersOf};
 use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
-use super::returns::Revocation;
 use crate::features::catalog::events::EventStatus;
 use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
@@ -34,6 +33,19 @@ pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Tim
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
+/// Returns the same page of the orders of each of these accounts, sorted like [`list`].
+pub async fn list_of_accounts(
+    tx: &mut Tx,
+    accounts: impl IntoIterator<Item = Id>,
+    criteria: Criteria,
+    paging: PageRequest,
+    now: Timestamp,
+) -> Result<HashMap<Id, PagedRows<OrderRow>>> {
+    let orders = tx.list(columns!(), "from orders o where true").with_list_counts("account orders");
+    let orders = filter_by_status(orders, criteria.status, now);
+    orders.pages_by_key("orders", "o.account_id", accounts, criteria.direction, paging).await
+}
+
 /// Returns a page of the orders of an event or a host, sorted by identifier and therefore by time of placing.
 ///
 /// The identifiers of all orders of the event or host come from an index, in their order. If few orders match the other filters,
@@ -45,21 +57,22 @@ pub async fn list_of_hosts(
     now: Timestamp,
 ) -> Result<PagedRows<OrderRow>> {
     // An order with several items for the event comes with the first of them.
-    const OF_EVENT: &str = "order_items i where i.event_id = ? and not exists (select 1 from order_items j
-        where j.order_id = i.order_id and j.event_id = i.event_id and j.position < i.position)";
-    const OF_HOST: &str = "host_orders i where i.host_id = ?";
+    const OF_EVENT: &str = "order_items i where not exists (select 1 from order_items j
+        where j.order_id = i.order_id and j.event_id = i.event_id and j.position < i.position) and i.order_id = o.id";
+    const OF_HOST: &str = "host_orders i where i.order_id = o.id";
 
-    let (of, id, list) = match criteria.of {
-        OrdersOf::Event(event) => (OF_EVENT, event, "event orders"),
-        OrdersOf::Host(host) => (OF_HOST, host, "host orders"),
+    let (of, key, id, list) = match criteria.of {
+        OrdersOf::Event(event) => (OF_EVENT, "i.event_id", event, "event orders"),
+        OrdersOf::Host(host) => (OF_HOST, "i.host_id", host, "host orders"),
     };
+    let direction = criteria.criteria.direction.sql();
     let (orders, order) = if criteria.is_selective() {
-        let of_order = format!("exists (select 1 from {of} and i.order_id = o.id)");
-        (tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id)), "o.id")
+        let of_order = format!("exists (select 1 from {of} and {key} = ?)");
+        (tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id)), format!("o.id{direction}"))
     } else {
-        let orders = tx.list(columns!(), "").push_bind(&format!("from orders o, {of} and i.order_id = o.id"), id);
+        let orders = tx.list(columns!(), &format!("from orders o, {of}")).and_key(key, id);
         // SQLite uses the order of the index only for the index's own column.
-        (orders.push_list_count(list, id), "i.order_id")
+        (orders.push_list_count(list, id), format!("{key}{direction}, i.order_id{direction}"))
     };
     let of_ticket = "o.id in (select t.order_id from tickets t where t.serial = ?)";
     apply_filter(orders, criteria.criteria, now)
@@ -67,7 +80,7 @@ pub async fn list_of_hosts(
         .and_where("o.placed < ?", criteria.period.end())
         .and_where("o.id = ?", criteria.number)
         .and_where(of_ticket, criteria.serial.clone())
-        .page(&format!("{order}{}", criteria.criteria.direction.sql()), paging)
+        .page(&order, paging)
         .await
 }
 
@@ -135,21 +148,24 @@ pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
     applied.push(" order by order_id, position, modifier_id").all().await
 }
 
-const EVENT_SALE_STATUS: &str =
-    "e.id, e.title, e.status, e.ends, h.removed as host_removed from events e join hosts h on h.id = e.host_id where true";
+/// The columns of events `e` of hosts `h` that decide whether tickets are on sale.
+const EVENT_SALE_STATUS: &str = "e.id, e.title, e.status, e.ends, h.removed as host_removed from events e join ";
 
 /// Returns the columns of these events that decide whether tickets are on sale.
 pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
-    tx.select(EVENT_SALE_STATUS).and_in("e.id", events).all().await
+    tx.select(EVENT_SALE_STATUS).push("hosts h on h.id = e.host_id where true").and_in("e.id", events).all().await
 }
 
 /// Returns the same columns for an order that is being placed.
 ///
-/// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. SQLite
-/// needs no lock, because it runs one writing transaction at a time.
+/// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. It locks
+/// each host once, for the reason that [`lock_events_of`] gives.
 pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
-    let share_lock = if tx.is_postgres() { " for share of h" } else { "" };
-    tx.select(EVENT_SALE_STATUS).and_in("e.id", events).push(share_lock).all().await
+    let events: Vec<Id> = events.into_iter().collect();
+    let hosts =
+        tx.select(EVENT_SALE_STATUS).push("(select id, removed from hosts where id in (select host_id from events where true");
+    let hosts = hosts.and_in("id", events.clone()).push(")").for_share();
+    hosts.push(") h on h.id = e.host_id where true").and_in("e.id", events).all().await
 }
 
 /// Locks the events of these orders until the transaction ends, by ascending identifier. Returns each order with the current status of
@@ -369,44 +385,6 @@ pub async fn events_of_hosts(tx: &mut Tx, events: impl IntoIterator<Item = Id>, 
     let own = tx.select("id from events where true").and_in("id", events).and_in("host_id", hosts.to_vec());
     let own: Vec<(Id,)> = own.all().await?;
     Ok(own.into_iter().map(|(event,)| event).collect())
-}
-
-const REVOCATION_COLUMNS: &str = "id, order_id, tickets, amount, reason, account_id, revoked";
-
-/// Returns a page of the returns of an order, the oldest first.
-pub async fn returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
-    let returns = tx.list(REVOCATION_COLUMNS, "from revocations where type = 'Return'");
-    returns.and_where("order_id = ?", Some(order)).page("id", paging).await
-}
-
-/// Returns a page of the voids of an order, of which there is at most one.
-pub async fn voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
-    let voids = tx.list(REVOCATION_COLUMNS, "from revocations where type = 'Void'");
-    voids.and_where("order_id = ?", Some(order)).page("id", paging).await
-}
-
-/// Returns a return of an order.
-pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
-    let returns = tx.select(&format!("{REVOCATION_COLUMNS} from revocations where type = 'Return'"));
-    Ok(returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).all().await?.pop())
-}
-
-pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
-    tx.query(
-        "insert into revocations (id, order_id, type, tickets, amount, reason, account_id, revoked)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(row.id)
-    .bind(row.order_id)
-    .bind(kind)
-    .bind(row.tickets)
-    .bind(row.amount)
-    .bind(row.reason.clone())
-    .bind(row.account_id)
-    .bind(row.revoked)
-    .execute()
-    .await?;
-    Ok(())
 }
 
 /// Times out the next few orders whose reservations have expired, and returns them.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::uri;
 use super::returns::Revocation;
-use super::{service, store};
+use super::{revocation_store, service};
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::id::Id;
@@ -46,7 +46,7 @@ pub struct OrderVoidFilter {
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderVoid>> {
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;
-    let page = store::voids(&mut tx, order, paging).await?;
+    let page = revocation_store::list_voids(&mut tx, order, paging).await?;
     Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 

@@ -22,7 +22,7 @@ pub use endpoints::register;
 pub use keys::{TicketKeys, is_registered, register_key};
 pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
 pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
-pub use service::{NewTickets, issue, replace};
+pub use service::{AccountTickets, NewTickets, issue, replace};
 pub(crate) use service::{list_of_account, list_of_order};
 pub use store::{
     SET_MODIFIED, bytes_sql, find_by_order, has_upcoming, list_for_gate, lock_all, lock_by_ids, lock_of_order, lock_orders,

@@ -1,22 +1,24 @@
 //! Reading and issuing tickets. An owner reads its tickets; callers that may admit to an event read the event's tickets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
+use futures::FutureExt;
 
 use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
 use crate::features::catalog::events;
-use crate::features::catalog::sections;
+use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::catalog::tokens;
-use crate::features::identity::accounts::{self, Account, AccountNumber};
+use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountRow, ReadLists};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::paging::{Page, PageRequest, PagedRows};
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
@@ -29,13 +31,35 @@ pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &Event
     Ok(filter.paging.page(page.total, entries))
 }
 
+/// Batches of reads of the tickets of accounts.
+pub type AccountTickets = AccountLists<PageRequest, PageOfAccount>;
+
+/// A page of the tickets of an account.
+#[derive(Clone)]
+pub struct PageOfAccount {
+    total: i64,
+    tickets: Vec<TicketRow>,
+    /// The sections of all tickets in the batch.
+    sections: Arc<HashMap<Id, SectionRow>>,
+}
+
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let page = store::list_of_account(&mut tx, account.id, paging).await?;
-    let owners = HashMap::from([(account.id, accounts::view_for(caller, account))]);
-    let entries = views_with(&mut tx, page.rows, &owners, ctx.app.clock.now()).await?;
-    Ok(paging.page(page.total, entries))
+    let read: ReadLists<PageRequest, PageOfAccount> = |app, tx, paging, accounts| read_pages(app, tx, paging, accounts).boxed();
+    let AccountList { account, page } = ctx.app.account_tickets.get(ctx, caller, number, paging, read).await?;
+    let Some(PageOfAccount { total, tickets, sections }) = page else { return paging.empty_page() };
+    let (now, owners) = (ctx.app.clock.now(), HashMap::from([(account.id, accounts::view_for(caller, account))]));
+    let tickets = tickets.into_iter().map(|row| view(row, &sections, &owners, now));
+    Ok(paging.page(total, tickets.collect::<Result<_>>()?))
+}
+
+/// Returns the same page of the tickets of each of these accounts, without the empty pages.
+async fn read_pages(app: &App, tx: &mut Tx, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, PageOfAccount>> {
+    let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), paging).await?;
+    let section_ids: BTreeSet<Id> = pages.values().flat_map(|page| &page.rows).map(|row| row.section_id).collect();
+    let sections = Arc::new(sections::find_by_ids(tx, section_ids, app.clock.now()).await?);
+    let page =
+        |page: PagedRows<TicketRow>| PageOfAccount { total: page.total, tickets: page.rows, sections: Arc::clone(&sections) };
+    Ok(pages.into_iter().map(|(account, rows)| (account, page(rows))).collect())
 }
 
 /// Lists the tickets of an order without those that were replaced, the oldest first, for a platform administrator.
@@ -126,25 +150,22 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
 /// Returns tickets as responses. Loads each section and each owner once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
-    views_with(tx, rows, &owners, now).await
+    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
+    rows.into_iter().map(|row| view(row, &sections, &owners, now)).collect()
 }
 
-/// Returns tickets of these owners as responses. Loads each section once.
-async fn views_with(tx: &mut Tx, rows: Vec<TicketRow>, owners: &HashMap<Id, Account>, now: Timestamp) -> Result<Vec<Ticket>> {
-    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
-    let view = |row: TicketRow| {
-        let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
-        let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
-        Ok(Ticket {
-            uri: uri(row.id),
-            serial: Serial(row.serial),
-            order: Uri(format!("/orders/{}", row.order_id)),
-            status: row.status,
-            section: sections::view_long(section, now),
-            owner: owner.clone(),
-            issued: OffsetSeconds(row.issued.format_rfc3339()),
-            redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),
-        })
-    };
-    rows.into_iter().map(view).collect()
+/// Returns a ticket as a response.
+fn view(row: TicketRow, sections: &HashMap<Id, SectionRow>, owners: &HashMap<Id, Account>, now: Timestamp) -> Result<Ticket> {
+    let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
+    let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
+    Ok(Ticket {
+        uri: uri(row.id),
+        serial: Serial(row.serial),
+        order: Uri(format!("/orders/{}", row.order_id)),
+        status: row.status,
+        section: sections::view_long(section, now),
+        owner: owner.clone(),
+        issued: OffsetSeconds(row.issued.format_rfc3339()),
+        redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),
+    })
 }

@@ -1,5 +1,7 @@
 //! SQL of tickets.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::Result;
 
 use super::model::{EventTicketFilter, TicketRow, TicketStatus};
@@ -9,7 +11,7 @@ use crate::features::identity::accounts;
 use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
 const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified";
 /// Sets the time of the last change but admissions to `?`, which is the current time. The time of a ticket always increases, even
@@ -63,7 +65,7 @@ impl Changes {
     /// Adds these tickets to a select that ends with `from`. [`redeem`] leaves the time of the last change, so an admission is found
     /// by its identifier, which has its time.
     fn select_from<'tx>(&self, select: Statement<'tx>) -> Statement<'tx> {
-        let Some(since) = self.since else { return select.push_bind("tickets where event_id = ?", self.event) };
+        let Some(since) = self.since else { return select.push("tickets where true").and_key("event_id", self.event) };
         select
             .push_bind(&format!("(select {COLUMNS} from tickets where event_id = ?"), self.event)
             .push_bind(" and modified >= ?", since)
@@ -76,15 +78,19 @@ impl Changes {
     }
 
     /// With the sign, the database finds the few changes first, and sorts them.
-    fn order(&self) -> &'static str {
+    fn id(&self) -> &'static str {
         if self.since.is_some() { "+id" } else { "id" }
+    }
+
+    fn order(&self) -> &'static str {
+        if self.since.is_some() { self.id() } else { "event_id, id" }
     }
 }
 
 /// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
 async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
     let sold = "coalesce((select cast(sum(s.sold) as bigint) from sections s where s.event_id = ?";
-    let tickets = tx.list(COLUMNS, "from tickets where status <> 'Void'").and_where("event_id = ?", Some(event));
+    let tickets = tx.list(COLUMNS, "from tickets where status <> 'Void'").and_key("event_id", event);
     let tickets = match scope.token() {
         None => tickets.push_total(&format!("{sold}), 0)"), event),
         Some(token) => {
@@ -93,7 +99,7 @@ async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, pagi
             tickets.push_total(sold, event).push_total(&of_token, token)
         }
     };
-    tickets.page("id", paging).await
+    tickets.page("event_id, id", paging).await
 }
 
 /// A ticket in a list for a gate.
@@ -119,14 +125,18 @@ pub async fn list_for_gate(
     let tickets = changes.select_from(tx.select("id, serial, section_id, status from "));
     let tickets = tickets.push(if modified_since.is_some() { "" } else { " and status <> 'Void'" });
     let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
-    let tickets = tickets.push_bind(&format!(" and {0} > ? order by {0}", changes.order()), after);
-    tickets.push_bind(" limit ?", limit).all().await
+    let tickets = tickets.push_bind(&format!(" and {} > ?", changes.id()), after);
+    tickets.push(" order by ").push(changes.order()).push(&format!(" limit {limit}")).all().await
 }
 
-/// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
-pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    let tickets = tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account));
-    tickets.push_list_count("account tickets", account).page("id", paging).await
+/// Returns the same page of the tickets of each of these accounts, the oldest first, without those that were replaced.
+pub async fn list_of_accounts(
+    tx: &mut Tx,
+    accounts: impl IntoIterator<Item = Id>,
+    paging: PageRequest,
+) -> Result<HashMap<Id, PagedRows<TicketRow>>> {
+    let tickets = tx.list(COLUMNS, "from tickets where replaced_by is null").with_list_counts("account tickets");
+    tickets.pages_by_key("tickets", "owner_id", accounts, SortOrder::Asc, paging).await
 }
 
 /// Returns a page of the tickets of an order, the oldest first, without those that were replaced.

@@ -8,7 +8,7 @@ use super::service;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, SortOrder};
 use crate::state::{App, Ctx};
 
 /// Registers the transfer endpoints.
@@ -54,5 +54,5 @@ async fn account_transfer_list(
     Path(path): Path<AccountPath>,
     Query(query): Query<TransferFilter>,
 ) -> Result<HttpResponseOk<Page<Transfer>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query, SortOrder::Asc).await?))
 }

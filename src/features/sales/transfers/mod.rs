@@ -16,7 +16,7 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub(crate) use model::Transfer;
 pub use model::TransferStatus;
-pub use service::{cancel_for_account, cancel_for_tickets};
-pub(crate) use service::{list_newest_of_account, list_of_order};
+pub(crate) use model::{Transfer, TransferFilter};
+pub use service::{AccountTransfers, cancel_for_account, cancel_for_tickets};
+pub(crate) use service::{list_of_account, list_of_order};

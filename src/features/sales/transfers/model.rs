@@ -16,7 +16,9 @@ use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::stored_text::stored_as_text;
 
 /// The status of a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr,
+)]
 pub enum TransferStatus {
     /// Open.
     Pending,
@@ -78,7 +80,7 @@ pub struct TransferPath {
 }
 
 /// The role of an account in a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// The account is the sender.
@@ -87,7 +89,7 @@ pub enum Direction {
     Received,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct TransferFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
@@ -149,7 +151,7 @@ impl TransferRow {
 }
 
 /// A ticket of a transfer, with the columns of the ticket that never change.
-#[derive(Debug, sqlx_macros::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct TransferTicketRow {
     pub transfer_id: Id,
     pub ticket_id: Id,

@@ -1,9 +1,11 @@
 //! Business logic of transfers: the owner offers, the recipient claims or rejects, and either of them cancels.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, Error, FieldError, Result};
+use futures::FutureExt;
 use serde_json::json;
 
 use super::model::{
@@ -11,43 +13,79 @@ use super::model::{
     TransferTicketStatus,
 };
 use super::store;
-use crate::features::catalog::sections::{self, Section};
-use crate::features::identity::accounts::{self, Account, AccountNumber};
+use crate::features::catalog::sections::{self, Section, SectionRow};
+use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountRow, ReadLists};
 use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
 
+/// Batches of reads of the transfers of accounts.
+pub type AccountTransfers = AccountLists<PageKey, FirstPage>;
+
+/// The filter and the order that all requests of a batch have in common.
+type PageKey = (TransferFilter, SortOrder);
+
+/// The first page of the transfers of an account, with the related data of all pages of its batch.
+#[derive(Clone)]
+pub struct FirstPage {
+    total: i64,
+    rows: Vec<TransferRow>,
+    related: Arc<Related>,
+}
+
+/// Lists the transfers that an account has sent or received, sorted by time of creation.
 pub async fn list_of_account(
     ctx: &Ctx,
     caller: &Caller,
     number: &AccountNumber,
     filter: &TransferFilter,
+    order: SortOrder,
 ) -> Result<Page<Transfer>> {
+    if filter.paging.is_first() {
+        let read: ReadLists<PageKey, FirstPage> = |app, tx, key, accounts| read_first_pages(app, tx, key, accounts).boxed();
+        let list = ctx.app.account_transfers.get(ctx, caller, number, (*filter, order), read).await?;
+        if let Some(FirstPage { total, rows, related }) = list.page {
+            return Ok(filter.paging.page(total, related.views(caller, rows)?));
+        }
+    }
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let page = store::list_of_account(&mut tx, account.id, filter).await?;
+    let page = store::list_of_account(&mut tx, account.id, filter, order).await?;
     let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
 }
 
-/// Lists the transfers that an account has sent or received, the newest first.
-pub async fn list_newest_of_account(
-    ctx: &Ctx,
-    caller: &Caller,
-    number: &AccountNumber,
-    paging: PageRequest,
-) -> Result<Page<Transfer>> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let page = store::list_newest_of_account(&mut tx, account.id, paging).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
-    Ok(paging.page(page.total, entries))
+/// Returns the first page of the transfers of each of these accounts. Leaves out pages that are large, alone or together with others.
+async fn read_first_pages(
+    app: &App,
+    tx: &mut Tx,
+    (filter, order): PageKey,
+    accounts: &[AccountRow],
+) -> Result<HashMap<Id, FirstPage>> {
+    let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
+    let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
+    let transfers = pages.values().flat_map(|(_, rows)| rows).map(|row| row.id);
+    let sizes = store::sizes(tx, transfers).await?;
+    let mut read = HashMap::new();
+    let mut bytes = 0;
+    for id in ids {
+        let (total, rows) = pages.remove(&id).unwrap_or_default();
+        let size: i64 = rows.iter().filter_map(|row| sizes.get(&row.id)).sum();
+        if bytes + size <= LARGE_PAGE {
+            bytes += size;
+            read.insert(id, (total, rows));
+        }
+    }
+    let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), app.clock.now()).await?;
+    let related = Arc::new(related);
+    let page = |(id, (total, rows))| (id, FirstPage { total, rows, related: Arc::clone(&related) });
+    Ok(read.into_iter().map(page).collect())
 }
 
 /// Lists the transfers of the tickets of an order, the newest first, for a platform administrator.
@@ -237,15 +275,49 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
-    let mut offers = store::tickets(tx, rows.iter().map(|row| row.id)).await?;
-    let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
-    let accounts = accounts::views_for(tx, caller, rows.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
-    let account = |id: Id| accounts.get(&id).cloned().ok_or_else(|| anyhow!("there is no account {id}"));
-    let transfers = rows.into_iter().map(|row| {
-        let tickets = offers.extract_if(.., |offer| offer.transfer_id == row.id).map(|offer| {
-            let section = sections.get(&offer.section_id);
+    Related::load(tx, &rows, now).await?.views(caller, rows)
+}
+
+/// What transfers embed.
+struct Related {
+    /// Their tickets, by transfer.
+    tickets: HashMap<Id, Vec<TransferTicketRow>>,
+    sections: HashMap<Id, SectionRow>,
+    accounts: HashMap<Id, AccountRow>,
+    /// The time at which they were read.
+    now: Timestamp,
+}
+
+impl Related {
+    async fn load(tx: &mut Tx, transfers: impl IntoIterator<Item = &TransferRow>, now: Timestamp) -> Result<Self> {
+        let (mut ids, mut sides) = (Vec::new(), Vec::new());
+        for row in transfers {
+            ids.push(row.id);
+            sides.extend([row.sender_id, row.recipient_id]);
+        }
+        let offers = store::tickets(tx, ids).await?;
+        let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
+        let accounts = accounts::find_all(tx, sides).await?.into_iter().map(|account| (account.id, account)).collect();
+        let mut tickets: HashMap<Id, Vec<TransferTicketRow>> = HashMap::new();
+        offers.into_iter().for_each(|offer| tickets.entry(offer.transfer_id).or_default().push(offer));
+        Ok(Self { tickets, sections, accounts, now })
+    }
+
+    /// Returns these transfers as responses to this caller.
+    fn views(&self, caller: &Caller, rows: Vec<TransferRow>) -> Result<Vec<Transfer>> {
+        rows.into_iter().map(|row| self.view(caller, row)).collect()
+    }
+
+    fn view(&self, caller: &Caller, row: TransferRow) -> Result<Transfer> {
+        let account = |id: Id| {
+            let account = self.accounts.get(&id).ok_or_else(|| anyhow!("there is no account {id}"))?;
+            Ok::<Account, Error>(accounts::view_for(caller, account.clone()))
+        };
+        let tickets = self.tickets.get(&row.id).into_iter().flatten().map(|offer| {
+            let section = self.sections.get(&offer.section_id);
             let section = section.ok_or_else(|| anyhow!("the ticket {} has no section", offer.ticket_id))?;
-            Ok(ticket_view(caller, &row, offer, sections::view_long(section, now), account(row.owner())?))
+            let section = sections::view_long(section, self.now);
+            Ok(ticket_view(caller, &row, offer.clone(), section, account(row.owner())?))
         });
         Ok(Transfer {
             uri: Uri(format!("/transfers/{}", row.id)),
@@ -254,8 +326,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
             recipient: account(row.recipient_id)?,
             tickets: tickets.collect::<Result<_>>()?,
         })
-    });
-    transfers.collect()
+    }
 }
 
 /// Returns a ticket of a transfer as a response. Hides the serial number from the side that doesn't own the ticket, because it

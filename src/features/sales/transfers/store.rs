@@ -1,13 +1,15 @@
 //! SQL of transfers.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::Result;
 
 use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
 use crate::features::identity::accounts;
 use crate::features::sales::tickets;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
 /// The columns of [`TransferRow`]. A macro, because statements are literals.
 macro_rules! columns {
@@ -26,29 +28,90 @@ fn bytes_sql() -> String {
     )
 }
 
-/// Returns a page of the transfers that an account has sent or received, the oldest first.
-pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
-    let transfers = select_of_account(tx, account, filter.direction).and_where("status = ?", filter.status);
-    transfers.sized_page("id", &bytes_sql(), filter.paging).await
+/// The transfers that an account has sent: the column with the account, and the name of their number.
+const SENT: (&str, &str) = ("sender_id", "sent transfers");
+/// The transfers that an account has received, like [`SENT`].
+const RECEIVED: (&str, &str) = ("recipient_id", "received transfers");
+
+/// Returns the sides of the transfers in a list.
+fn sides(filter: &TransferFilter) -> &'static [(&'static str, &'static str)] {
+    match filter.direction {
+        None => &[SENT, RECEIVED],
+        Some(Direction::Sent) => &[SENT],
+        Some(Direction::Received) => &[RECEIVED],
+    }
 }
 
-/// Returns a page of the transfers that an account has sent or received, the newest first.
-pub async fn list_newest_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
-    select_of_account(tx, account, None).sized_page("id desc", &bytes_sql(), paging).await
+/// Returns the first page of the transfers of each of these accounts like [`list_of_account`], whatever its size, without the empty
+/// pages.
+pub async fn first_pages_of_accounts(
+    tx: &mut Tx,
+    accounts: &[Id],
+    filter: &TransferFilter,
+    order: SortOrder,
+) -> Result<HashMap<Id, (i64, Vec<TransferRow>)>> {
+    let mut pages: HashMap<Id, (i64, Vec<TransferRow>)> = HashMap::new();
+    for (side, count) in sides(filter) {
+        let transfers = tx.list(columns!(), "from transfers where true").with_list_counts(count);
+        let transfers = transfers.and_where("status = ?", filter.status);
+        let pages_of_side: HashMap<Id, PagedRows<TransferRow>> =
+            transfers.pages_by_key("transfers", side, accounts.iter().copied(), order, filter.paging).await?;
+        for (account, page) in pages_of_side {
+            let (total, rows) = pages.entry(account).or_default();
+            *total += page.total;
+            rows.extend(page.rows);
+        }
+    }
+    for (_, rows) in pages.values_mut() {
+        rows.sort_unstable_by_key(|row| row.id);
+        if order == SortOrder::Desc {
+            rows.reverse();
+        }
+        rows.truncate(filter.paging.limit() as usize);
+    }
+    Ok(pages)
 }
 
-/// Begins a list of the transfers that an account has sent, has received, or both.
-fn select_of_account(tx: &mut Tx, account: Id, direction: Option<Direction>) -> Statement<'_> {
-    const SENT: &str = "select id, status, sender_id, recipient_id from transfers where sender_id = ?";
-    const RECEIVED: &str = "select id, status, sender_id, recipient_id from transfers where recipient_id = ?";
-    let (sides, counts): (String, &[&str]) = match direction {
-        // Not one condition with `or`, for which SQLite would read and sort all transfers of the account.
-        None => (format!("{SENT} union all {RECEIVED}"), &["sent transfers", "received transfers"]),
-        Some(Direction::Sent) => (SENT.to_owned(), &["sent transfers"]),
-        Some(Direction::Received) => (RECEIVED.to_owned(), &["received transfers"]),
-    };
-    let transfers = tx.list(columns!(), "from ").push_bind(&format!("({sides}) transfers where true"), account);
-    counts.iter().fold(transfers, |transfers, count| transfers.push_list_count(count, account))
+/// Returns the sizes of these transfers in a page, in bytes.
+pub async fn sizes(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
+    let sizes = tx.select(&format!("id, cast({} as bigint) from transfers where true", bytes_sql()));
+    Ok(sizes.and_in("id", ids).all::<(Id, i64)>().await?.into_iter().collect())
+}
+
+/// Returns a page of the transfers that an account has sent or received, sorted by identifier and therefore by time of creation.
+pub async fn list_of_account(
+    tx: &mut Tx,
+    account: Id,
+    filter: &TransferFilter,
+    order: SortOrder,
+) -> Result<PagedRows<TransferRow>> {
+    let sides = sides(filter);
+    let end = filter.paging.offset() + filter.paging.limit();
+    let mut transfers = tx.list(columns!(), "from (");
+    for (number, (side, _)) in sides.iter().enumerate() {
+        let union = if number == 0 { "" } else { " union all " };
+        let limit = transfers.limit_sql(end, 0);
+        let end_of_side = format!(" order by {side}{0}, id{0}{limit}) of_{side}", order.sql());
+        // Each side ends with the page, so that no more of it is read in the order of its index. Not one condition with `or`, for
+        // which all transfers of the account would be read and sorted.
+        transfers = transfers
+            .push(union)
+            .push(concat!("select ", columns!(), " from (select ", columns!(), " from transfers where true"))
+            .and_key(side, account)
+            .and_where("status = ?", filter.status)
+            .push(&end_of_side);
+    }
+    transfers = transfers.push(") transfers where true");
+    for (number, (side, count)) in sides.iter().enumerate() {
+        let plus = if number == 0 { "" } else { " + " };
+        transfers = match filter.status {
+            None => transfers.push_list_count(count, account),
+            Some(status) => transfers
+                .push_total(&format!("{plus}(select count(*) from transfers where {side} = ?"), account)
+                .push_total(" and status = ?)", status),
+        };
+    }
+    transfers.sized_page(&format!("id{}", order.sql()), &bytes_sql(), filter.paging).await
 }
 
 /// Returns a page of the transfers of the tickets of an order, the newest first.

@@ -1,0 +1,46 @@
+//! SQL of revocations: returns and voids of orders.
+
+use boxoffice_http::error::Result;
+
+use super::returns::Revocation;
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+const COLUMNS: &str = "id, order_id, tickets, amount, reason, account_id, revoked";
+
+/// Returns a page of the returns of an order, the oldest first.
+pub async fn list_returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+    let returns = tx.list(COLUMNS, "from revocations where type = 'Return'");
+    returns.and_where("order_id = ?", Some(order)).page("id", paging).await
+}
+
+/// Returns a page of the voids of an order, of which there is at most one.
+pub async fn list_voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+    let voids = tx.list(COLUMNS, "from revocations where type = 'Void'");
+    voids.and_where("order_id = ?", Some(order)).page("id", paging).await
+}
+
+/// Returns a return of an order.
+pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
+    let returns = tx.select(&format!("{COLUMNS} from revocations where type = 'Return'"));
+    Ok(returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).all().await?.pop())
+}
+
+pub async fn insert(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
+    tx.query(
+        "insert into revocations (id, order_id, type, tickets, amount, reason, account_id, revoked)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(row.id)
+    .bind(row.order_id)
+    .bind(kind)
+    .bind(row.tickets)
+    .bind(row.amount)
+    .bind(row.reason.clone())
+    .bind(row.account_id)
+    .bind(row.revoked)
+    .execute()
+    .await?;
+    Ok(())
+}
