@@ -3,7 +3,8 @@
 //! The server's time follows the machine's clock, see [`Clock`](crate::kernel::types::clock::Clock). A clock that is ahead for a
 //! while leaves rows with times in the future: reservations, keys, codes, mails, payments and idempotency keys would stay in use
 //! for as long as the clock was ahead. They are corrected as if they had been created at the time of the correction. Times that
-//! only record an event, such as the ledger's, are not changed.
+//! only record an event, such as the ledger's, are not changed. The correction is repeated for a minute, because a request that reads
+//! the time before the clock is right may store it later.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,6 +29,9 @@ const NOTICEABLE: Duration = Duration::from_secs(1);
 const REPEAT_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// Number of times that a clock that was set forward is logged. After that, the new time is taken to be right.
 const MAX_REPEATS: u32 = 24;
+/// Number of checks that correct stored times after the clock was ahead. With the job's interval of 30 seconds, the last one follows a
+/// minute after the first: longer than a request waits for a lock or for the payment gateway.
+const CORRECTIONS: u32 = 3;
 
 /// The state of the job.
 #[derive(Debug, Default)]
@@ -39,8 +43,8 @@ struct WatchState {
     forward: Option<ForwardStep>,
     /// True if the highest identifier was ahead of the time at the last check.
     is_id_ahead: bool,
-    /// True until the stored times are corrected.
-    needs_correction: bool,
+    /// Number of the next checks that correct stored times.
+    corrections: u32,
 }
 
 #[derive(Debug)]
@@ -72,10 +76,11 @@ pub async fn watch(app: &App) -> Result<u64> {
             return Ok(0);
         }
     }
-    if app.clock_watch.lock().needs_correction {
+    if app.clock_watch.lock().corrections > 0 {
         let now = app.clock.now();
         transaction!(app.db, |tx| correct_future(app, tx, now).await)?;
-        app.clock_watch.lock().needs_correction = false;
+        let mut state = app.clock_watch.lock();
+        state.corrections = state.corrections.saturating_sub(1);
     }
     Ok(0)
 }
@@ -94,7 +99,7 @@ fn log_steps(app: &App) {
         let (expected, clock) = (step.before.format_rfc3339(), step.after.format_rfc3339());
         if step.is_back() {
             error!(app.log, "the machine's clock was set back; the server follows it"; "expected" => expected, "clock" => clock);
-            (state.forward, state.needs_correction) = (None, true);
+            (state.forward, state.corrections) = (None, CORRECTIONS);
         } else {
             log_step_forward(app, &step);
             state.forward = Some(ForwardStep { step, logged_at: Instant::now(), repeats: 0 });
@@ -129,7 +134,7 @@ fn check_ids(app: &App, highest: Id) {
     app.clock.ensure_ids_after(highest);
     let mut state = app.clock_watch.lock();
     if is_ahead && (is_new || !state.is_id_ahead) {
-        state.needs_correction = true;
+        state.corrections = CORRECTIONS;
         warn!(app.log, "identifiers are ahead of the clock, because a server's clock was ahead; new ones are counted from the \
             highest one until the clock has caught up"; "clock" => now.format_rfc3339(), "identifiers" => until.format_rfc3339());
     }
