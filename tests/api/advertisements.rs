@@ -97,8 +97,7 @@ fn uri(response: &Response) -> String {
 
 /// Returns the stored names of all artwork, with whether its file exists.
 async fn stored_artwork(app: &TestApp) -> Vec<String> {
-    let mut tx = app.state.db.read().await.unwrap();
-    let rows: Vec<(i64,)> = tx.query("select artwork_id from advertisements order by id").all().await.unwrap();
+    let rows: Vec<(i64,)> = app.rows("select artwork_id from advertisements order by id").await;
     let names: Vec<String> = rows.into_iter().map(|(id,)| format!("artwork/{id:014}")).collect();
     for name in &names {
         assert!(app.state.media.get(name).await.unwrap().is_some(), "{name}");

@@ -114,9 +114,8 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
     let identifier = uri.strip_prefix("/resets/").unwrap();
 
-    let mut tx = app.state.db.read().await.unwrap();
-    let keys: Vec<(String,)> = tx.query("select hash from api_keys").all().await.unwrap();
-    let codes: Vec<(String, String)> = tx.query("select hash, code_hash from codes").all().await.unwrap();
+    let keys: Vec<(String,)> = app.rows("select hash from api_keys").await;
+    let codes: Vec<(String, String)> = app.rows("select hash, code_hash from codes").await;
     let kept = format!("{keys:?}{codes:?}");
 
     assert!(keys.len() >= 4 && codes.len() == 1);

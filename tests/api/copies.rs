@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use boxoffice_client::{Client, types};
@@ -143,8 +144,8 @@ async fn killed_copy_is_continued() {
     let sample = Sample::create();
     let (source, back) = (sample.url("boxoffice.db"), sample.url("back.db"));
     let many = "insert into audit (at, key_id, operation, resource, status, request)
-        with recursive n(i) as (select 1 union all select i + 1 from n where i < 100000)
-        select i, i, 'order_create', '/orders', 201, 'request ' || i from n";
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < 40000)
+        select i, i, 'order_create', '/orders', 201, printf('%d %.*c', i, 300, 'x') from n";
     execute_sqlite(&source, many).await;
     let kill_in_the_middle = async |from: &str, to: &str| {
         let mut command = boxoffice(sample.path(), &["copy", "--from", from, "--to", to]);
@@ -201,9 +202,6 @@ async fn copy_rejects_what_would_lose_data() {
         errors(&rejected)
     };
 
-    let server = sample.serve(&source);
-    let running = rejection(&source, &database.url);
-    server.stop();
     let other = sample.url("other.db");
     assert_succeeded(&boxoffice(sample.path(), &["demo", "--database", &other]).output().unwrap());
     let filled = rejection(&source, &other);
@@ -214,9 +212,17 @@ async fn copy_rejects_what_would_lose_data() {
     let (older_source, older_target) = (rejection(&older, &database.url), rejection(&source, &older));
     assert_succeeded(&sample.copy(&source, &database.url));
     let twice = rejection(&source, &database.url);
+    // Both wait for the other program to end.
+    let server = sample.serve(&source);
     let mut connection = PgConnection::connect(&database.url).await.unwrap();
-    let connected = rejection(&database.url, &sample.url("back.db"));
+    let (running, connected) = thread::scope(|scope| {
+        let running = scope.spawn(|| rejection(&source, &database.url));
+        let connected = rejection(&database.url, &sample.url("back.db"));
+        (running.join().unwrap(), connected)
+    });
     sqlx::raw_sql("select 1").execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    server.stop();
     let invalid = boxoffice(sample.path(), &["copy", "--from", "mysql://a:secret@b/c", "--to", &source]).output().unwrap();
 
     for (rejection, reason) in [

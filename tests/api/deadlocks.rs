@@ -135,6 +135,8 @@ struct Fixtures<'a> {
     /// Will be removed.
     esi: User,
     listed: Event,
+    /// A listed event of the same host.
+    second: Event,
     draft: Event,
     submitted: Event,
     /// Two tokens for both paid sections of the listed event, with their codes.
@@ -171,6 +173,7 @@ impl<'a> Fixtures<'a> {
         let blocks =
             [section("Free", 0.0, 1000), section("Stalls", 10.0, 1000), section("Balcony", 20.0, 1000), section("Pit", 20.0, 2)];
         let listed = app.create_listed_event(host, &blocks).await;
+        let second = app.create_listed_event(host, &[section("Floor", 10.0, 1000)]).await;
         let mut draft = app.create_draft(host).await;
         for block in &blocks {
             draft.sections.push(app.add_section(host, &draft, block).await);
@@ -187,6 +190,7 @@ impl<'a> Fixtures<'a> {
             yaw,
             esi,
             listed,
+            second,
             draft,
             submitted,
             zones,
@@ -297,6 +301,8 @@ impl<'a> Fixtures<'a> {
                 add(&user.key, "POST", "/orders".to_owned(), json!({ "items": { balcony: 1, stalls: 1 } }));
                 add(&user.key, "POST", "/orders".to_owned(), json!({ "items": { stalls: 1, free: 1 } }));
                 add(&user.key, "POST", "/orders".to_owned(), json!({ "items": { free: 1 } }));
+                let of_both_events = json!({ "items": { balcony: 1, self.second.sections[0].as_str(): 1 } });
+                add(&user.key, "POST", "/orders".to_owned(), of_both_events);
             }
             let external = json!({ "method": "external", "reference": "Counter 1" });
             add(staff, "POST", format!("{}/payments", self.open[number]), external.clone());
@@ -369,6 +375,7 @@ impl<'a> Fixtures<'a> {
                 add(kofi, "POST", format!("{}/administrators", self.host.uri), json!({ "account": user.number }));
             }
             add(kofi, "PUT", self.host.uri.clone(), json!({ "city": name("Accra") }));
+            add(kofi, "PUT", self.second.uri.clone(), json!({ "title": name("Second") }));
             add(staff, "PUT", self.venues[number].clone(), region.clone());
             add(staff, "PUT", self.zones[number].clone(), json!({ "description": name("Top") }));
             add(staff, "PUT", self.category.clone(), json!({ "subcategories": ["Rock", name("Folk"), "Jazz"] }));

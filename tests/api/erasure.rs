@@ -265,9 +265,8 @@ async fn names_of_deleted_account_are_free(app: TestApp) {
     assert!(app.sign_in("ama@example.com", PASSWORD).await.is_ok());
     let in_the_books = "select count(*) from accounts where number = $1 and username like 'deleted-%'";
     assert_eq!((app.count(in_the_books, &ama).await, app.count(in_the_books, &esi).await), (1, 1));
-    let mut tx = app.state.db.read().await.unwrap();
     let gone = "select username from accounts where username like 'deleted-%'";
-    for (username,) in tx.query(gone).all::<(String,)>().await.unwrap() {
+    for (username,) in app.rows::<(String,)>(gone).await {
         assert_eq!(app.sign_in(&username, PASSWORD).await.rejection(), (404, "account.unknown".to_owned()));
     }
 }

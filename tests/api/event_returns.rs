@@ -7,7 +7,7 @@ use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, User, card_payment, check_invariants, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -25,11 +25,6 @@ async fn run_job(app: &TestApp) {
         while event_returns::return_next(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}
     };
     join_all(app.states().map(until_done)).await;
-}
-
-async fn assert_invariants(app: &TestApp) {
-    let violations = check_invariants(&mut app.state.db.read().await.unwrap()).await;
-    assert!(violations.is_empty(), "{violations:#?}");
 }
 
 async fn cancel(app: &TestApp, event: &Event) {
@@ -54,8 +49,8 @@ fn progress(run: &Value) -> Value {
     json!([run["status"], run["orders"], run["tickets"], run["amount"], run["remaining"]])
 }
 
-async fn returns_all_orders_of_cancelled_event(app: TestApp) {
-    app.hold_event_returns().await;
+async fn returns_all_orders_of_cancelled_event(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let sections = [section("Floor", 100.0, 100), section("Free", 0.0, 100)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
@@ -91,13 +86,13 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     assert_eq!(app.read(&open).await["status"], "Cancelled");
     assert_eq!(app.gateway.total(), 0.0);
     app.check_gateway_balance().await;
-    assert_invariants(&app).await;
+    app.assert_invariants().await;
     let statistics = app.read(&format!("{}/statistics", event.uri)).await;
     assert_eq!(statistics["tickets"], 1, "the used ticket");
 }
 
-async fn tickets_of_other_events_stay_valid(app: TestApp) {
-    app.hold_event_returns().await;
+async fn tickets_of_other_events_stay_valid(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 10)]).await;
     let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
@@ -114,11 +109,11 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
     assert_eq!(rejection(&app.request("GET", &uri).key(&esi.key).send().await), (403, "resource.not-yours"));
     let of_other = uri.replace(&event.uri, &other.uri);
     assert_eq!(rejection(&app.request("GET", &of_other).key(&esi.key).send().await), (404, "resource.not-found"));
-    assert_invariants(&app).await;
+    app.assert_invariants().await;
 }
 
-async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
-    app.hold_event_returns().await;
+async fn another_run_returns_tickets_that_became_valid(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -139,8 +134,8 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     assert_eq!(runs["entries"].as_array().unwrap().iter().map(|run| &run["tickets"]).collect::<Vec<_>>(), [&json!(0), &json!(1)]);
 }
 
-async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
-    app.hold_event_returns().await;
+async fn event_must_be_cancelled_and_has_one_run_at_a_time(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, esi) = (app.sign_up("kofi").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
 
@@ -160,8 +155,8 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     assert_eq!(app.request("DELETE", &event.uri).key(&kofi.key).send().await.status, 204);
 }
 
-async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
-    app.hold_event_returns().await;
+async fn concurrent_run_and_other_changes_refund_once(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
     let mut orders = Vec::new();
@@ -209,5 +204,5 @@ async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     // The order was either voided without a refund, or returned before.
     assert!([("Voided".to_owned(), 0.0), ("Returned".to_owned(), 21.98)].contains(&refunded[5]), "{refunded:?}");
     app.check_gateway_balance().await;
-    assert_invariants(&app).await;
+    app.assert_invariants().await;
 }

@@ -9,9 +9,7 @@ on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches];
 
 /// Returns the lines of an export.
 async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
-    let response =
-        reqwest::Client::new().get(format!("{}{path}", app.address)).header("X-API-Key", key).header("X-Client-Version", "3.0.0");
-    let response = response.send().await.unwrap();
+    let response = app.request("GET", path).key(key).send_raw().await;
     assert_eq!(response.status(), 200, "{path}");
     assert_eq!(response.headers()["content-type"], "text/csv; charset=utf-8");
     assert!(response.headers()["content-disposition"].to_str().unwrap().starts_with("attachment; filename="));

@@ -73,7 +73,6 @@ async fn failing_request_does_not_fail_its_batch(app: TestApp) {
         }
         expected.extend(first..first + 6);
     }
-    let mut tx = app.state.db.read().await.unwrap();
-    let numbers: Vec<(i64,)> = tx.query("select number from numbers order by number").all().await.unwrap();
+    let numbers: Vec<(i64,)> = app.rows("select number from numbers order by number").await;
     assert_eq!(numbers.into_iter().map(|(number,)| number).collect::<Vec<_>>(), expected);
 }

@@ -196,9 +196,7 @@ async fn lists_hosts_of_administrator(app: TestApp) {
     assert_eq!(names(&list("records=2&page=2", &ama.key).await), ["Bolgatanga Live"]);
     let past = list("records=2&page=3", &ama.key).await;
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
-    let mut tx = app.state.db.begin().await.unwrap();
-    tx.query("update hosts set removed = true where name = 'Accra Live'").execute().await.unwrap();
-    tx.commit().await.unwrap();
+    app.execute_sql("update hosts set removed = true where name = 'Accra Live'").await;
     assert_eq!(names(&list("", &ama.key).await), ["Cape Coast Live", "Bolgatanga Live"]);
 }
 

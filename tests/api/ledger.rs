@@ -328,13 +328,12 @@ async fn host_list_requires_administrators_or_staff(app: TestApp) {
 
 /// Returns the whole ledger: payment, type, amount, fees, host, and the host's amount and fees.
 async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i64)> {
-    let mut tx = app.state.db.read().await.unwrap();
-    let all = tx.query(
+    app.rows(
         "select t.payment_id, t.type, t.amount, t.fees, coalesce(s.host_id, 0), coalesce(s.amount, 0), coalesce(s.fees, 0)
          from transactions t left join transaction_shares s on s.transaction_id = t.id
          order by t.payment_id, t.type, s.host_id",
-    );
-    all.all().await.unwrap()
+    )
+    .await
 }
 
 /// Runs the ledger's migration again on payments in the format before it.
@@ -383,9 +382,7 @@ async fn migration_records_earlier_payments(app: TestApp) {
 
     assert_eq!(whole_ledger(&app).await, before);
     let Timestamp(now) = app.state.clock.now();
-    let mut tx = app.state.db.read().await.unwrap();
-    assert!(tx.query("select max(id) from transactions").scalar::<i64>().await.unwrap() < now / 100, "later ones come after");
-    drop(tx);
+    assert!(app.scalar::<i64>("select max(id) from transactions").await < now / 100, "later ones come after");
     // An owed refund is still owed.
     assert_eq!(app.payments(&owed).await, [(5.0, "Confirmed".to_owned())]);
     app.gateway.reject_refunds(false);

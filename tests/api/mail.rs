@@ -63,8 +63,7 @@ impl TestApp {
     }
 
     async fn outbox(&self) -> Vec<Row> {
-        let mut tx = self.state.db.read().await.unwrap();
-        tx.query("select recipient, template, body, attempts, due, failed from outbox order by id").all().await.unwrap()
+        self.rows("select recipient, template, body, attempts, due, failed from outbox order by id").await
     }
 
     /// Waits until the only mail has failed this often, and is scheduled for its next attempt.
@@ -87,13 +86,6 @@ impl TestApp {
     async fn wait_until_empty(&self) {
         self.deliver_mail().await;
         wait_until(async || self.outbox().await.is_empty()).await;
-    }
-
-    /// Empties the outbox.
-    async fn clear_outbox(&self) {
-        let mut tx = self.state.db.begin().await.unwrap();
-        tx.query("delete from outbox").execute().await.unwrap();
-        tx.commit().await.unwrap();
     }
 
     /// Opens another server's state on the same database, which delivers to this SMTP server.
@@ -361,7 +353,7 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
         let records = server.commands();
         assert!(records[0].starts_with("EHLO"), "{records:?}");
         assert!(records.iter().all(|command| !["AUTH", "MAIL"].iter().any(|name| command.starts_with(name))), "{records:?}");
-        app.clear_outbox().await;
+        app.execute_sql("delete from outbox").await;
     }
 }
 

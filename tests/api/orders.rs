@@ -454,10 +454,7 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     app.expire_due().await;
 
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "stored counters");
-    let mut tx = app.state.db.read().await.unwrap();
-    let stored: i64 = tx.query("select count(*) from orders where status = 'Timed Out'").scalar().await.unwrap();
-    assert_eq!(stored, 52);
-    drop(tx);
+    assert_eq!(app.scalar::<i64>("select count(*) from orders where status = 'Timed Out'").await, 52);
     assert_eq!(get(&app, &ama.key, &young.self_).await.body["status"], "Placed");
     assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
 }

@@ -86,8 +86,7 @@ async fn free_tickets_are_issued_once(app: TestApp) {
     assert_eq!(count_statuses(&responses, [201, 409]), [3, 21]);
     assert_eq!(app.sold_and_reserved(standing).await, (6, 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 6);
-    let mut tx = app.state.db.read().await.unwrap();
-    assert_eq!(tx.query("select count(*) from tickets").scalar::<i64>().await.unwrap(), 6);
+    assert_eq!(app.scalar::<i64>("select count(*) from tickets").await, 6);
 }
 
 /// Concurrent orders are committed in one transaction.

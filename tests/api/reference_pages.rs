@@ -17,7 +17,7 @@ on_both_databases![
 ];
 
 async fn get(app: &TestApp, path: &str) -> reqwest::Response {
-    reqwest::get(format!("{}{path}", app.address)).await.unwrap()
+    app.request("GET", path).no_key().version(None).send_raw().await
 }
 
 async fn pages_need_neither_key_nor_version(app: TestApp) {
@@ -41,9 +41,9 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         );
         let length = response.headers()["content-length"].clone();
         assert_eq!(length.to_str().unwrap(), response.bytes().await.unwrap().len().to_string(), "{path}");
-        let head = reqwest::Client::new().head(format!("{}{path}", app.address)).send().await.unwrap();
+        let head = app.request("HEAD", path).no_key().version(None).send_raw().await;
         assert_eq!((head.status(), &head.headers()["content-length"]), (StatusCode::OK, &length), "{path}");
-        let post = reqwest::Client::new().post(format!("{}{path}", app.address)).send().await.unwrap();
+        let post = app.request("POST", path).no_key().version(None).send_raw().await;
         assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()), "{path}");
     }
     assert_eq!(get(&app, "/docs/").await.status(), StatusCode::NOT_FOUND);
@@ -76,9 +76,8 @@ async fn known_page_is_not_sent_again(app: TestApp) {
         let tag = first.headers()["etag"].clone();
         assert_eq!(first.headers()["cache-control"], "public, no-cache", "{path}");
 
-        let request = |tag| reqwest::Client::new().get(format!("{}{path}", app.address)).header("If-None-Match", tag).send();
-        let known = request(tag.clone()).await.unwrap();
-        let other = request("\"another\"".parse().unwrap()).await.unwrap();
+        let request = |tag: &str| app.request("GET", path).no_key().version(None).header("If-None-Match", tag).send_raw();
+        let (known, other) = (request(tag.to_str().unwrap()).await, request("\"another\"").await);
 
         assert_eq!((known.status(), &known.headers()["etag"]), (StatusCode::NOT_MODIFIED, &tag), "{path}");
         assert!(!known.headers().contains_key("content-type") && known.text().await.unwrap().is_empty(), "{path}");

@@ -178,9 +178,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
     ama.pay(&late).await.unwrap();
     app.advance_clock(Duration::from_secs(300));
     buy(&ama, &event, [0, 0, 1]).await;
-    let mut tx = app.state.db.read().await.unwrap();
-    let moments: Vec<(Timestamp,)> = tx.query("select fulfilled from orders order by fulfilled").all().await.unwrap();
-    drop(tx);
+    let moments: Vec<(Timestamp,)> = app.rows("select fulfilled from orders order by fulfilled").await;
     let [first, second, third] = [0, 1, 2].map(|index| moments[index].0);
     let tick_after = |time: Timestamp| Timestamp(time.0 + 1);
     // `to` includes its whole second, because orders show no fractions.

@@ -1,16 +1,18 @@
 //! The deletion of rows and files that are no longer needed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::config::{RetentionSettings, Settings};
 use boxoffice::kernel::context::Context;
 use boxoffice::retention;
+use boxoffice::state::App;
 use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{SecondServer, TestApp, card_payment, section};
+use crate::support::{TestApp, card_payment, section};
 
 on_both_databases![
     deletes_what_is_no_longer_needed,
@@ -21,29 +23,25 @@ on_both_databases![
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs the job of a server until it deletes nothing more, and returns the number of deleted rows.
-async fn apply(server: &SecondServer) -> u64 {
+async fn apply(server: &Arc<App>) -> u64 {
     let mut deleted = 0;
     loop {
-        match retention::delete_expired(&Context::immediate(server.state.clone())).await.unwrap() {
+        match retention::delete_expired(&Context::immediate(Arc::clone(server))).await.unwrap() {
             0 => return deleted,
             count => deleted += count,
         }
     }
 }
 
-async fn count(app: &TestApp, sql: &'static str) -> i64 {
-    app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+/// Opens the state of a server with this retention. Only the test runs its job.
+async fn open(app: &mut TestApp, retention: RetentionSettings) -> Arc<App> {
+    app.stop_jobs().await;
+    App::open(&app.database_url, Settings { retention, ..app.state.settings.clone() }, log::silent()).await.unwrap()
 }
 
-/// Starts a server with this retention. Only the test runs its job.
-async fn start(app: &TestApp, retention: RetentionSettings) -> SecondServer {
-    app.hold_job("apply the retention").await;
-    app.start_second_server(Settings { retention, ..app.state.settings.clone() }, log::silent()).await
-}
-
-async fn deletes_what_is_no_longer_needed(app: TestApp) {
+async fn deletes_what_is_no_longer_needed(mut app: TestApp) {
     let retention = RetentionSettings { unpaid_orders: Some(DAY * 2), ..app.state.settings.retention.clone() };
-    let server = start(&app, retention).await;
+    let server = open(&mut app, retention).await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -73,23 +71,22 @@ async fn deletes_what_is_no_longer_needed(app: TestApp) {
     ] {
         app.execute_sql(shift).await;
     }
-    let sessions = count(&app, "select count(*) from api_keys where kind = 'session'").await;
+    let sessions = app.scalar::<i64>("select count(*) from api_keys where kind = 'session'").await;
 
     assert_eq!(apply(&server).await, u64::try_from(sessions).unwrap() + 2, "the sessions, a code and an order");
 
-    assert_eq!(count(&app, "select count(*) from codes").await, 0);
-    assert_eq!(count(&app, "select count(*) from api_keys where kind <> 'session'").await, 2);
+    assert_eq!(app.scalar::<i64>("select count(*) from codes").await, 0);
+    assert_eq!(app.scalar::<i64>("select count(*) from api_keys where kind <> 'session'").await, 2);
     let status = async |path: &str| app.request("GET", path).key(&app.staff.key).send().await.status;
     assert_eq!((status(&paid).await, status(&declined).await, status(&unpaid).await), (200, 200, 404));
-    assert_eq!(count(&app, "select count(*) from order_items").await, 2);
+    assert_eq!(app.scalar::<i64>("select count(*) from order_items").await, 2);
     assert_eq!(app.read("/orders").await["total"], 2);
     for list in [&event.uri, &host.uri] {
         assert_eq!(app.read(&format!("{list}/orders")).await["total"], 2);
     }
-    server.stop().await;
 }
 
-async fn old_audit_entries_are_written_to_files(app: TestApp) {
+async fn old_audit_entries_are_written_to_files(mut app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
@@ -100,11 +97,11 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
         audit_archive: Some(folder.path().join("archive")),
         ..app.state.settings.retention.clone()
     };
-    let server = start(&app, retention).await;
+    let server = open(&mut app, retention).await;
     assert_eq!(apply(&server).await, 0, "the entries are of today");
-    server.state.clock.advance(DAY * 2);
+    server.clock.advance(DAY * 2);
     // The first call sees the step of the clock, as after a suspended machine.
-    server.state.clock.take_steps();
+    server.clock.take_steps();
 
     // As if an operator started the job while a server runs it.
     let (deleted, by_other) = join(apply(&server), apply(&server)).await;
@@ -121,19 +118,17 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
         line.as_object_mut().unwrap().remove("id");
     }
     assert_eq!(json!(lines), before);
-    let mut tx = app.state.db.begin().await.unwrap();
-    let cutoff: i64 = tx.query("select deletable_before from audit_retention").scalar().await.unwrap();
+    let cutoff = app.scalar::<i64>("select deletable_before from audit_retention").await;
     assert_eq!(cutoff, 0, "entries can't be deleted outside of the job");
-    server.stop().await;
 }
 
-async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
+async fn keeps_everything_after_a_wrong_clock(mut app: TestApp) {
     app.sign_up("ama").await;
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
-    let server = start(&app, app.state.settings.retention.clone()).await;
-    server.state.clock.advance(DAY * 400);
+    let retention = app.state.settings.retention.clone();
+    let server = open(&mut app, retention).await;
+    server.clock.advance(DAY * 400);
 
     assert_eq!(apply(&server).await, 0);
-    server.state.clock.rewind(DAY * 400);
-    server.stop().await;
+    server.clock.rewind(DAY * 400);
 }

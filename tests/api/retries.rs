@@ -53,10 +53,6 @@ fn is_replayed(response: &Response) -> bool {
     response.header("idempotency-replayed") == "true"
 }
 
-async fn count(app: &TestApp, sql: &'static str) -> i64 {
-    app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
-}
-
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
 async fn create_order(app: &TestApp) -> (User, String, String) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
@@ -86,7 +82,7 @@ async fn equivalent_requests_are_replayed(app: TestApp) {
         assert_eq!(again.header("location"), first.header("location"));
         assert!(again.header("access-control-expose-headers").contains("idempotency-replayed"));
     }
-    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
 }
 
 async fn idempotency_key_belongs_to_caller(app: TestApp) {
@@ -189,7 +185,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
     app.advance_clock(Duration::from_secs(24 * 60 * 60));
     assert_eq!(idempotency::purge_expired(&app.state.kernel).await.unwrap(), 1);
-    assert_eq!(count(&app, "select count(*) from idempotency").await, 0);
+    assert_eq!(app.scalar::<i64>("select count(*) from idempotency").await, 0);
 }
 
 async fn stored_response_contains_no_secret(app: TestApp) {
@@ -219,8 +215,12 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     }
     drop(tx);
     app.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
-    let all = count(&app, "select count(*) from idempotency").await;
-    assert_eq!(count(&app, "select count(distinct fingerprint) from idempotency").await, all, "of one request under two keys");
+    let all = app.scalar::<i64>("select count(*) from idempotency").await;
+    assert_eq!(
+        app.scalar::<i64>("select count(distinct fingerprint) from idempotency").await,
+        all,
+        "of one request under two keys"
+    );
 }
 
 /// More requests than the database has connections.
@@ -232,7 +232,7 @@ async fn different_request_with_same_key_is_rejected(app: TestApp) {
     let rejected = join_all(keys.iter().map(|key| make_zone(&app, key, other.clone()))).await;
 
     assert_eq!((count_statuses(&created, [201]), count_statuses(&rejected, [422])), ([40], [40]));
-    assert_eq!(count(&app, "select count(*) from zones").await, 40);
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 40);
 }
 
 async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
@@ -252,7 +252,7 @@ async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
         assert!(uris.iter().all(|uri| *uri == uris[0]), "{here:?} {there:?}");
         let others = responses.iter().filter(|response| response.status != 201);
         assert!(others.into_iter().all(|response| response.code() == "idempotency.under-way"), "{here:?} {there:?}");
-        assert_eq!(count(&app, "select count(*) from zones").await, round + 1);
+        assert_eq!(app.scalar::<i64>("select count(*) from zones").await, round + 1);
     }
     neighbour.stop().await;
 }
@@ -263,7 +263,7 @@ async fn concurrent_duplicates_have_one_effect(app: TestApp) {
     let [created, under_way] = count_statuses(&responses, [201, 409]);
     assert_eq!(created + under_way, 20);
     assert_eq!(responses.iter().filter(|response| response.status == 201 && !is_replayed(response)).count(), 1);
-    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
     assert!(is_replayed(&make_zone(&app, "one", zone()).await));
 }
 
@@ -349,8 +349,8 @@ async fn change_without_stored_response_is_rolled_back(app: TestApp) {
     let failed = make_zone(&app, "two", zone()).await;
 
     assert_eq!((kept.status, failed.status), (201, 500));
-    assert_eq!(count(&app, "select count(*) from zones").await, 1);
-    assert_eq!(count(&app, "select count(*) from idempotency").await, 1);
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
+    assert_eq!(app.scalar::<i64>("select count(*) from idempotency").await, 1);
     app.execute_sql("drop index one_answer").await;
     assert_eq!(make_zone(&app, "two", zone()).await.status, 201);
 }

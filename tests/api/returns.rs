@@ -5,9 +5,7 @@ use boxoffice_http::log;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{
-    Client, Event, TestApp, User, card_payment, check_invariants, partial_card_payment, rejection, section, types,
-};
+use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -84,8 +82,7 @@ async fn admit(kofi: &User, event: &Event, serials: &[&str]) -> usize {
 
 /// Returns the type, the number of tickets, the reason and the account of every revocation.
 async fn revocations(app: &TestApp) -> Vec<(String, i64, String, Option<i64>)> {
-    let mut tx = app.state.db.read().await.unwrap();
-    tx.query("select type, tickets, reason, account_id from revocations order by id").all().await.unwrap()
+    app.rows("select type, tickets, reason, account_id from revocations order by id").await
 }
 
 fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
@@ -127,9 +124,7 @@ async fn full_return_refunds_everything(app: TestApp) {
 async fn partial_return_refunds_ticket_prices(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
-    let mut tx = app.state.db.read().await.unwrap();
-    let modified: Vec<(i64,)> = tx.query("select modified from tickets order by id").all().await.unwrap();
-    drop(tx);
+    let modified: Vec<(i64,)> = app.rows("select modified from tickets order by id").await;
 
     // A repeated serial is one ticket.
     let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0, tickets[0].0] })).await;
@@ -292,7 +287,7 @@ async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
             assert!(statuses(&app, user).await.iter().all(|status| status == "Void"), "{}", user.username);
         }
     }
-    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
+    app.assert_invariants().await;
 }
 
 async fn rejects_tickets_of_other_orders(app: TestApp) {
@@ -480,7 +475,7 @@ async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 1);
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
-    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
+    app.assert_invariants().await;
 }
 
 async fn only_staff_void_orders(app: TestApp) {

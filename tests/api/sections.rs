@@ -290,9 +290,7 @@ async fn expired_reservation_is_released_once(app: TestApp) {
     let changes = futures::future::join_all(changes).await;
 
     assert!(changes.iter().all(|change| change.status == 200 && change.body["reserved"] == 3), "{changes:?}");
-    let mut tx = app.state.db.read().await.unwrap();
-    let reserved: i64 = tx.query("select reserved from sections").scalar().await.unwrap();
-    assert_eq!(reserved, 3);
+    assert_eq!(app.scalar::<i64>("select reserved from sections").await, 3);
 }
 
 async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {

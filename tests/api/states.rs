@@ -61,12 +61,9 @@ async fn order_in(app: &TestApp, ama: &User, event: &Event, state: &str) -> Stri
 
 /// Returns everything that a transition could change.
 async fn snapshot(app: &TestApp, order: &str) -> Vec<Value> {
-    let mut tx = app.state.db.read().await.unwrap();
-    let tickets: Vec<(String, String, i64)> =
-        tx.query("select serial, status, modified from tickets order by id").all().await.unwrap();
-    let events: Vec<(i64,)> = tx.query("select popularity from events order by id").all().await.unwrap();
-    let refunds: Vec<(i64, String)> = tx.query("select amount, status from refunds order by id").all().await.unwrap();
-    drop(tx);
+    let tickets: Vec<(String, String, i64)> = app.rows("select serial, status, modified from tickets order by id").await;
+    let events: Vec<(i64,)> = app.rows("select popularity from events order by id").await;
+    let refunds: Vec<(i64, String)> = app.rows("select amount, status from refunds order by id").await;
     vec![
         app.read(order).await,
         app.read(&format!("{order}/payments")).await,

@@ -150,8 +150,7 @@ async fn only_issued_ticket_has_code(app: TestApp) {
 
 /// Requests an image of a ticket's code.
 async fn image(app: &TestApp, user: &User, ticket: &str, path: &str) -> reqwest::Response {
-    let request = reqwest::Client::new().get(format!("{}{ticket}/code/{path}", app.address));
-    request.header("X-API-Key", &user.key).header("X-Client-Version", "3.0.0").send().await.unwrap()
+    app.request("GET", &format!("{ticket}/code/{path}")).key(&user.key).send_raw().await
 }
 
 /// Returns the text of a QR code in an image, whose pixels have a brightness.

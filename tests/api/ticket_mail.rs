@@ -272,8 +272,7 @@ async fn tickets_are_read_as_pdf(app: TestApp) {
     let unpaid = app.request("GET", &path).key(&ama.key).send().await;
     ama.pay(&order).await.unwrap();
 
-    let response = reqwest::Client::new().get(format!("{}{path}", app.address)).header("X-API-Key", &ama.key);
-    let response = response.header("X-Client-Version", "3.0.0").send().await.unwrap();
+    let response = app.request("GET", &path).key(&ama.key).send_raw().await;
 
     assert_eq!((unpaid.status, unpaid.code()), (409, "ticket.not-issued"));
     assert_eq!(response.status().as_u16(), 200);

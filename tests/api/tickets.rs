@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use boxoffice::kernel::types::clock::Timestamp;
+use futures::future::{join, join_all};
 use serde_json::json;
 
-use crate::on_both_databases;
-use crate::support::{Client, Event, Rejection, TestApp, User, section, types};
+use crate::support::{Client, Event, Rejection, Response, TestApp, User, section, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     wallet_contains_all_tickets_of_account,
     wallet_requires_owner,
+    concurrent_wallets_have_own_tickets,
     ticket_is_readable_by_owner_host_and_staff,
     redeemer_lists_tickets_of_own_sections,
     event_tickets_require_redeemer_host_or_staff,
@@ -23,6 +25,8 @@ on_both_databases![
     staff_finds_tickets_by_serial_and_holder,
     staff_searches_tickets_by_part_of_name_or_email,
 ];
+
+on_two_servers![page_of_large_event_reads_no_other_tickets];
 
 /// Sets a ticket's status in the database.
 pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
@@ -96,6 +100,72 @@ async fn wallet_requires_owner(app: TestApp) {
     }
     let no_number = app.request("GET", "/accounts/ama/tickets").key(&ama.key).send().await;
     assert_eq!((no_number.status, no_number.code()), (404, "resource.not-found"));
+}
+
+/// Concurrent requests share statements.
+async fn concurrent_wallets_have_own_tickets(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let mut buyers = Vec::new();
+    for number in 0..12 {
+        let buyer = app.sign_up(&format!("buyer-{number}")).await;
+        let serials = if number == 0 { Vec::new() } else { buyer.order_free_tickets(&event.sections[0], number).await };
+        buyers.push((buyer, serials));
+    }
+    let wallet = async |number: &str, key: &str, page: usize| {
+        app.request("GET", &format!("/accounts/{number}/tickets?records=5&page={page}")).key(key).send().await
+    };
+
+    let requests = buyers.iter().flat_map(|(buyer, serials)| {
+        let (wallet, key) = (&wallet, buyer.key.as_str());
+        [1, 2].map(async move |page| {
+            let own = wallet(&buyer.number, key, page).await;
+            let expected: Vec<&String> = serials.iter().skip((page - 1) * 5).take(5).collect();
+            if expected.is_empty() && page > 1 {
+                return assert_eq!((own.status, own.code()), (404, "page.past-end"));
+            }
+            assert_eq!((own.status, &own.body["total"]), (200, &json!(serials.len())), "{}", own.body);
+            let entries = own.body["entries"].as_array().unwrap();
+            assert_eq!(entries.iter().map(|ticket| &ticket["serial"]).collect::<Vec<_>>(), expected);
+            assert!(entries.iter().all(|ticket| ticket["owner"]["number"] == buyer.number.as_str()));
+        })
+    });
+    let of_others = [(&buyers[1], &buyers[2]), (&buyers[2], &buyers[1])].map(async |((owner, _), (other, _))| {
+        let foreign = wallet(&owner.number, &other.key, 1).await;
+        assert_eq!((foreign.status, foreign.code()), (403, "resource.not-yours"));
+        let unknown = wallet("ZZ-ZZZZZZZZ", &other.key, 1).await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    });
+    join(join_all(requests), join_all(of_others)).await;
+}
+
+/// The tickets of another event have the lower identifiers. PostgreSQL knows that half of all tickets are of the event.
+async fn page_of_large_event_reads_no_other_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let create_large_event = async || {
+        let large = app.create_listed_event(&host, &[section("Floor", 0.0, 10_000)]).await;
+        ama.order_free_tickets(&large.sections[0], 1).await;
+        app.execute_sql(
+            "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, modified)
+             select t.id + n, 'COPY00-' || right((t.id + n)::text, 12), order_id, event_id, section_id, owner_id, status, issued, modified
+             from (select * from tickets order by id desc limit 1) t, generate_series(1, 4000) n",
+        )
+        .await;
+        app.advance_clock(Duration::from_secs(3600));
+        large
+    };
+    create_large_event().await;
+    let event = create_large_event().await;
+    app.execute_sql("analyze tickets").await;
+
+    let path = format!("{}/tickets?records=5", event.uri);
+    let check = |page: &Response| {
+        assert_eq!((page.status, page.body["entries"].as_array().unwrap().len()), (200, 5), "{}", page.body);
+    };
+    let rows = app.rows_read_by_50_requests("tickets", &kofi.key, &path, check).await;
+
+    assert!((250..50_000).contains(&rows), "50 pages of 5 tickets have read {rows} rows");
 }
 
 async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
@@ -270,16 +340,12 @@ async fn later_change_has_later_time(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let hers = ama.order_free_tickets(&event.sections[0], 1).await;
     app.execute_sql("update tickets set modified = modified + 3600000000").await;
-    let mut tx = app.state.db.read().await.unwrap();
-    let ahead = tx.query("select modified from tickets").scalar::<i64>().await.unwrap();
-    drop(tx);
+    let ahead = app.scalar::<i64>("select modified from tickets").await;
 
     let offer = json!({ "recipient": esi.number, "tickets": hers });
     assert_eq!(app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await.status, 201);
 
-    let mut tx = app.state.db.read().await.unwrap();
-    assert_eq!(tx.query("select modified from tickets").scalar::<i64>().await.unwrap(), ahead + 1);
-    drop(tx);
+    assert_eq!(app.scalar::<i64>("select modified from tickets").await, ahead + 1);
     assert_eq!(changes(&kofi.client, &event, Timestamp(ahead)).await, [(hers[0].clone(), "Pending".to_owned())]);
 }
 

@@ -134,10 +134,9 @@ type Tables = (Vec<(String, String, i64, i64)>, Vec<(i64, String)>, i64);
 
 /// Returns the stored tickets and transfers, for rejections that must change nothing.
 async fn tables(app: &TestApp) -> Tables {
-    let mut tx = app.state.db.read().await.unwrap();
-    let tickets = tx.query("select serial, status, owner_id, modified from tickets order by id").all().await.unwrap();
-    let transfers = tx.query("select id, status from transfers order by id").all().await.unwrap();
-    let held = tx.query("select count(*) from transfer_tickets").scalar().await.unwrap();
+    let tickets = app.rows("select serial, status, owner_id, modified from tickets order by id").await;
+    let transfers = app.rows("select id, status from transfers order by id").await;
+    let held = app.scalar("select count(*) from transfer_tickets").await;
     (tickets, transfers, held)
 }
 

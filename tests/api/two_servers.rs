@@ -217,8 +217,7 @@ async fn owed_refunds_are_made_once(app: TestApp) {
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (40, 0.0));
     assert_eq!(app.read("/transactions?type=Refund").await["total"], 40);
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
-    let mut tx = app.state.db.read().await.unwrap();
-    let states: Vec<(String, i64)> = tx.query("select status, count(*) from refunds group by status").all().await.unwrap();
+    let states: Vec<(String, i64)> = app.rows("select status, count(*) from refunds group by status").await;
     assert_eq!(states, [("Done".to_owned(), 40)]);
 }
 

@@ -190,8 +190,7 @@ async fn stored_code_is_not_readable(app: TestApp) {
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;
     let identifier = uri.strip_prefix("/verifications/").unwrap();
 
-    let mut tx = app.state.db.read().await.unwrap();
-    let kept: Vec<(String, String)> = tx.query("select hash, code_hash from codes").all().await.unwrap();
+    let kept: Vec<(String, String)> = app.rows("select hash, code_hash from codes").await;
 
     assert_eq!(kept.len(), 1);
     for hash in [&kept[0].0, &kept[0].1] {

@@ -63,7 +63,5 @@ async fn rejected_statement_undoes_all(app: TestApp) {
 
     assert!(matches!(rejected, Err(Error::Database(_))), "{rejected:?}");
     drop(tx);
-    let mut tx = app.state.db.read().await.unwrap();
-    let count: i64 = tx.query("select count(*) from numbers").scalar().await.unwrap();
-    assert_eq!(count, 0);
+    assert_eq!(app.scalar::<i64>("select count(*) from numbers").await, 0);
 }

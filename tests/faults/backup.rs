@@ -147,7 +147,8 @@ async fn interrupted_backup_leaves_nothing() {
     let file = site.folder().join("backup.tar");
     let start = || boxoffice(site.folder(), &["backup", file.to_str().unwrap()]).spawn().unwrap();
 
-    for (signal, delay) in [("KILL", 20), ("TERM", 30), ("KILL", 60), ("TERM", 90), ("KILL", 120)] {
+    // First those that leave nothing: a program that has not yet begun can't delete what one killed before has left.
+    for (signal, delay) in [("TERM", 30), ("TERM", 90), ("KILL", 20), ("KILL", 60), ("KILL", 120)] {
         let mut backup = start();
         tokio::time::sleep(Duration::from_millis(delay)).await;
         // It may have succeeded already.

@@ -10,9 +10,7 @@ use tokio::net::TcpListener;
 use super::server;
 use crate::on_both_databases;
 use crate::support::server_process::ServerProcess;
-use crate::support::{
-    Event, RESERVATION_TTL, TestApp, User, card_payment, check_invariants, partial_card_payment, section, wait_until,
-};
+use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section, wait_until};
 
 on_both_databases![
     unrecorded_charge_is_undone,
@@ -76,7 +74,7 @@ async fn pay_and_kill(app: &TestApp) -> Fixture {
 }
 
 async fn assert_books(app: &TestApp) {
-    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
+    app.assert_invariants().await;
     app.check_gateway_balance().await;
 }
 

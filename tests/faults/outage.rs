@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use super::load::Load;
 use super::{check, create_load, fault_duration, print_recovery};
-use crate::support::{PgCluster, TestApp, card_payment, check_invariants, section, wait_until};
+use crate::support::{PgCluster, TestApp, card_payment, section, wait_until};
 
 /// Runs a load before, during and after a fault of PostgreSQL, and returns the number of 503 responses.
 async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) -> usize {
@@ -227,6 +227,6 @@ async fn payment_can_be_sent_again_after_an_outage() {
     assert_eq!(pay().await.status, 201, "the response is stored");
     assert_eq!((app.payments(&order).await, app.gateway.total()), (vec![(203.98, "Confirmed".to_owned())], 203.98));
     assert_eq!(app.gateway.charge_count(), 2, "the charge with an unknown result was cancelled");
-    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
+    app.assert_invariants().await;
     app.check_gateway_balance().await;
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
+use boxoffice::kernel::db::{DbRow, Scalar};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::language::Language;
 use boxoffice::server::RunningApp;
@@ -22,7 +23,7 @@ use tokio::sync::OnceCell;
 
 use super::failures::{FailureCheck, TestFailures};
 use super::users::{client, plain_http};
-use super::{Client, FakeGateway, Mailbox, User, postgres, proxy, statements};
+use super::{Client, FakeGateway, Mailbox, Response, User, check_invariants, postgres, proxy, statements};
 
 /// Any free port on localhost.
 pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -209,24 +210,55 @@ impl TestApp {
         tx.commit().await.unwrap();
     }
 
-    /// Keeps the servers from returning orders of cancelled events. The test runs the job itself.
-    pub async fn hold_event_returns(&self) {
-        self.hold_job("return orders of cancelled events").await;
+    /// Reads a value from the database that no operation returns.
+    pub async fn scalar<T: Scalar>(&self, sql: &'static str) -> T
+    where
+        (T,): DbRow,
+    {
+        self.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
     }
 
-    /// Keeps the servers from running a job: another server holds its lease.
-    pub async fn hold_job(&self, name: &str) {
-        let mut tx = self.state.db.begin().await.unwrap();
-        tx.query(
-            "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)
-             values ($1, 'another server', 0, null, true, 0, '', 9000000000000000000)
-             on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until",
+    /// Reads rows from the database that no operation returns.
+    pub async fn rows<R: DbRow>(&self, sql: &'static str) -> Vec<R> {
+        self.state.db.read().await.unwrap().query(sql).all().await.unwrap()
+    }
+
+    /// Requests `path` 50 times and checks each response. Returns the number of rows of a table that PostgreSQL reads for them. It
+    /// plans for the values of each request, as by default and unlike in other tests.
+    pub async fn rows_read_by_50_requests(&self, table: &str, key: &str, path: &str, check: impl Fn(&Response)) -> i64 {
+        self.execute_sql(
+            "do $$ begin execute format('alter database %I set plan_cache_mode = force_custom_plan', current_database()); end $$",
         )
-        .bind(name.to_owned())
-        .execute()
-        .await
-        .unwrap();
-        tx.commit().await.unwrap();
+        .await;
+        let rows_read = async || {
+            let rows =
+                "select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) from pg_stat_user_tables where relname = $1";
+            self.state.db.read().await.unwrap().query(rows).bind(table.to_owned()).scalar::<i64>().await.unwrap()
+        };
+
+        let before = rows_read().await;
+        let start: String = self.scalar("select cast(clock_timestamp() as text)").await;
+        let server = self.start_second_server(self.state.settings.clone(), log::silent()).await;
+        for _ in 0..50 {
+            check(&self.request("GET", path).at(server.address).key(key).send().await);
+        }
+        server.stop().await;
+        // A connection publishes its statistics at its end, which PostgreSQL reaches a little later than the server.
+        let newer = "select count(*) from pg_stat_activity
+            where datname = current_database() and backend_start >= cast($1 as timestamptz)";
+        for _ in 0..100 {
+            let open = self.state.db.read().await.unwrap().query(newer).bind(start.clone()).scalar::<i64>().await.unwrap();
+            if open == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        rows_read().await - before
+    }
+
+    /// Checks the invariants of the stored data.
+    pub async fn assert_invariants(&self) {
+        assert_eq!(check_invariants(&mut self.state.db.read().await.unwrap()).await, [""; 0]);
     }
 
     /// Stops the jobs of all servers, so that only requests change the database.

@@ -42,9 +42,9 @@ struct Owners<'a> {
 }
 
 impl AccessFixtures {
-    pub async fn create(app: TestApp) -> Self {
-        // It would change rows between a snapshot and its comparison.
-        app.hold_event_returns().await;
+    pub async fn create(mut app: TestApp) -> Self {
+        // They would change rows between a snapshot and its comparison.
+        app.stop_jobs().await;
         let mut users = BTreeMap::new();
         for (number, (caller, name)) in [
             (Stranger, "adjoa"),

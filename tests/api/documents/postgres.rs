@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use super::runs::{Shell, free_port};
+use super::runs::Shell;
 use super::{path, read, texts};
+use crate::support::server_process::free_port;
 use crate::support::{PgBinaries, PgCluster};
 
 /// Starts the server in the background, as systemd does, and sends the request to it instead of to nginx.
@@ -21,8 +22,7 @@ unset BOXOFFICE_DATA_DIR
 started() {
   [[ $1 == boxoffice.service ]] || return 0
   boxoffice serve --config "$ROOT/etc/boxoffice/boxoffice.toml" 2>"$ROOT/log" &
-  for _ in {1..600}; do ! grep -q '"msg":"serving"' "$ROOT/log" || return 0; sleep 0.1; done
-  return 1
+  while ! grep -q '"msg":"serving"' "$ROOT/log"; do kill -0 $! || { cat "$ROOT/log" >&2; return 1; }; sleep 0.1; done
 }
 curl() { local url=${!#}; command curl --silent --fail "http://$LISTEN/${url#https://$DOMAIN/}"; }
 "#;

@@ -3,12 +3,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::iter;
-use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{self, Command};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::process::Command;
 
 use boxoffice_conformance::baseline::Baseline;
 use regex::Regex;
@@ -16,7 +13,7 @@ use regex::Regex;
 use super::commands::{COMMANDS, workflow_scripts};
 use super::{path, texts};
 use crate::support::ToolProcess;
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{ServerProcess, boxoffice, free_port};
 
 /// Replaces programs of the operating system that change the machine. `$ROOT` is a folder instead of `/`.
 pub(super) const MACHINE: &str = r#"
@@ -92,15 +89,6 @@ impl Shell {
         assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), self.script);
         String::from_utf8(done.stdout).unwrap()
     }
-}
-
-/// Returns the number of a free port, below those that the system gives to sockets without a number: no other test gets it. The
-/// numbers of a process begin elsewhere than those of other processes.
-pub(super) fn free_port() -> u16 {
-    static COUNT: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + (process::id() % 10_000) as u16;
-    let mut ports = iter::repeat_with(|| first + COUNT.fetch_add(1, Ordering::Relaxed));
-    ports.find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()).unwrap()
 }
 
 /// Returns the commands without those that start a server or a mock in another terminal.

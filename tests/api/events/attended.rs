@@ -51,9 +51,7 @@ async fn lists_events_of_ticket_holder(app: TestApp) {
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 
     // Ticket holders find their events in every status.
-    let mut tx = app.state.db.begin().await.unwrap();
-    tx.query("update events set status = 'Draft', public = false").execute().await.unwrap();
-    tx.commit().await.unwrap();
+    app.execute_sql("update events set status = 'Draft', public = false").await;
     assert_eq!(uris(&get(&app, &ama.key, &ama.number, "").await).len(), 3);
 }
 

@@ -16,14 +16,14 @@ on_two_servers![changes_after_lost_commits_are_visible];
 /// cached.
 async fn check(app: &TestApp, region: &str, after: &str) {
     let region = format!("&region={region}");
-    let finders = ["&search=dru", "&search=night&past=true", "&tag=drums"];
-    for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region]
-        .into_iter()
-        .chain(finders)
+    let finders = ["&search=dru", "&search=night&past=true", "&search=night&sort=start", "&tag=drums"];
+    let sorts = ["&sort=alphabetical", "&sort=popularity", "&sort=start", "&sort=start&order=desc&active=true"];
+    for query in
+        ["", "&title=night", "&active=true", "&active=false", "&records=1", &region].into_iter().chain(finders).chain(sorts)
     {
         let expected = app.read(&format!("/events?status=Listed&public=true{query}")).await;
         for _ in 0..2 {
-            let shown = read(app, &app.public_key, &format!("/published-events?order=asc{query}")).await;
+            let shown = read(app, &app.public_key, &format!("/published-events?{}", query.trim_start_matches('&'))).await;
             assert_eq!(shown.body, expected, "{query} after {after}");
         }
     }

@@ -152,10 +152,8 @@ async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
     });
     let section = app.request("POST", &format!("{uri}/sections")).key(&kofi.key).json(&section).send().await;
     let times = async || {
-        let mut tx = app.state.db.read().await.unwrap();
         let times = "select e.starts, e.ends, s.sales_start, s.sales_end from events e join sections s on s.event_id = e.id";
-        let times: Vec<(i64, i64, i64, i64)> = tx.query(times).all().await.unwrap();
-        times
+        app.rows::<(i64, i64, i64, i64)>(times).await
     };
     let (read, stored) = (app.read(&uri).await, times().await);
 

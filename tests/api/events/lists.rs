@@ -1,5 +1,6 @@
 //! Lists of events: visibility, filters and sort orders.
 
+use futures::future::join_all;
 use serde_json::json;
 
 use super::{cancel_events, create, event_body, read, rejection, remove_hosts, uri};
@@ -10,6 +11,7 @@ on_both_databases![
     lists_visible_events_only,
     published_events_are_public,
     lists_events_of_host,
+    concurrent_lists_of_host_have_visible_events,
     events_of_removed_host_are_listed_elsewhere,
     lists_in_pages_in_order_of_creation,
     filters_by_region_and_host,
@@ -94,6 +96,42 @@ async fn lists_events_of_host(app: TestApp) {
     assert_eq!(list(&app, &ama.key, &events).await, ["Listed"]);
     assert_eq!(list(&app, &kofi.key, &format!("{events}?status=Draft")).await, ["Draft"]);
     assert_eq!(rejection(&read(&app, &ama.key, "/hosts/17637000000001/events").await), (404, "resource.not-found"));
+}
+
+/// Concurrent requests share statements, but only with callers who see the same events.
+async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    let [listed, later] = drafts(&app, &kofis, ["Listed", "Later"]).await;
+    publish(&app, &kofis, &listed).await;
+    drafts(&app, &amas, ["Another's"]).await;
+    let page = async |key: &str, records: u32, page: u32| {
+        read(&app, key, &format!("{}/events?records={records}&page={page}", kofis.uri)).await
+    };
+    let check = async |key: &str, titles_of_all: &[&str]| {
+        let all = page(key, 25, 1).await;
+        assert_eq!(
+            (titles(&all), &all.body["total"]),
+            (titles_of_all.iter().map(|title| (*title).to_owned()).collect(), &json!(titles_of_all.len()))
+        );
+        let second = page(key, 1, 2).await;
+        match titles_of_all.get(1) {
+            Some(title) => assert_eq!(titles(&second), [*title]),
+            None => assert_eq!(rejection(&second), (404, "page.past-end")),
+        }
+        let sees_drafts_of_ama = [&ama.key, &app.staff.key].iter().any(|one| *one == key);
+        assert_eq!(list(&app, key, &format!("{}/events", amas.uri)).await.len(), usize::from(sees_drafts_of_ama));
+    };
+    let check_all = async |titles_of_others: &[&str]| {
+        let managers = [&kofi.key, &app.staff.key].map(|key| (key, &["Listed", "Later"][..]));
+        let others = [&ama.key, &app.public_key].map(|key| (key, titles_of_others));
+        let checks = [managers, others].concat().repeat(4);
+        join_all(checks.into_iter().map(|(key, titles)| check(key, titles))).await;
+    };
+
+    check_all(&["Listed"]).await;
+    publish(&app, &kofis, &later).await;
+    check_all(&["Listed", "Later"]).await;
 }
 
 async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {

@@ -85,8 +85,7 @@ async fn known_addresses_are_few_and_expire(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = limited_server(&app, LimitSettings::default()).await;
     let stored = async || {
-        let mut tx = app.state.db.read().await.unwrap();
-        let stored = tx.query("select address from login_addresses order by seen").all().await.unwrap();
+        let stored = app.rows("select address from login_addresses order by seen").await;
         stored.into_iter().map(|(address,): (String,)| address).collect::<Vec<_>>()
     };
     for last in 0..12 {

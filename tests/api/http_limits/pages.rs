@@ -28,8 +28,7 @@ async fn large_lists_have_more_pages(app: TestApp) {
     const EVENTS: usize = 13;
     create_large_events(&app, EVENTS).await;
     let read = async |path: &str| {
-        let request = reqwest::Client::new().get(format!("http://{}{path}", app.server)).header("X-Client-Version", "3.0.0");
-        let response = request.header("X-API-Key", &app.staff.key).send().await.unwrap();
+        let response = app.request("GET", path).at(app.server).key(&app.staff.key).send_raw().await;
         (response.status().as_u16(), response.bytes().await.unwrap())
     };
     let (_, hosts) = read("/hosts").await;

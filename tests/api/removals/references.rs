@@ -523,9 +523,7 @@ impl<'a> World<'a> {
             ("transfer_create", _) => {
                 let (event, user) = (self.listed_event(&[0.0]).await, self.leaving_user().await);
                 let order = self.create_with(self.order(&self.buyers[0], &event.sections[0])).await;
-                let mut tx = self.app.state.db.read().await.unwrap();
-                let serials = tx.query("select serial from tickets order by id desc limit 1");
-                let serial: String = serials.scalar().await.unwrap();
+                let serial: String = self.app.scalar("select serial from tickets order by id desc limit 1").await;
                 let recipient = if removed == "recipient" { &user } else { &self.buyers[1] };
                 let body = json!({ "recipient": recipient.number, "tickets": [serial] });
                 let sender = self.buyers[0].key.clone();

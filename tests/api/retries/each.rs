@@ -41,10 +41,7 @@ impl Fixture<'_> {
     async fn sold(&self) -> (String, String) {
         let order = self.order().await;
         assert_eq!(self.app.pay(&self.ama.key, &order, card_payment()).await.status, 201);
-        let mut tx = self.app.state.db.read().await.unwrap();
-        let (serial,): (String,) =
-            tx.query("select serial from tickets order by id desc limit 1").optional().await.unwrap().unwrap();
-        (order, serial)
+        (order, self.app.scalar("select serial from tickets order by id desc limit 1").await)
     }
 
     /// Creates a transfer of a ticket from Ama to Kofi.

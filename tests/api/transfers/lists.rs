@@ -1,12 +1,20 @@
 //! An account's history of transfers.
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{Fixture, cancel, claim, create_fixture, id, offer, read, reject};
-use crate::on_both_databases;
-use crate::support::{Rejection, Response, TestApp, User, types};
+use crate::support::{Rejection, Response, TestApp, User, section, types};
+use crate::{on_both_databases, on_two_servers};
 
-on_both_databases![lists_sent_and_received_transfers, history_requires_owner];
+on_both_databases![
+    lists_sent_and_received_transfers,
+    concurrent_histories_have_own_transfers,
+    large_histories_are_read_in_parts,
+    history_requires_owner,
+];
+
+on_two_servers![history_of_recipient_reads_no_other_transfers];
 
 async fn list(app: &TestApp, user: &User, query: &str) -> Response {
     app.request("GET", &format!("/accounts/{}/transfers{query}", user.number)).key(&user.key).send().await
@@ -45,11 +53,14 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
         ("?records=2", vec![&rejected, &received]),
         ("?records=2&page=2", vec![&cancelled, &claimed]),
         ("?records=2&page=3", vec![&pending]),
+        ("?status=Pending&records=1", vec![&received]),
+        ("?status=Pending&records=1&page=2", vec![&pending]),
     ] {
         let page = list(&app, ama, query).await;
         assert_eq!(uris(&page), expected, "{query}");
     }
     assert_eq!(list(&app, ama, "?records=2&page=2").await.body["total"], 5);
+    assert_eq!(list(&app, ama, "?status=Pending&records=1").await.body["total"], 2);
     let all = list(&app, ama, "").await;
     for transfer in all.body["entries"].as_array().unwrap() {
         assert_eq!(transfer, &read(&app, ama, transfer["self"].as_str().unwrap()).await);
@@ -58,6 +69,88 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
     assert_eq!(uris(&list(&app, esi, "?direction=sent").await), [""; 0]);
     assert_eq!(uris(&list(&app, esi, "").await), [&rejected, &cancelled, &claimed, &pending]);
     assert_eq!(uris(&list(&app, kofi, "").await), [&received]);
+}
+
+/// Concurrent requests share statements.
+async fn concurrent_histories_have_own_transfers(app: TestApp) {
+    let fixture = create_fixture(&app, 3).await;
+    let Fixture { kofi, ama, esi, event, serials } = &fixture;
+    let yaw = app.sign_up("yaw").await;
+    let claimed = fixture.offer(&app, &serials[..1]).await;
+    claim(&app, esi, &claimed).await;
+    let pending = fixture.offer(&app, &serials[1..2]).await;
+    let kofis = kofi.order_free_tickets(&event.sections[0], 1).await;
+    let from_kofi = offer(&app, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
+    let to_kofi = offer(&app, &ama.key, kofi, &serials[2..]).await.body["self"].as_str().unwrap().to_owned();
+    let histories: [(&User, &[&String]); 4] = [
+        (ama, &[&claimed, &pending, &from_kofi, &to_kofi]),
+        (esi, &[&claimed, &pending]),
+        (kofi, &[&from_kofi, &to_kofi]),
+        (&yaw, &[]),
+    ];
+
+    let check = async |owner: &User, caller: &User, transfers: &[&String]| {
+        let path = format!("/accounts/{}/transfers", owner.number);
+        let page = app.request("GET", &path).key(&caller.key).send().await;
+        if ![&owner.number, &app.staff.number].contains(&&caller.number) {
+            return assert_eq!((page.status, page.code()), (403, "resource.not-yours"));
+        }
+        assert_eq!(
+            (uris(&page), &page.body["total"]),
+            (transfers.iter().map(|uri| uri.as_str()).collect(), &json!(transfers.len()))
+        );
+        for transfer in page.body["entries"].as_array().unwrap() {
+            assert_eq!(transfer, &read(&app, caller, transfer["self"].as_str().unwrap()).await, "for {}", caller.username);
+        }
+    };
+    let check = &check;
+    let callers = [ama, esi, kofi, &app.staff];
+    let requests = histories
+        .iter()
+        .flat_map(|(owner, transfers)| callers.into_iter().chain([*owner]).map(move |caller| check(owner, caller, transfers)));
+    join_all(requests).await;
+}
+
+/// A page is cut by its size, also if an account sends many tickets with long descriptions.
+async fn large_histories_are_read_in_parts(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let mut long = section("Floor", 0.0, 100);
+    long.description = Some("€".repeat(5000).parse().unwrap());
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[long]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 50).await;
+    let fixture = Fixture { kofi, ama, esi, event, serials };
+    let mut expected = Vec::new();
+    for _ in 0..3 {
+        let transfer = fixture.offer(&app, &fixture.serials).await;
+        cancel(&app, &fixture.ama, &transfer).await;
+        expected.push(transfer);
+    }
+
+    let [whole, first, second] = [("?records=1", 1), ("", 2), ("?page=2", 1)].map(async |(query, length)| {
+        let page = list(&app, &fixture.ama, query).await;
+        assert_eq!((page.body["total"].as_i64(), uris(&page).len()), (Some(3), length), "{query}");
+        uris(&page).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    });
+    assert_eq!(whole.await, expected[..1]);
+    assert_eq!([first.await, second.await].concat(), expected);
+}
+
+/// PostgreSQL knows that nearly all transfers have the same recipient.
+async fn history_of_recipient_reads_no_other_transfers(app: TestApp) {
+    let Fixture { ama, .. } = create_fixture(&app, 1).await;
+    app.execute_sql(
+        "insert into transfers (id, status, sender_id, recipient_id)
+         select 15000000000000 + n, 'Cancelled', a.id, b.id from accounts a, accounts b, generate_series(1, 4000) n
+         where a.username = 'ama' and b.username = 'esi'",
+    )
+    .await;
+    app.execute_sql("analyze transfers").await;
+
+    let path = format!("/accounts/{}/transfers?records=5", ama.number);
+    let check = |page: &Response| assert_eq!((uris(page).len(), &page.body["total"]), (5, &json!(4000)));
+    let rows = app.rows_read_by_50_requests("transfers", &ama.key, &path, check).await;
+
+    assert!((250..5_000).contains(&rows), "50 pages of 5 transfers have read {rows} rows");
 }
 
 async fn history_requires_owner(app: TestApp) {

@@ -110,14 +110,11 @@ struct Entry {
 }
 
 async fn entries(app: &TestApp) -> Vec<Entry> {
-    let mut tx = app.state.db.read().await.unwrap();
-    tx.query(
+    app.rows(
         "select w.id, a.number as account, w.quantity, w.status, w.joined, w.offered
          from waiting_entries w join accounts a on a.id = w.account_id order by w.id",
     )
-    .all()
     .await
-    .unwrap()
 }
 
 /// Asserts that no account has ordered without an offer while another one waited during the whole round.
