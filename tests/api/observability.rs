@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
 use crate::on_both_databases;
-use crate::support::{ANY_PORT, TestApp, section};
+use crate::support::{ANY_PORT, TestApp, section, wait_until};
 
 on_both_databases![
     health_checks_need_no_key,
@@ -86,7 +86,11 @@ async fn metrics_count_requests(app: TestApp) {
     }
     app.request("GET", "/time").send().await;
 
-    let response = reqwest::get(format!("http://{admin}/metrics")).await.unwrap();
+    let metrics = async || reqwest::get(format!("http://{admin}/metrics")).await.unwrap();
+    // The jobs run for the first time while the server handles requests.
+    let job = r#"boxoffice_job_last_success_timestamp_seconds{job="deliver mail"}"#;
+    wait_until(async || metrics().await.text().await.unwrap().contains(job)).await;
+    let response = metrics().await;
     let media_type = response.headers()["content-type"].to_str().unwrap().to_owned();
     let text = response.text().await.unwrap();
 
@@ -97,7 +101,7 @@ async fn metrics_count_requests(app: TestApp) {
     assert!(text.contains(outdated) && text.contains(served), "{text}");
     assert!(has_pool("readers") && has_pool("writer") || has_pool("main"), "{text}");
     assert!(text.contains("boxoffice_mails_waiting ") && text.ends_with("# EOF\n"), "{text}");
-    assert!(text.contains(r#"boxoffice_job_last_success_timestamp_seconds{job="deliver mail"}"#), "{text}");
+    assert!(text.contains(job), "{text}");
     let places = |state: &str, count: i64| text.contains(&format!("boxoffice_places{{state=\"{state}\"}} {count}\n"));
     assert!(places("sold", 3) && places("reserved", 0) && places("free", 7), "{text}");
     assert_eq!(get(admin, "/readyz").await.0, 200);
