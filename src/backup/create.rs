@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::bootstrap::plain;
 use crate::config::MediaLocation;
 use crate::features::catalog::media;
 use crate::kernel::db::{self, Db};
-use crate::kernel::private_files;
+use crate::kernel::private_files::{self, FolderLock};
 
 /// Interval of the lines about the progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
@@ -175,7 +175,7 @@ fn remove_sqlite(path: &Path) -> std::io::Result<()> {
 struct PartialFolder {
     path: PathBuf,
     /// Keeps other programs from using the folder.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl PartialFolder {
@@ -188,12 +188,9 @@ impl PartialFolder {
         fs::create_dir(&path)
             .or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
             .with_context(problem)?;
-        let lock = File::open(&path).with_context(problem)?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => bail!("another program is making this backup: {} is in use", path.display()),
-            Err(TryLockError::Error(error)) => return Err(error).with_context(problem),
-            Ok(()) => {}
-        }
+        let Some(lock) = private_files::try_lock_folder(&path).with_context(problem)? else {
+            bail!("another program is making this backup: {} is in use", path.display());
+        };
         let partial = Self { path, _lock: lock };
         remove_sqlite(&partial.snapshot()).with_context(|| format!("cannot delete {}", partial.snapshot().display()))?;
         remove_sqlite(&partial.backup()).with_context(|| format!("cannot delete {}", partial.backup().display()))?;

@@ -17,7 +17,7 @@ use crate::bootstrap::plain;
 use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
-use crate::kernel::private_files;
+use crate::kernel::private_files::{self, FolderLock};
 
 /// The end of the names of files that are not checked yet.
 const UNCHECKED: &str = ".restoring";
@@ -109,7 +109,7 @@ struct Unchecked {
 struct Guard {
     paths: Vec<PathBuf>,
     /// Keeps other programs from restoring into the folder, and servers from starting on it.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl Unchecked {

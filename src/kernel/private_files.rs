@@ -40,16 +40,27 @@ pub fn create_file(file: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(FILE).open(file)
 }
 
-/// Locks a folder until the returned file is closed. Returns `None` if another program or task has the lock. Nothing is locked on a
-/// file system without locks.
+/// The lock of a folder. Dropping it unlocks the folder, also if a process that was started meanwhile has a copy of the file, which it
+/// has until it executes its program.
+#[derive(Debug)]
+pub struct FolderLock(fs::File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // It fails on a file system without locks only.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Locks a folder. Returns `None` if another program or task has the lock. Nothing is locked on a file system without locks.
 ///
 /// # Errors
 /// Returns an error if the folder can't be opened.
-pub fn try_lock_folder(folder: &Path) -> io::Result<Option<fs::File>> {
+pub fn try_lock_folder(folder: &Path) -> io::Result<Option<FolderLock>> {
     let file = fs::File::open(folder)?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(None),
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(FolderLock(file))),
     }
 }
 

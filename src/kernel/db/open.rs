@@ -1,6 +1,5 @@
 //! Opening a database: its location, the migrations, and the reasons why it can't be opened.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -22,7 +21,7 @@ use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
 use super::transaction::Db;
 use super::transient::is_starting;
-use crate::kernel::private_files;
+use crate::kernel::private_files::{self, FolderLock};
 
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
 pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/postgres");
@@ -254,10 +253,10 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     Db::sqlite_pools(options)
 }
 
-/// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
-/// one after the other. PostgreSQL has a lock for this; SQLite has none. Nothing is locked on a file system without locks, or in a
-/// folder that can't be opened.
-async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
+/// Locks a folder, so that programs that start at the same time run the migrations of a SQLite database one after the other.
+/// PostgreSQL has a lock for this; SQLite has none. Nothing is locked on a file system without locks, or in a folder that can't be
+/// opened.
+async fn lock(folder: &Path) -> anyhow::Result<Option<FolderLock>> {
     let start = Instant::now();
     loop {
         match private_files::try_lock_folder(folder) {

@@ -1,7 +1,7 @@
 //! Deletes old entries of the audit log, and writes them to files before.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::task::spawn_blocking;
 use super::model::{AuditEntry, AuditRow};
 use super::store;
 use crate::kernel::db::transaction;
-use crate::kernel::private_files;
+use crate::kernel::private_files::{self, FolderLock};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -55,9 +55,9 @@ pub async fn delete_before(ctx: &Ctx, before: Timestamp, folder: Option<PathBuf>
     transaction!(ctx.unit, |tx| store::delete(tx, ids.clone(), before).await)
 }
 
-/// Creates the folder and locks it until the file is closed, so that a run of a server and one of the command line don't write the
-/// same entries. Returns `None` if another run has the lock. Nothing is locked on a file system without locks.
-fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
+/// Creates the folder and locks it, so that a run of a server and one of the command line don't write the same entries. Returns
+/// `None` if another run has the lock. Nothing is locked on a file system without locks.
+fn lock(folder: &Path) -> anyhow::Result<Option<FolderLock>> {
     let cause = || format!("cannot open the folder {}", folder.display());
     private_files::create_folder(folder).with_context(cause)?;
     private_files::try_lock_folder(folder).with_context(cause)
