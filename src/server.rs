@@ -26,7 +26,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 13] = [
+pub(crate) const JOBS: [Job<App>; 14] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -94,6 +94,13 @@ pub(crate) const JOBS: [Job<App>; 13] = [
         run_once: |app| async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed(),
     },
     Job {
+        name: "copy the write-ahead log",
+        interval: Duration::from_secs(1),
+        shutdown_timeout: Duration::from_secs(5),
+        runs_on_one_server: false,
+        run_once: |app| async move { copy_log(&app).await }.boxed(),
+    },
+    Job {
         name: "purge stored responses",
         interval: Duration::from_secs(60),
         shutdown_timeout: Duration::from_secs(5),
@@ -138,6 +145,19 @@ async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
     let count = mail::deliver_due(app).await?;
     if count > 0 {
         sleep(MAIL_PAUSE).await;
+    }
+    Ok(count)
+}
+
+/// Pause between two steps of the job that copies SQLite's write-ahead log, so that a page that many requests change is copied less
+/// often.
+const COPY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Job step: copies the pages that were added to the write-ahead log.
+async fn copy_log(app: &App) -> Result<u64> {
+    let count = app.db.copy_log().await?;
+    if count > 0 {
+        sleep(COPY_PAUSE).await;
     }
     Ok(count)
 }

@@ -16,6 +16,7 @@ mod api_keys;
 mod audit;
 mod backups;
 mod categories;
+mod checkpoints;
 mod client;
 mod client_version;
 mod clock;

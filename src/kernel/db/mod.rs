@@ -7,6 +7,7 @@
 //! ```
 
 mod batcher;
+mod checkpoint;
 mod copy;
 mod existing;
 mod group_commit;

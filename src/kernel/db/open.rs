@@ -16,6 +16,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
+use super::checkpoint::{CHECKPOINT_PAGES, Checkpoints};
 use super::copy;
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
@@ -59,9 +60,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The level at which sqlx reports the server's statements to a subscriber of `tracing`, if the program has one. The tests recognize
 /// the server's statements by it.
 pub(super) const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
-/// Number of pages in SQLite's write-ahead log, of 4 KiB each, after which a commit copies them to the database. SQLite's default is
-/// 1,000. A page that many requests change, such as a section's, is copied once.
-const CHECKPOINT_PAGES: &str = "4000";
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
@@ -215,9 +213,11 @@ impl Db {
             .pragma("temp_store", "memory")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
         let writer = Pool::new(writer_options, 1, &metrics)?;
+        let [_, log, ..] = private_files::sqlite_files(options.get_filename());
+        let checkpoints = Arc::new(Checkpoints::new(Pool::new(options.clone(), 1, &metrics)?, log));
         let read_only = options.read_only(true);
         let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
-        Ok(Self::Sqlite { writer, readers, snapshot_pool })
+        Ok(Self::Sqlite { writer, readers, snapshot_pool, checkpoints })
     }
 
     fn postgres_pools(location: PostgresLocation) -> anyhow::Result<Self> {

@@ -8,6 +8,7 @@ use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
+use super::checkpoint::Checkpoints;
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
@@ -30,6 +31,8 @@ pub enum Db {
         writer: Pool<SqliteConnection>,
         /// The only connection that reads versions. It is read-only.
         snapshot_pool: Pool<SqliteConnection>,
+        /// Copies the write-ahead log.
+        checkpoints: Arc<Checkpoints>,
     },
     /// A server, which several programs can share.
     Postgres {
@@ -152,6 +155,18 @@ impl Db {
         tx.commit().await
     }
 
+    /// Copies SQLite's write-ahead log into the database file while transactions are committed, and returns the number of pages that
+    /// were copied. Does nothing on PostgreSQL.
+    ///
+    /// # Errors
+    /// Returns an error if the file can't be written.
+    pub async fn copy_log(&self) -> Result<u64> {
+        match self {
+            Self::Sqlite { checkpoints, .. } => checkpoints.copy_log().await,
+            Self::Postgres { .. } => Ok(0),
+        }
+    }
+
     /// Copies SQLite's write-ahead log into the database file and empties it: the log keeps the earlier content of changed rows.
     /// Returns false if a reader prevented it; it doesn't wait for any. Does nothing on PostgreSQL.
     ///
@@ -190,9 +205,12 @@ impl Db {
     /// Returns the connections of each pool at the moment.
     pub fn pools(&self) -> Vec<PoolStatus> {
         match self {
-            Self::Sqlite { readers, writer, snapshot_pool } => {
-                vec![readers.status("readers"), writer.status("writer"), snapshot_pool.status("versions")]
-            }
+            Self::Sqlite { readers, writer, snapshot_pool, checkpoints } => vec![
+                readers.status("readers"),
+                writer.status("writer"),
+                snapshot_pool.status("versions"),
+                checkpoints.pool.status("checkpoints"),
+            ],
             Self::Postgres { pool, precondition_pool, standby } => {
                 [pool.status("main"), precondition_pool.status("preconditions")]
                     .into_iter()
@@ -205,9 +223,10 @@ impl Db {
     /// Closes all connections. SQLite then merges its write-ahead log into the database file.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { readers, writer, snapshot_pool } => {
+            Self::Sqlite { readers, writer, snapshot_pool, checkpoints } => {
                 readers.close().await;
                 snapshot_pool.close().await;
+                checkpoints.pool.close().await;
                 writer.close().await;
             }
             Self::Postgres { pool, precondition_pool, standby } => {
