@@ -22,7 +22,7 @@ on_both_databases![
 ];
 
 impl TestApp {
-    /// Delivers all mail, and returns the mails to a user, oldest first, as the server has sent them.
+    /// Delivers all mail, and returns the mails to a user, oldest first, as the server has sent them. No job may deliver mail meanwhile.
     async fn mails_of(&self, user: &User) -> Vec<String> {
         self.deliver_mail().await;
         let files = self.mailbox.files_to(&format!("{}@example.com", user.username));
@@ -58,7 +58,8 @@ fn pages(pdf: &[u8]) -> usize {
     count(b"/MediaBox")
 }
 
-async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
+async fn free_order_is_confirmed_with_its_tickets(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
@@ -75,7 +76,8 @@ async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     assert!(app.mails_of(&kofi).await.iter().all(|mail| attachment(mail).is_none()));
 }
 
-async fn mails_are_in_the_language_of_the_account(app: TestApp) {
+async fn mails_are_in_the_language_of_the_account(mut app: TestApp) {
+    app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let account = json!({ "username": "awa", "email": "awa@example.com", "password": "correct horse" });
@@ -98,7 +100,8 @@ async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["language".to_owned()]));
 }
 
-async fn paid_order_is_confirmed_once(app: TestApp) {
+async fn paid_order_is_confirmed_once(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 1234.5, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
@@ -114,7 +117,8 @@ async fn paid_order_is_confirmed_once(app: TestApp) {
     assert_eq!(pages(&attachment(&mails[0]).unwrap()), 2);
 }
 
-async fn ended_orders_are_mailed(app: TestApp) {
+async fn ended_orders_are_mailed(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 50)]).await;
     let floor = event.sections[0].as_str();
@@ -161,7 +165,8 @@ impl TestApp {
     }
 }
 
-async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
+async fn transfer_is_offered_and_tickets_are_mailed(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -181,7 +186,8 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
 }
 
-async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestApp) {
+async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
     let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
@@ -213,7 +219,8 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
     assert!(amas.iter().all(|subject| !subject.contains(&title) || subject.starts_with("Your tickets")), "{amas:?}");
 }
 
-async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
+async fn changes_of_an_event_are_mailed_to_holders_once(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 2).await;
@@ -247,7 +254,8 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     assert_ne!(before, "2998-01-03T20:30");
 }
 
-async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
+async fn cancellation_of_an_event_is_mailed_to_holders(mut app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
