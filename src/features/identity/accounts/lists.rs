@@ -4,13 +4,13 @@
 //! statements: each statement reads the rows of several accounts.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
-use futures::future::BoxFuture;
 
 use super::model::{AccountNumber, AccountRow};
 use super::store;
@@ -24,12 +24,27 @@ const MAX_BATCH: usize = 32;
 /// Batches that read at the same time. While the database reads one, the server makes the responses of the other.
 const PARALLEL_BATCHES: usize = 2;
 
-/// Reads the same page `K` of the lists of these accounts, by the identifier of the account.
-pub type ReadLists<K, T> = for<'a> fn(&'a App, &'a mut Tx, K, &'a [AccountRow]) -> BoxFuture<'a, Result<HashMap<Id, T>>>;
+/// A page of the list of an account.
+pub trait AccountPage: Clone + Send + Sync + 'static {
+    /// What the pages of a batch have in common: their number and their filter.
+    type Key: Clone + Eq + Hash + Send + Sync + 'static;
+
+    /// Returns the same page of the list of each of these accounts, by the identifier of the account. May leave pages out, such as
+    /// the empty ones.
+    ///
+    /// # Errors
+    /// Returns an error if the database fails.
+    fn read(
+        app: &App,
+        tx: &mut Tx,
+        key: Self::Key,
+        accounts: &[AccountRow],
+    ) -> impl Future<Output = Result<HashMap<Id, Self>>> + Send;
+}
 
 /// Batches of reads of the lists of accounts.
-pub struct AccountLists<K, T> {
-    batches: Arc<Batcher<BatchKey<K>, ListRequest, FoundList<T>>>,
+pub struct AccountLists<P: AccountPage> {
+    batches: Arc<Batcher<BatchKey<P::Key>, ListRequest, FoundList<P>>>,
     requests: AtomicUsize,
 }
 
@@ -40,48 +55,33 @@ type BatchKey<K> = (K, usize);
 type ListRequest = (AccountNumber, Span);
 
 /// The account and its list, or `None` if it doesn't exist.
-type FoundList<T> = Option<Arc<AccountList<T>>>;
+type FoundList<P> = Option<Arc<AccountList<P>>>;
 
 /// An account with a page of its list.
 #[derive(Clone)]
-pub struct AccountList<T> {
+pub struct AccountList<P> {
     /// The account.
     pub account: AccountRow,
-    /// The page, unless `read` has left it out.
-    pub page: Option<T>,
+    /// The page, unless [`AccountPage::read`] has left it out.
+    pub page: Option<P>,
 }
 
-impl<K, T> Default for AccountLists<K, T>
-where
-    K: Clone + Eq + Hash + Send + 'static,
-    T: Send + Sync + 'static,
-{
+impl<P: AccountPage> Default for AccountLists<P> {
     fn default() -> Self {
         Self { batches: Batcher::of(MAX_BATCH), requests: AtomicUsize::new(0) }
     }
 }
 
-impl<K, T> AccountLists<K, T>
-where
-    K: Clone + Eq + Hash + Send + Sync + 'static,
-    T: Clone + Send + Sync + 'static,
-{
-    /// Returns the account with this number and a page of its list. `read` reads the pages of several accounts.
+impl<P: AccountPage> AccountLists<P> {
+    /// Returns the account with this number and a page of its list.
     ///
     /// # Errors
     /// [`Error::NOT_FOUND`] if there is no such account, and [`Error::FORBIDDEN`] for callers other than the account and platform
     /// administrators.
-    pub async fn get(
-        &self,
-        ctx: &Ctx,
-        caller: &Caller,
-        number: &AccountNumber,
-        page: K,
-        read: ReadLists<K, T>,
-    ) -> Result<AccountList<T>> {
+    pub async fn get(&self, ctx: &Ctx, caller: &Caller, number: &AccountNumber, key: P::Key) -> Result<AccountList<P>> {
         let app = Arc::clone(&ctx.app);
-        let key = (page, self.requests.fetch_add(1, Ordering::Relaxed) % PARALLEL_BATCHES);
-        let read = move |(page, _), requests| read_batch(Arc::clone(&app), page, requests, read);
+        let key = (key, self.requests.fetch_add(1, Ordering::Relaxed) % PARALLEL_BATCHES);
+        let read = move |(key, _), requests| read_batch(Arc::clone(&app), key, requests);
         let list = self.batches.submit(key, (number.clone(), ctx.unit.span().clone()), read).await?.ok_or(Error::NOT_FOUND)?;
         caller.require_account(list.account.id)?;
         Ok(Arc::unwrap_or_clone(list))
@@ -89,20 +89,15 @@ where
 }
 
 /// Reads the lists of these accounts, and returns them in the same order.
-async fn read_batch<K, T>(
-    app: Arc<App>,
-    page: K,
-    requests: Vec<ListRequest>,
-    read: ReadLists<K, T>,
-) -> Result<Vec<FoundList<T>>> {
+async fn read_batch<P: AccountPage>(app: Arc<App>, key: P::Key, requests: Vec<ListRequest>) -> Result<Vec<FoundList<P>>> {
     let mut tx = app.db.read().await?.traced(&Span::of_batch("read lists of accounts", requests.iter().map(|(_, span)| span)));
     let numbers = requests.iter().map(|(number, _)| number.0.clone()).collect();
     let accounts = store::find_by_numbers(&mut tx, numbers).await?;
-    let mut pages = read(&app, &mut tx, page, &accounts).await?;
+    let mut pages = P::read(&app, &mut tx, key, &accounts).await?;
     let list = |account: AccountRow| {
         let (number, page) = (account.number.clone(), pages.remove(&account.id));
         (number, Arc::new(AccountList { account, page }))
     };
-    let lists: HashMap<String, Arc<AccountList<T>>> = accounts.into_iter().map(list).collect();
+    let lists: HashMap<String, Arc<AccountList<P>>> = accounts.into_iter().map(list).collect();
     Ok(requests.iter().map(|(number, _)| lists.get(&number.0).cloned()).collect())
 }

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use boxoffice_http::error::{Code, Error, Result};
-use futures::FutureExt;
 use serde_json::{Map, Value};
 
 use super::model::{
@@ -15,7 +14,7 @@ use super::{hosts_orders, lifecycle, search, store};
 use crate::features::catalog::events::Events;
 use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
-use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountRow, ReadLists};
+use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
@@ -44,14 +43,11 @@ pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Pa
 }
 
 /// Batches of reads of the orders of accounts.
-pub type AccountOrders = AccountLists<PageKey, PageOfAccount>;
-
-/// The criteria and the page that all requests of a batch have in common.
-type PageKey = (Criteria, PageRequest);
+pub type AccountOrders = AccountLists<OrderPage>;
 
 /// A page of the orders of an account.
 #[derive(Clone)]
-pub struct PageOfAccount {
+pub struct OrderPage {
     total: i64,
     orders: Vec<Order>,
 }
@@ -63,30 +59,27 @@ pub async fn list_of_account(
     filter: &AccountOrderFilter,
 ) -> Result<Page<Order>> {
     let key = (Criteria::new(None, filter.status, filter.sort, filter.order), filter.paging);
-    let read: ReadLists<PageKey, PageOfAccount> = |app, tx, page, accounts| read_pages(app, tx, page, accounts).boxed();
-    let page = ctx.app.account_orders.get(ctx, caller, number, key, read).await?.page;
-    page.map_or_else(|| filter.paging.empty_page(), |PageOfAccount { total, orders }| Ok(filter.paging.page(total, orders)))
+    let page = ctx.app.account_orders.get(ctx, caller, number, key).await?.page;
+    page.map_or_else(|| filter.paging.empty_page(), |OrderPage { total, orders }| Ok(filter.paging.page(total, orders)))
 }
 
-/// Returns the same page of the orders of each of these accounts, without the empty pages.
-async fn read_pages(
-    app: &App,
-    tx: &mut Tx,
-    (criteria, paging): PageKey,
-    accounts: &[AccountRow],
-) -> Result<HashMap<Id, PageOfAccount>> {
-    let now = app.clock.now();
-    let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), criteria, paging, now).await?;
-    let customers = accounts.iter().map(|account| (account.id, accounts::view(account.clone()))).collect();
-    let totals: HashMap<Id, i64> = pages.iter().map(|(account, page)| (*account, page.total)).collect();
-    let rows: Vec<OrderRow> = pages.into_values().flat_map(|page| page.rows).collect();
-    let of_accounts: Vec<Id> = rows.iter().map(|row| row.account_id).collect();
-    let mut orders: HashMap<Id, Vec<Order>> = HashMap::new();
-    for (account, order) in of_accounts.into_iter().zip(views_of_customers(tx, rows, &customers, now).await?) {
-        orders.entry(account).or_default().push(order);
+impl AccountPage for OrderPage {
+    type Key = (Criteria, PageRequest);
+
+    async fn read(app: &App, tx: &mut Tx, (criteria, paging): Self::Key, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+        let now = app.clock.now();
+        let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), criteria, paging, now).await?;
+        let customers = accounts.iter().map(|account| (account.id, accounts::view(account.clone()))).collect();
+        let totals: HashMap<Id, i64> = pages.iter().map(|(account, page)| (*account, page.total)).collect();
+        let rows: Vec<OrderRow> = pages.into_values().flat_map(|page| page.rows).collect();
+        let of_accounts: Vec<Id> = rows.iter().map(|row| row.account_id).collect();
+        let mut orders: HashMap<Id, Vec<Order>> = HashMap::new();
+        for (account, order) in of_accounts.into_iter().zip(views_of_customers(tx, rows, &customers, now).await?) {
+            orders.entry(account).or_default().push(order);
+        }
+        let page = |(account, orders)| (account, Self { total: totals[&account], orders });
+        Ok(orders.into_iter().map(page).collect())
     }
-    let page = |(account, orders)| (account, PageOfAccount { total: totals[&account], orders });
-    Ok(orders.into_iter().map(page).collect())
 }
 
 /// Lists the orders of an account, the newest first.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
-use futures::FutureExt;
 
 use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::catalog::tokens;
-use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountRow, ReadLists};
+use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
@@ -32,11 +31,11 @@ pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &Event
 }
 
 /// Batches of reads of the tickets of accounts.
-pub type AccountTickets = AccountLists<PageRequest, PageOfAccount>;
+pub type AccountTickets = AccountLists<TicketPage>;
 
 /// A page of the tickets of an account.
 #[derive(Clone)]
-pub struct PageOfAccount {
+pub struct TicketPage {
     total: i64,
     tickets: Vec<TicketRow>,
     /// The sections of all tickets in the batch.
@@ -44,22 +43,23 @@ pub struct PageOfAccount {
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
-    let read: ReadLists<PageRequest, PageOfAccount> = |app, tx, paging, accounts| read_pages(app, tx, paging, accounts).boxed();
-    let AccountList { account, page } = ctx.app.account_tickets.get(ctx, caller, number, paging, read).await?;
-    let Some(PageOfAccount { total, tickets, sections }) = page else { return paging.empty_page() };
+    let AccountList { account, page } = ctx.app.account_tickets.get(ctx, caller, number, paging).await?;
+    let Some(TicketPage { total, tickets, sections }) = page else { return paging.empty_page() };
     let (now, owners) = (ctx.app.clock.now(), HashMap::from([(account.id, accounts::view_for(caller, account))]));
     let tickets = tickets.into_iter().map(|row| view(row, &sections, &owners, now));
     Ok(paging.page(total, tickets.collect::<Result<_>>()?))
 }
 
-/// Returns the same page of the tickets of each of these accounts, without the empty pages.
-async fn read_pages(app: &App, tx: &mut Tx, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, PageOfAccount>> {
-    let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), paging).await?;
-    let section_ids: BTreeSet<Id> = pages.values().flat_map(|page| &page.rows).map(|row| row.section_id).collect();
-    let sections = Arc::new(sections::find_by_ids(tx, section_ids, app.clock.now()).await?);
-    let page =
-        |page: PagedRows<TicketRow>| PageOfAccount { total: page.total, tickets: page.rows, sections: Arc::clone(&sections) };
-    Ok(pages.into_iter().map(|(account, rows)| (account, page(rows))).collect())
+impl AccountPage for TicketPage {
+    type Key = PageRequest;
+
+    async fn read(app: &App, tx: &mut Tx, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+        let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), paging).await?;
+        let section_ids: BTreeSet<Id> = pages.values().flat_map(|page| &page.rows).map(|row| row.section_id).collect();
+        let sections = Arc::new(sections::find_by_ids(tx, section_ids, app.clock.now()).await?);
+        let page = |page: PagedRows<TicketRow>| Self { total: page.total, tickets: page.rows, sections: Arc::clone(&sections) };
+        Ok(pages.into_iter().map(|(account, rows)| (account, page(rows))).collect())
+    }
 }
 
 /// Lists the tickets of an order without those that were replaced, the oldest first, for a platform administrator.

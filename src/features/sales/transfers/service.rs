@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, Error, FieldError, Result};
-use futures::FutureExt;
 use serde_json::json;
 
 use super::model::{
@@ -14,7 +13,7 @@ use super::model::{
 };
 use super::store;
 use crate::features::catalog::sections::{self, Section, SectionRow};
-use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountRow, ReadLists};
+use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
@@ -26,14 +25,11 @@ use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
 
 /// Batches of reads of the transfers of accounts.
-pub type AccountTransfers = AccountLists<PageKey, FirstPage>;
-
-/// The filter and the order that all requests of a batch have in common.
-type PageKey = (TransferFilter, SortOrder);
+pub type AccountTransfers = AccountLists<FirstTransfers>;
 
 /// The first page of the transfers of an account, with the related data of all pages of its batch.
 #[derive(Clone)]
-pub struct FirstPage {
+pub struct FirstTransfers {
     total: i64,
     rows: Vec<TransferRow>,
     related: Arc<Related>,
@@ -48,9 +44,8 @@ pub async fn list_of_account(
     order: SortOrder,
 ) -> Result<Page<Transfer>> {
     if filter.paging.is_first() {
-        let read: ReadLists<PageKey, FirstPage> = |app, tx, key, accounts| read_first_pages(app, tx, key, accounts).boxed();
-        let list = ctx.app.account_transfers.get(ctx, caller, number, (*filter, order), read).await?;
-        if let Some(FirstPage { total, rows, related }) = list.page {
+        let list = ctx.app.account_transfers.get(ctx, caller, number, (*filter, order)).await?;
+        if let Some(FirstTransfers { total, rows, related }) = list.page {
             return Ok(filter.paging.page(total, related.views(caller, rows)?));
         }
     }
@@ -61,31 +56,30 @@ pub async fn list_of_account(
     Ok(filter.paging.page(page.total, entries))
 }
 
-/// Returns the first page of the transfers of each of these accounts. Leaves out pages that are large, alone or together with others.
-async fn read_first_pages(
-    app: &App,
-    tx: &mut Tx,
-    (filter, order): PageKey,
-    accounts: &[AccountRow],
-) -> Result<HashMap<Id, FirstPage>> {
-    let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
-    let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
-    let transfers = pages.values().flat_map(|(_, rows)| rows).map(|row| row.id);
-    let sizes = store::sizes(tx, transfers).await?;
-    let mut read = HashMap::new();
-    let mut bytes = 0;
-    for id in ids {
-        let (total, rows) = pages.remove(&id).unwrap_or_default();
-        let size: i64 = rows.iter().filter_map(|row| sizes.get(&row.id)).sum();
-        if bytes + size <= LARGE_PAGE {
-            bytes += size;
-            read.insert(id, (total, rows));
+impl AccountPage for FirstTransfers {
+    type Key = (TransferFilter, SortOrder);
+
+    /// Leaves out pages that are large, alone or together with others.
+    async fn read(app: &App, tx: &mut Tx, (filter, order): Self::Key, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+        let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
+        let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
+        let transfers = pages.values().flat_map(|(_, rows)| rows).map(|row| row.id);
+        let sizes = store::sizes(tx, transfers).await?;
+        let mut read = HashMap::new();
+        let mut bytes = 0;
+        for id in ids {
+            let (total, rows) = pages.remove(&id).unwrap_or_default();
+            let size: i64 = rows.iter().filter_map(|row| sizes.get(&row.id)).sum();
+            if bytes + size <= LARGE_PAGE {
+                bytes += size;
+                read.insert(id, (total, rows));
+            }
         }
+        let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), app.clock.now()).await?;
+        let related = Arc::new(related);
+        let page = |(id, (total, rows))| (id, Self { total, rows, related: Arc::clone(&related) });
+        Ok(read.into_iter().map(page).collect())
     }
-    let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), app.clock.now()).await?;
-    let related = Arc::new(related);
-    let page = |(id, (total, rows))| (id, FirstPage { total, rows, related: Arc::clone(&related) });
-    Ok(read.into_iter().map(page).collect())
 }
 
 /// Lists the transfers of the tickets of an order, the newest first, for a platform administrator.
