@@ -150,7 +150,7 @@ impl Statement<'_> {
     /// # Errors
     /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
     pub async fn sized_page<R: DbRow>(mut self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
-        let wanted = paging.offset() + paging.limit();
+        let wanted = paging.end();
         let from = self.text.clone();
         let text = format!("select cast({size} as bigint) {from}");
         let sizes: Vec<(i64,)> = self.with_same_values(text).push_page(&from, order, wanted, 0).all().await?;

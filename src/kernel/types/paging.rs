@@ -84,14 +84,19 @@ impl PageRequest {
         self.records.0
     }
 
-    /// Returns whether this is the first page, which may be empty; another empty page is 404.
-    pub fn is_first(self) -> bool {
-        self.page.0 == 1
-    }
-
     /// Returns the number of entries on the previous pages.
     pub fn offset(self) -> i64 {
         (self.page.0 - 1) * self.records.0
+    }
+
+    /// Returns the number of entries on the previous pages and this one.
+    pub fn end(self) -> i64 {
+        self.page.0 * self.records.0
+    }
+
+    /// Returns whether this is the first page, which may be empty; another empty page is 404.
+    pub fn is_first(self) -> bool {
+        self.page.0 == 1
     }
 }
 

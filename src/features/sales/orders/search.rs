@@ -39,7 +39,7 @@ pub async fn page(
     paging: PageRequest,
     now: Timestamp,
 ) -> Result<PagedRows<OrderRow>> {
-    let range = paging.offset()..paging.offset() + paging.limit();
+    let range = paging.offset()..paging.end();
     let (mut total, mut ids): (i64, Vec<Id>) = (0, Vec::new());
     let mut after = None;
     loop {

@@ -86,11 +86,10 @@ pub async fn list_of_account(
     order: SortOrder,
 ) -> Result<PagedRows<TransferRow>> {
     let sides = sides(filter);
-    let end = filter.paging.offset() + filter.paging.limit();
     let mut transfers = tx.list(columns!(), "from (");
     for (number, (side, _)) in sides.iter().enumerate() {
         let union = if number == 0 { "" } else { " union all " };
-        let limit = transfers.limit_sql(end, 0);
+        let limit = transfers.limit_sql(filter.paging.end(), 0);
         let end_of_side = format!(" order by {side}{0}, id{0}{limit}) of_{side}", order.sql());
         // Each side ends with the page, so that no more of it is read in the order of its index. Not one condition with `or`, for
         // which all transfers of the account would be read and sorted.
