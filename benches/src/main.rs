@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use http::Method;
 
 use crate::baseline::Sections;
 use crate::database::{Database, DatabaseKind};
@@ -175,18 +176,10 @@ async fn measure(
         rate: options.rate,
     };
     server.reset_peak_memory()?;
-    let bare = match scenario {
-        Scenario::ReadEvent
-        | Scenario::ListPublished
-        | Scenario::ListDeep
-        | Scenario::Search
-        | Scenario::Wallet
-        | Scenario::OwnOrders
-        | Scenario::OwnOrder
-        | Scenario::OwnTransfers
-        | Scenario::HostEvents
-        | Scenario::GateTickets => Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?),
-        _ => None,
+    let reads_only = !matches!(scenario, Scenario::Mixed) && requests(0).is_some_and(|first| first.method == Method::GET);
+    let bare = match reads_only {
+        true => Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?),
+        false => None,
     };
     // Server and bare endpoint take turns, because the machine's speed varies.
     let rounds = if bare.is_some() { ROUNDS } else { 1 };
