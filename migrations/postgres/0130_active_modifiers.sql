@@ -7,9 +7,8 @@ WHERE id IN (SELECT section_id FROM modifiers WHERE active);
 -- Whoever changes a modifier has locked its event, so this locks the section in the usual order.
 CREATE FUNCTION count_active_modifiers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE sections SET active_modifiers = active_modifiers
-        + CASE WHEN TG_OP <> 'DELETE' AND NEW.active THEN 1 ELSE 0 END - CASE WHEN TG_OP <> 'INSERT' AND OLD.active THEN 1 ELSE 0 END
-    WHERE id = CASE TG_OP WHEN 'DELETE' THEN OLD.section_id ELSE NEW.section_id END;
+    UPDATE sections SET active_modifiers = active_modifiers + coalesce(NEW.active, false)::int - coalesce(OLD.active, false)::int
+    WHERE id = coalesce(NEW.section_id, OLD.section_id);
     RETURN NULL;
 END
 $$;
