@@ -1,10 +1,8 @@
 //! The `boxoffice` program as a process.
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -18,17 +16,6 @@ pub fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
         command.env(format!("BOXOFFICE_{limit}_LIMIT"), "0");
     }
     command
-}
-
-/// Returns the number of a free port, below those that the system gives to sockets without a number. Until this process ends, a UDP
-/// socket reserves the number for it among all test processes, and leaves it free for the TCP socket of a server.
-pub fn free_port() -> u16 {
-    static RESERVATIONS: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
-    let reserve = |port: &u16| {
-        let reservation = UdpSocket::bind(("127.0.0.1", *port));
-        reservation.map(|reservation| RESERVATIONS.lock().unwrap().push(reservation)).is_ok()
-    };
-    (20_000..30_000).find(|port| reserve(port) && TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// A running server process. Dropping it kills the process.

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use regex::Regex;
 
-use super::runs::Shell;
+use super::runs::{Shell, free_port};
 use super::{path, read, texts};
-use crate::support::server_process::free_port;
 use crate::support::{PgBinaries, PgCluster};
 
 /// Starts the server in the background, as systemd does, and sends the request to it instead of to nginx.

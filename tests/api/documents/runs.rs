@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use boxoffice_conformance::baseline::Baseline;
 use regex::Regex;
@@ -13,7 +15,7 @@ use regex::Regex;
 use super::commands::{COMMANDS, workflow_scripts};
 use super::{path, texts};
 use crate::support::ToolProcess;
-use crate::support::server_process::{ServerProcess, boxoffice, free_port};
+use crate::support::server_process::{ServerProcess, boxoffice};
 
 /// Replaces programs of the operating system that change the machine. `$ROOT` is a folder instead of `/`.
 pub(super) const MACHINE: &str = r#"
@@ -89,6 +91,17 @@ impl Shell {
         assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), self.script);
         String::from_utf8(done.stdout).unwrap()
     }
+}
+
+/// Returns the number of a free port, below those that the system gives to sockets without a number. Until this process ends, a UDP
+/// socket reserves the number for it among all test processes, and leaves it free for the TCP socket of a server.
+pub(super) fn free_port() -> u16 {
+    static RESERVATIONS: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
+    let reserve = |port: &u16| {
+        let reservation = UdpSocket::bind(("127.0.0.1", *port));
+        reservation.map(|reservation| RESERVATIONS.lock().unwrap().push(reservation)).is_ok()
+    };
+    (20_000..30_000).find(|port| reserve(port) && TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// Returns the commands without those that start a server or a mock in another terminal.
