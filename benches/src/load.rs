@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -15,11 +15,14 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The resource of log-ins.
+const LOG_IN_PATH: &str = "/v3/sessions";
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -32,6 +35,17 @@ pub struct LoadRequest {
     pub key: Arc<str>,
     /// The body, which may be empty.
     pub body: Bytes,
+}
+
+impl LoadRequest {
+    /// Creates a request that logs in. The response takes long, because the server hashes the password.
+    pub fn log_in(key: &Arc<str>, body: &Value) -> Self {
+        Self { method: Method::POST, path: LOG_IN_PATH.to_owned(), key: Arc::clone(key), body: body.to_string().into() }
+    }
+
+    fn is_log_in(&self) -> bool {
+        self.path == LOG_IN_PATH
+    }
 }
 
 /// Returns the `n`th request; `None` if there are no more.
@@ -58,6 +72,8 @@ pub struct Measurement {
     /// Microseconds until a successful response was complete. In an open loop they count from the moment at which the request was
     /// due, so that a stalled server is charged with every request that waits.
     pub latencies: Histogram<u64>,
+    /// Those of log-ins.
+    pub log_in_latencies: Histogram<u64>,
     /// Number of other responses by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,
     /// Duration of the measurement.
@@ -66,26 +82,37 @@ pub struct Measurement {
     pub is_exhausted: bool,
 }
 
+const SAME_BOUNDS: &str = "histograms have the same bounds";
+
 impl Measurement {
     /// Creates an empty measurement.
     pub fn empty() -> anyhow::Result<Self> {
-        Ok(Self { latencies: histogram()?, others: BTreeMap::new(), duration: Duration::ZERO, is_exhausted: false })
+        Ok(Self {
+            latencies: histogram()?,
+            log_in_latencies: histogram()?,
+            others: BTreeMap::new(),
+            duration: Duration::ZERO,
+            is_exhausted: false,
+        })
     }
 
     /// Adds the result of a further round.
     pub fn add(&mut self, round: &Self) -> anyhow::Result<()> {
-        self.add_counts(&round.latencies, &round.others)?;
+        self.latencies.add(&round.latencies).context(SAME_BOUNDS)?;
+        self.log_in_latencies.add(&round.log_in_latencies).context(SAME_BOUNDS)?;
+        for (status, count) in &round.others {
+            *self.others.entry(*status).or_default() += count;
+        }
         self.duration += round.duration;
         self.is_exhausted |= round.is_exhausted;
         Ok(())
     }
 
-    fn add_counts(&mut self, latencies: &Histogram<u64>, others: &BTreeMap<u16, u64>) -> anyhow::Result<()> {
-        self.latencies.add(latencies).context("histograms have the same bounds")?;
-        for (status, count) in others {
-            *self.others.entry(*status).or_default() += count;
-        }
-        Ok(())
+    /// Returns the latencies of all requests but the log-ins.
+    pub fn latencies_without_log_ins(&self) -> anyhow::Result<Histogram<u64>> {
+        let mut latencies = self.latencies.clone();
+        latencies.subtract(&self.log_in_latencies).context(SAME_BOUNDS)?;
+        Ok(latencies)
     }
 
     /// Returns successful responses per second.
@@ -100,7 +127,6 @@ struct LoadState {
     requests: RequestSource,
     begin: Instant,
     next_request: AtomicU64,
-    is_exhausted: AtomicBool,
 }
 
 /// Sends requests and measures the responses. `at_edges` is called at the beginning and at the end of the measurement.
@@ -113,7 +139,6 @@ pub async fn run_load(load: &Load, requests: &RequestSource, mut at_edges: impl 
         requests: Arc::clone(requests),
         begin: Instant::now() + load.warm_up,
         next_request: AtomicU64::new(0),
-        is_exhausted: AtomicBool::new(false),
     };
     let state = Arc::new(state);
     let mut connections = Vec::new();
@@ -135,10 +160,8 @@ pub async fn run_load(load: &Load, requests: &RequestSource, mut at_edges: impl 
         Err(_) => running.await,
     };
     for result in results {
-        let (latencies, others) = result.context("a connection's task has panicked")??;
-        measurement.add_counts(&latencies, &others)?;
+        measurement.add(&result.context("a connection's task has panicked")??)?;
     }
-    measurement.is_exhausted = state.is_exhausted.load(Ordering::Relaxed);
     if measurement.latencies.is_empty() {
         bail!("no request succeeded: {:?}", measurement.others);
     }
@@ -162,10 +185,9 @@ pub fn histogram() -> anyhow::Result<Histogram<u64>> {
     Histogram::new_with_bounds(1, REQUEST_TIMEOUT.as_micros() as u64 * 2, 3).context("the histogram's bounds are valid")
 }
 
-type Counts = (Histogram<u64>, BTreeMap<u16, u64>);
-
-async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection) -> anyhow::Result<Counts> {
-    let (mut latencies, mut others) = (histogram()?, BTreeMap::new());
+/// Sends requests over a connection. Returns a measurement without a duration.
+async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection) -> anyhow::Result<Measurement> {
+    let mut measurement = Measurement::empty()?;
     let load = &state.load;
     let (end, start) = (state.begin + load.duration, state.begin - load.warm_up);
     loop {
@@ -176,20 +198,24 @@ async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection)
         }
         let sent = due.unwrap_or_else(Instant::now);
         if sent >= end {
-            return Ok((latencies, others));
+            return Ok(measurement);
         }
         let Some(request) = (state.requests)(number) else {
-            state.is_exhausted.store(true, Ordering::Relaxed);
-            return Ok((latencies, others));
+            measurement.is_exhausted = true;
+            return Ok(measurement);
         };
         let (status, now) = connection.attempt(load.address, &request).await?;
         if sent < state.begin || now > end {
             continue;
         }
         if (200..300).contains(&status) {
-            latencies.saturating_record((now - sent).as_micros() as u64);
+            let latency = (now - sent).as_micros() as u64;
+            measurement.latencies.saturating_record(latency);
+            if request.is_log_in() {
+                measurement.log_in_latencies.saturating_record(latency);
+            }
         } else {
-            *others.entry(status).or_default() += 1;
+            *measurement.others.entry(status).or_default() += 1;
         }
     }
 }

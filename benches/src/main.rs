@@ -37,7 +37,7 @@ use crate::hostile::HostileOptions;
 use crate::load::{Load, Measurement, run_load};
 use crate::overload::{RampOptions, SoakOptions};
 use crate::progress::Progress;
-use crate::report::{Baseline, HEADINGS, Row};
+use crate::report::{Baseline, HEADINGS, Parts, Row};
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerOptions};
 
@@ -217,6 +217,9 @@ async fn measure(
         _ => bare.map(|_| ("bare", bare_measurement.rate())),
     };
     progress.finish();
+    let without_log_ins = measurement.latencies_without_log_ins()?;
+    let parts = (!without_log_ins.is_empty() && !measurement.log_in_latencies.is_empty())
+        .then(|| Parts { log_ins: (&measurement.log_in_latencies).into(), without_log_ins: (&without_log_ins).into() });
     let responses = measurement.latencies.len() + measurement.others.values().sum::<u64>();
     Ok(Row {
         scenario: options.beside.map_or_else(|| scenario.to_string(), |beside| format!("{scenario} beside {beside}")),
@@ -225,7 +228,8 @@ async fn measure(
         connections: options.connections,
         target_rate: options.rate,
         per_second: measurement.rate(),
-        milliseconds: (&measurement).into(),
+        milliseconds: (&measurement.latencies).into(),
+        parts,
         processor_seconds_per_1000: processor_seconds * 1000.0 / responses as f64,
         peak_mebibytes,
         seconds: measurement.duration.as_secs_f64(),

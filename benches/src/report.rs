@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use hdrhistogram::Histogram;
 use serde::Serialize;
-
-use crate::load::Measurement;
 
 /// Results of a scenario.
 #[derive(Debug, Serialize)]
@@ -24,6 +23,8 @@ pub struct Row {
     pub per_second: f64,
     /// Latencies of successful responses.
     pub milliseconds: Percentiles,
+    /// If some of the requests were log-ins: those of the log-ins, and those of all others.
+    pub parts: Option<Parts>,
     /// Number of other responses by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,
     /// CPU seconds of the server, without its database, per 1000 requests.
@@ -36,6 +37,15 @@ pub struct Row {
     pub is_exhausted: bool,
     /// The upper bound on this machine, measured in the same run.
     pub baseline: Option<Baseline>,
+}
+
+/// Latencies of log-ins and of all other requests.
+#[derive(Debug, Serialize)]
+pub struct Parts {
+    /// Log-ins.
+    pub log_ins: Percentiles,
+    /// All other requests.
+    pub without_log_ins: Percentiles,
 }
 
 /// Latencies, in milliseconds.
@@ -62,10 +72,10 @@ pub struct Baseline {
     pub ratio: f64,
 }
 
-impl From<&Measurement> for Percentiles {
-    fn from(measurement: &Measurement) -> Self {
-        let at = |quantile| measurement.latencies.value_at_quantile(quantile) as f64 / 1000.0;
-        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: measurement.latencies.max() as f64 / 1000.0 }
+impl From<&Histogram<u64>> for Percentiles {
+    fn from(latencies: &Histogram<u64>) -> Self {
+        let at = |quantile| latencies.value_at_quantile(quantile) as f64 / 1000.0;
+        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: latencies.max() as f64 / 1000.0 }
     }
 }
 
@@ -85,6 +95,9 @@ impl fmt::Display for Row {
         }
         for (status, count) in &self.others {
             write!(f, "  {count} x {status}")?;
+        }
+        if let Some(Parts { log_ins, without_log_ins }) = &self.parts {
+            write!(f, "  p99.9 without log-ins {:.2}, p99 of log-ins {:.0}", without_log_ins.p999, log_ins.p99)?;
         }
         if self.is_exhausted { write!(f, "  requests ran out after {:.1} s", self.seconds) } else { Ok(()) }
     }

@@ -140,7 +140,7 @@ impl Scenario {
             Self::GateTickets => Some(get(format!("/v3/events/{}/tickets?records=5", fixtures.event), &fixtures.staff_key)),
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
-                Some(post("/v3/sessions".to_owned(), &fixtures.public_key, &body))
+                Some(LoadRequest::log_in(&fixtures.public_key, &body))
             }
             Self::OnSaleHot => order(fixtures, 0, n, fixtures.hot_section.clone()),
             Self::OnSaleSpread => order(fixtures, 1, n, fixtures.section(n % SPREAD_SECTIONS)),
