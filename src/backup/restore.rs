@@ -18,6 +18,7 @@ use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
 use crate::kernel::private_files::{self, FolderLock};
+use crate::kernel::types::clock::Clock;
 
 /// The end of the names of files that are not checked yet.
 const UNCHECKED: &str = ".restoring";
@@ -81,7 +82,7 @@ async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) ->
     if is_current {
         progress("checking the books");
         let mut tx = database.read().await.map_err(plain)?;
-        let violations = invariants::violations(&mut tx).await.map_err(plain)?;
+        let violations = invariants::violations(&mut tx, Clock::default().now()).await.map_err(plain)?;
         ensure!(violations.is_empty(), "the data of the backup are inconsistent: {}", violations.join("; "));
         if manifest.bucket.is_none() {
             let images = media::stored_images(&mut tx).await.map_err(plain)?;

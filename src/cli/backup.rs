@@ -15,6 +15,7 @@ use crate::config::{PlatformOptions, StorageOptions};
 use crate::invariants;
 use crate::kernel::db::{DatabaseLocation, Db};
 use crate::kernel::private_files;
+use crate::kernel::types::clock::Clock;
 
 #[derive(Debug, Args)]
 pub struct BackupOptions {
@@ -115,7 +116,8 @@ pub async fn check(options: &StorageOptions) -> anyhow::Result<()> {
     progress("checking the database");
     let mut found = database.damage().await.map_err(plain)?;
     progress("checking the books");
-    found.extend(invariants::violations(&mut database.read().await.map_err(plain)?).await.map_err(plain)?);
+    found
+        .extend(invariants::violations(&mut database.read().await.map_err(plain)?, Clock::default().now()).await.map_err(plain)?);
     database.close().await;
     for problem in &found {
         print(problem)?;

@@ -210,7 +210,7 @@ impl Walk {
              from orders o order by o.id",
         );
         let actual: Vec<StoredOrder> = actual.all().await.unwrap();
-        let wrong = check_invariants(&mut tx).await;
+        let wrong = check_invariants(&mut tx, self.app.state.clock.now()).await;
         drop(tx);
 
         assert!(wrong.is_empty(), "{step}: {wrong:#?}");

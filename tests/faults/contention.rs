@@ -278,7 +278,7 @@ impl Contention {
     /// Asserts that the gateway and the ledger have the price of all valid tickets and of voided orders.
     async fn check_money(&self) {
         let mut tx = self.app.state.db.read().await.unwrap();
-        assert_eq!(check_invariants(&mut tx).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
+        assert_eq!(check_invariants(&mut tx, self.app.state.clock.now()).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
         let cost: i64 = tx
             .query(
                 "select coalesce(cast(sum(i.unit_price + i.unit_fee) as bigint), 0) from tickets t

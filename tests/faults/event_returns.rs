@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use boxoffice::kernel::types::clock::Clock;
 use boxoffice_client::{Client, types};
 use futures::future::join_all;
 use rand::rngs::StdRng;
@@ -99,7 +100,7 @@ async fn return_and_kill(what: &str, site: &Site) {
     assert_eq!(i64::try_from(refunded.len()).unwrap(), orders);
     assert!(refunded.iter().all(|order| *order == ("Returned".to_owned(), 1, AMOUNT)), "{refunded:?}");
     assert_eq!((gateway.balances(), gateway.snapshot().1.len()), (BTreeMap::new(), refunded.len()));
-    assert_eq!(check_invariants(&mut tx).await, [""; 0]);
+    assert_eq!(check_invariants(&mut tx, Clock::default().now()).await, [""; 0]);
     print_figure(format!(
         "{what}: killed after the return of {killed_at:?} of {orders} orders; each was refunded once (BOXOFFICE_SEED={seed})"
     ));

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use boxoffice::kernel::types::clock::Clock;
 use boxoffice_client::{Client, Error, ResponseValue, RetryPolicy, types};
 use rand::RngExt;
 use serde_json::{Value, json};
@@ -425,7 +426,7 @@ impl Load {
         let transfers: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
         let rows: Vec<(i64,)> = tx.query("select id from payments where status = 'Confirmed'").all().await.unwrap();
         let payments: BTreeSet<String> = rows.into_iter().map(|(id,)| id.to_string()).collect();
-        let violations = crate::support::check_invariants(tx).await;
+        let violations = crate::support::check_invariants(tx, Clock::default().now()).await;
 
         let records = self.records();
         let mut lacking = records.wrong.clone();

@@ -2,8 +2,9 @@
 
 use boxoffice::invariants;
 use boxoffice::kernel::db::Tx;
+use boxoffice::kernel::types::clock::Timestamp;
 
-/// Returns a description of every violated invariant.
-pub async fn check_invariants(tx: &mut Tx) -> Vec<String> {
-    invariants::violations(tx).await.unwrap()
+/// Returns a description of every invariant that is violated at this time.
+pub async fn check_invariants(tx: &mut Tx, now: Timestamp) -> Vec<String> {
+    invariants::violations(tx, now).await.unwrap()
 }

@@ -258,7 +258,7 @@ impl TestApp {
 
     /// Checks the invariants of the stored data.
     pub async fn assert_invariants(&self) {
-        assert_eq!(check_invariants(&mut self.state.db.read().await.unwrap()).await, [""; 0]);
+        assert_eq!(check_invariants(&mut self.state.db.read().await.unwrap(), self.state.clock.now()).await, [""; 0]);
     }
 
     /// Stops the jobs of all servers, so that only requests change the database.

@@ -143,7 +143,7 @@ async fn check(app: &TestApp, kofi: &User, accounts: &[User; ACCOUNTS], sections
         prop_assert!(sold[number] <= model.capacity);
     }
     check_ledger(app, &host.uri, &orders).await?;
-    prop_assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, Vec::<String>::new());
+    prop_assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap(), app.state.clock.now()).await, Vec::<String>::new());
     Ok(())
 }
 
