@@ -52,12 +52,12 @@ const INVARIANTS: [(&str, &str); 19] = [
     (
         "an order has no items, or its reservations differ from its items",
         // Whoever needs the places of an expired order takes them, also before a job times the order out.
-        "select o.id from orders o where not exists (select 1 from order_items i where i.order_id = o.id)
-            or coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.order_id = o.id), 0) not between
-                case when o.status = 'Placed' and o.expires > $1
-                    then (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) else 0 end
-                and case when o.status = 'Placed'
-                    then (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) else 0 end",
+        "select id from (select o.id, o.status, o.expires,
+                (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) as ordered,
+                coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.order_id = o.id), 0) as reserved
+            from orders o) sums
+         where ordered is null or reserved > case when status = 'Placed' then ordered else 0 end
+            or (status = 'Placed' and expires > $1 and reserved < ordered)",
     ),
     (
         "an order's tickets differ from its items",

@@ -116,8 +116,9 @@ pub async fn check(options: &StorageOptions) -> anyhow::Result<()> {
     progress("checking the database");
     let mut found = database.damage().await.map_err(plain)?;
     progress("checking the books");
-    found
-        .extend(invariants::violations(&mut database.read().await.map_err(plain)?, Clock::default().now()).await.map_err(plain)?);
+    let mut tx = database.read().await.map_err(plain)?;
+    found.extend(invariants::violations(&mut tx, Clock::default().now()).await.map_err(plain)?);
+    drop(tx);
     database.close().await;
     for problem in &found {
         print(problem)?;
