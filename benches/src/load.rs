@@ -15,14 +15,13 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// The resource of log-ins.
-const LOG_IN_PATH: &str = "/v3/sessions";
+/// The path of log-ins. Their responses take longer than others, because the server hashes the password.
+pub const LOG_IN_PATH: &str = "/v3/sessions";
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -35,17 +34,6 @@ pub struct LoadRequest {
     pub key: Arc<str>,
     /// The body, which may be empty.
     pub body: Bytes,
-}
-
-impl LoadRequest {
-    /// Creates a request that logs in. The response takes long, because the server hashes the password.
-    pub fn log_in(key: &Arc<str>, body: &Value) -> Self {
-        Self { method: Method::POST, path: LOG_IN_PATH.to_owned(), key: Arc::clone(key), body: body.to_string().into() }
-    }
-
-    fn is_log_in(&self) -> bool {
-        self.path == LOG_IN_PATH
-    }
 }
 
 /// Returns the `n`th request; `None` if there are no more.
@@ -211,7 +199,7 @@ async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection)
         if (200..300).contains(&status) {
             let latency = (now - sent).as_micros() as u64;
             measurement.latencies.saturating_record(latency);
-            if request.is_log_in() {
+            if request.path == LOG_IN_PATH {
                 measurement.log_in_latencies.saturating_record(latency);
             }
         } else {

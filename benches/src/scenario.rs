@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
 use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error};
-use crate::load::{Load, LoadRequest, RequestSource, run_load};
+use crate::load::{LOG_IN_PATH, Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.
 const MAX_OPEN_ORDERS: u64 = 10;
@@ -140,7 +140,7 @@ impl Scenario {
             Self::GateTickets => Some(get(format!("/v3/events/{}/tickets?records=5", fixtures.event), &fixtures.staff_key)),
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
-                Some(LoadRequest::log_in(&fixtures.public_key, &body))
+                Some(post(LOG_IN_PATH.to_owned(), &fixtures.public_key, &body))
             }
             Self::OnSaleHot => order(fixtures, 0, n, fixtures.hot_section.clone()),
             Self::OnSaleSpread => order(fixtures, 1, n, fixtures.section(n % SPREAD_SECTIONS)),
