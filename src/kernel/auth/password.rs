@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
+use argon2::password_hash::{self, CustomizedPasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
@@ -40,10 +41,9 @@ impl PasswordCost {
     /// The lowest cost that argon2 allows. For tests: such a hash protects nothing.
     pub const MINIMUM: Self = Self { memory: 8, iterations: 1, lanes: 1 };
 
-    fn argon2(self) -> anyhow::Result<Argon2<'static>> {
+    fn params(self) -> anyhow::Result<Params> {
         let params = Params::new(self.memory, self.iterations, self.lanes, None);
-        let params = params.map_err(|error| anyhow!("argon2 refuses its parameters: {error}"))?;
-        Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+        params.map_err(|error| anyhow!("argon2 refuses its parameters: {error}"))
     }
 }
 
@@ -82,14 +82,58 @@ enum PoolUser {
 
 /// Hashes and verifies passwords. A hash uses 19 MiB and some tens of milliseconds of a core, so only a few run at once, and
 /// logins can't starve other requests.
-#[derive(Debug)]
 pub struct Passwords {
     settings: PasswordSettings,
     workers: WorkerPool,
+    hasher: Arc<Hasher>,
     max_per_address: usize,
     /// Number of waiting and running hashes. Contains only users with at least one.
     in_progress: Mutex<HashMap<PoolUser, usize>>,
     unusable_hash: OnceCell<String>,
+}
+
+/// Computes hashes in memory that it keeps. The allocator would keep that of several threads, because each hash has another one.
+#[derive(Default)]
+struct Hasher {
+    /// The memory of hashes that have ended.
+    free: Mutex<Vec<Vec<Block>>>,
+}
+
+impl Hasher {
+    fn free(&self) -> MutexGuard<'_, Vec<Vec<Block>>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CustomizedPasswordHasher<PasswordHash> for Hasher {
+    type Params = Params;
+
+    fn hash_password_customized(
+        &self,
+        password: &[u8],
+        salt: &[u8],
+        algorithm: Option<&str>,
+        version: Option<u32>,
+        params: Params,
+    ) -> password_hash::Result<PasswordHash> {
+        let algorithm = algorithm.map(Algorithm::try_from).transpose()?.unwrap_or_default();
+        let version = version.map(Version::try_from).transpose()?.unwrap_or_default();
+        let mut output = vec![0; params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN)];
+        // In a statement of its own, so that the mutex is released before the hash is computed.
+        let memory = self.free().pop();
+        let mut memory = memory.unwrap_or_default();
+        memory.resize(params.block_count(), Block::new());
+        let argon2 = Argon2::new(algorithm, version, params);
+        argon2.hash_password_into_with_memory(password, salt, &mut output, &mut memory)?;
+        self.free().push(memory);
+        Ok(PasswordHash {
+            algorithm: algorithm.ident(),
+            version: Some(version.into()),
+            params: ParamsString::try_from(argon2.params())?,
+            salt: Some(Salt::new(salt)?),
+            hash: Some(Output::new(&output)?),
+        })
+    }
 }
 
 /// The shares of the pool that a hash occupies. Dropping it releases them.
@@ -117,6 +161,7 @@ impl Passwords {
         Self {
             settings,
             workers: WorkerPool::new(concurrency, waiting, "Too many passwords wait to be checked. Try again shortly."),
+            hasher: Arc::default(),
             max_per_address: ((concurrency + waiting) / PARTS_PER_ADDRESS).max(MAX_PER_ACCOUNT),
             in_progress: Mutex::default(),
             unusable_hash: OnceCell::new(),
@@ -130,10 +175,10 @@ impl Passwords {
     /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many of all
     /// requesters are, and an internal error when hashing fails.
     pub async fn hash(&self, requester: HashRequester, password: String) -> Result<String> {
-        let cost = self.settings.cost;
+        let (cost, hasher) = (self.settings.cost, Arc::clone(&self.hasher));
         self.run(requester, move || {
-            let hash = cost.argon2()?.hash_password(password.as_bytes()).map_err(|error| anyhow!("cannot hash: {error}"))?;
-            Ok(hash.to_string())
+            let hash = hasher.hash_password_with_params(password.as_bytes(), &Salt::generate(), cost.params()?);
+            Ok(hash.map_err(|error| anyhow!("cannot hash: {error}"))?.to_string())
         })
         .await
     }
@@ -143,10 +188,10 @@ impl Passwords {
     /// # Errors
     /// As [`hash`](Self::hash), and when the stored hash is malformed.
     pub async fn verify(&self, requester: HashRequester, password: String, hash: String) -> Result<bool> {
-        let cost = self.settings.cost;
+        let hasher = Arc::clone(&self.hasher);
         self.run(requester, move || {
             let hash = PasswordHash::new(&hash).map_err(|error| anyhow!("a stored hash cannot be read: {error}"))?;
-            Ok(cost.argon2()?.verify_password(password.as_bytes(), &hash).is_ok())
+            Ok(hasher.verify_password(password.as_bytes(), &hash).is_ok())
         })
         .await
     }
@@ -285,15 +330,23 @@ mod tests {
         }
     }
 
+    /// Each hash is computed in the memory of the one before it, which is larger or smaller.
     #[tokio::test]
     async fn verifies_hashes_of_any_cost() {
-        let weak = hash(&cheap(1), None, None).await.unwrap();
-
         let passwords = Passwords::new(1, PasswordSettings::default());
-        let verify = async |password: &str| passwords.verify(HashRequester::default(), password.to_owned(), weak.clone()).await;
+        let weak = hash(&cheap(1), None, None).await.unwrap();
+        let own = hash(&passwords, None, None).await.unwrap();
+        // By the reference implementation.
+        let two_lanes = "$argon2id$v=19$m=64,t=2,p=2$MDEyMzQ1Njc4OWFiY2RlZg$ehqGRlXhNY90u1mXokuaGpor9OaG4WSZVb4jCfev4ys";
+        let other_version = "$argon2i$v=16$m=32,t=3,p=1$MDEyMzQ1Njc4OWFiY2RlZg$qds621l8QEuKxHBEm0Cp2uUBAdMouTny";
 
         assert!(weak.contains("m=8,t=1,p=1"), "{weak}");
-        assert!(verify("correct horse").await.unwrap() && !verify("wrong horse").await.unwrap());
+        for hash in [&weak, two_lanes, &own, other_version, &weak, &own] {
+            let verify =
+                async |password: &str| passwords.verify(HashRequester::default(), password.to_owned(), hash.to_owned()).await;
+            assert!(verify("correct horse").await.unwrap() && !verify("wrong horse").await.unwrap(), "{hash}");
+        }
+        assert_eq!(passwords.hasher.free().len(), 1, "hashes one after the other need the memory of one");
     }
 
     #[test]
