@@ -92,7 +92,7 @@ pub struct Passwords {
     unusable_hash: OnceCell<String>,
 }
 
-/// Computes hashes in memory that it keeps. The allocator would keep that of several threads, because each hash has another one.
+/// Computes hashes in memory that it keeps. The allocator would keep that of each thread on which a hash has run.
 #[derive(Default)]
 struct Hasher {
     /// The memory of hashes that have ended.
@@ -119,9 +119,7 @@ impl CustomizedPasswordHasher<PasswordHash> for Hasher {
         let algorithm = algorithm.map(Algorithm::try_from).transpose()?.unwrap_or_default();
         let version = version.map(Version::try_from).transpose()?.unwrap_or_default();
         let mut output = vec![0; params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN)];
-        // In a statement of its own, so that the mutex is released before the hash is computed.
-        let memory = self.free().pop();
-        let mut memory = memory.unwrap_or_default();
+        let mut memory = self.free().pop().unwrap_or_default();
         memory.resize(params.block_count(), Block::new());
         let argon2 = Argon2::new(algorithm, version, params);
         argon2.hash_password_into_with_memory(password, salt, &mut output, &mut memory)?;
