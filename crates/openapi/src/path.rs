@@ -30,9 +30,14 @@ impl PathTemplate {
         Self { shape, names }
     }
 
-    /// Returns whether a path with these segments matches.
+    /// Returns whether a path with these segments matches. The literals come first, because most paths differ in one of them, and
+    /// comparing them allocates nothing.
     pub fn matches(&self, path: &[&str]) -> bool {
-        self.shape.len() == path.len() && self.shape.iter().zip(path).all(|(segment, text)| segment.values(text).is_some())
+        let are_matches = |literal: bool| {
+            let mut segments = self.shape.iter().zip(path).filter(|(segment, _)| matches!(segment, Segment::Literal(_)) == literal);
+            segments.all(|(segment, text)| segment.values(text).is_some())
+        };
+        self.shape.len() == path.len() && are_matches(true) && are_matches(false)
     }
 
     /// Returns the variables with their values in a path, still percent-encoded.

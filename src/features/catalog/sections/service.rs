@@ -1,5 +1,7 @@
 //! Operations on sections.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
@@ -9,6 +11,7 @@ use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
@@ -49,6 +52,17 @@ pub async fn get(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<Section>
 pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
     let row = store::find_by_ids(tx, [uri.section], now).await?.remove(&uri.section);
     row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)
+}
+
+/// Returns the sections with these identifiers as responses embed them outside the section's event, by identifier. Unknown
+/// identifiers are skipped.
+pub async fn find_embedded(
+    tx: &mut Tx,
+    ids: impl IntoIterator<Item = Id>,
+    now: Timestamp,
+) -> Result<HashMap<Id, Embedded<Section>>> {
+    let rows = store::find_by_ids(tx, ids, now).await?;
+    rows.into_iter().map(|(id, row)| Ok((id, Embedded::new(&view_long(&row, now))?))).collect()
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {

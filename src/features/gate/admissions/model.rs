@@ -11,6 +11,7 @@ use crate::features::identity::accounts::Account;
 use crate::features::sales::tickets::{Serial, SerialInput, TicketStatus};
 use crate::kernel::types::api_types::{DateTimeInput, NullableField, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
@@ -66,7 +67,7 @@ pub struct Admission {
     pub device: String,
     pub ticket: Serial,
     pub patron: Account,
-    pub section: Section,
+    pub section: Embedded<Section>,
     pub admitted: OffsetSeconds,
 }
 

@@ -8,7 +8,7 @@ use boxoffice_http::error::{Error, Result};
 use super::model::{Admission, AdmissionFilter, AdmissionRow, uri};
 use super::store;
 use crate::features::catalog::events;
-use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::catalog::sections::{self, Section};
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::Serial;
@@ -16,6 +16,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::OffsetSeconds;
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
@@ -46,9 +47,8 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Times
 
 /// The sections and patrons of admissions.
 pub struct Relations {
-    sections: HashMap<Id, SectionRow>,
+    sections: HashMap<Id, Embedded<Section>>,
     patrons: HashMap<Id, AccountRow>,
-    now: Timestamp,
 }
 
 impl Relations {
@@ -57,7 +57,7 @@ impl Relations {
         let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =
             rows.into_iter().map(|row| (row.section_id, row.patron_id)).unzip();
         let patrons = accounts::find_all(tx, patrons).await?.into_iter().map(|patron| (patron.id, patron)).collect();
-        Ok(Self { sections: sections::find_by_ids(tx, sections, now).await?, patrons, now })
+        Ok(Self { sections: sections::find_embedded(tx, sections, now).await?, patrons })
     }
 
     /// Returns one of these admissions as a response to this caller.
@@ -70,7 +70,7 @@ impl Relations {
             device: row.device,
             ticket: Serial(row.serial),
             patron: accounts::view_for(caller, patron.clone()),
-            section: sections::view_long(section, self.now),
+            section: section.clone(),
             admitted: OffsetSeconds(row.admitted.format_rfc3339()),
         })
     }

@@ -11,6 +11,7 @@ use super::qr_code::Format as QrCodeFormat;
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::Account;
 use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, schema_from_json};
@@ -82,9 +83,9 @@ pub struct Ticket {
     /// The status.
     pub status: TicketStatus,
     /// The section.
-    pub section: Section,
+    pub section: Embedded<Section>,
     /// The owner.
-    pub owner: Account,
+    pub owner: Embedded<Account>,
     /// The time of issue.
     pub issued: OffsetSeconds,
     /// The time of redemption, if it was redeemed.

@@ -9,13 +9,14 @@ use boxoffice_http::error::{Error, Result};
 use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
 use crate::features::catalog::events;
-use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::catalog::sections::{self, Section};
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, PagedRows};
 use crate::kernel::types::secret;
@@ -39,14 +40,14 @@ pub struct TicketPage {
     total: i64,
     tickets: Vec<TicketRow>,
     /// The sections of all tickets in the batch.
-    sections: Arc<HashMap<Id, SectionRow>>,
+    sections: Arc<HashMap<Id, Embedded<Section>>>,
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
     let AccountList { account, page } = ctx.app.account_tickets.get(ctx, caller, number, paging).await?;
     let Some(TicketPage { total, tickets, sections }) = page else { return paging.empty_page() };
-    let (now, owners) = (ctx.app.clock.now(), HashMap::from([(account.id, accounts::view_for(caller, account))]));
-    let tickets = tickets.into_iter().map(|row| view(row, &sections, &owners, now));
+    let owners = HashMap::from([(account.id, Embedded::new(&accounts::view_for(caller, account))?)]);
+    let tickets = tickets.into_iter().map(|row| view(row, &sections, &owners));
     Ok(paging.page(total, tickets.collect::<Result<_>>()?))
 }
 
@@ -56,7 +57,7 @@ impl AccountPage for TicketPage {
     async fn read(app: &App, tx: &mut Tx, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
         let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), paging).await?;
         let section_ids: BTreeSet<Id> = pages.values().flat_map(|page| &page.rows).map(|row| row.section_id).collect();
-        let sections = Arc::new(sections::find_by_ids(tx, section_ids, app.clock.now()).await?);
+        let sections = Arc::new(sections::find_embedded(tx, section_ids, app.clock.now()).await?);
         let page = |page: PagedRows<TicketRow>| Self { total: page.total, tickets: page.rows, sections: Arc::clone(&sections) };
         Ok(pages.into_iter().map(|(account, rows)| (account, page(rows))).collect())
     }
@@ -150,12 +151,17 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
 /// Returns tickets as responses. Loads each section and each owner once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
-    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
-    rows.into_iter().map(|row| view(row, &sections, &owners, now)).collect()
+    let owners = owners.iter().map(|(id, owner)| Ok((*id, Embedded::new(owner)?))).collect::<Result<_>>()?;
+    let sections = sections::find_embedded(tx, rows.iter().map(|row| row.section_id), now).await?;
+    rows.into_iter().map(|row| view(row, &sections, &owners)).collect()
 }
 
 /// Returns a ticket as a response.
-fn view(row: TicketRow, sections: &HashMap<Id, SectionRow>, owners: &HashMap<Id, Account>, now: Timestamp) -> Result<Ticket> {
+fn view(
+    row: TicketRow,
+    sections: &HashMap<Id, Embedded<Section>>,
+    owners: &HashMap<Id, Embedded<Account>>,
+) -> Result<Ticket> {
     let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
     let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
     Ok(Ticket {
@@ -163,7 +169,7 @@ fn view(row: TicketRow, sections: &HashMap<Id, SectionRow>, owners: &HashMap<Id,
         serial: Serial(row.serial),
         order: Uri(format!("/orders/{}", row.order_id)),
         status: row.status,
-        section: sections::view_long(section, now),
+        section: section.clone(),
         owner: owner.clone(),
         issued: OffsetSeconds(row.issued.format_rfc3339()),
         redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),

@@ -11,6 +11,7 @@ use crate::features::sales::tickets::{Redeemed, Serial, SerialInput};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::stored_text::stored_as_text;
@@ -38,8 +39,8 @@ pub struct Transfer {
     #[serde(rename = "self")]
     pub uri: Uri,
     pub status: TransferStatus,
-    pub sender: Account,
-    pub recipient: Account,
+    pub sender: Embedded<Account>,
+    pub recipient: Embedded<Account>,
     pub tickets: Vec<TransferTicket>,
 }
 
@@ -59,8 +60,8 @@ pub struct TransferTicket {
     #[schemars(schema_with = "Option::<Serial>::json_schema")]
     pub serial: Option<Serial>,
     pub status: TransferTicketStatus,
-    pub section: Section,
-    pub owner: Account,
+    pub section: Embedded<Section>,
+    pub owner: Embedded<Account>,
     pub issued: OffsetSeconds,
     pub redeemed: Redeemed,
 }

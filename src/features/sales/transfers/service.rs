@@ -12,7 +12,7 @@ use super::model::{
     TransferTicketStatus,
 };
 use super::store;
-use crate::features::catalog::sections::{self, Section, SectionRow};
+use crate::features::catalog::sections::{self, Section};
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
@@ -20,6 +20,7 @@ use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
@@ -276,10 +277,8 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
 struct Related {
     /// Their tickets, by transfer.
     tickets: HashMap<Id, Vec<TransferTicketRow>>,
-    sections: HashMap<Id, SectionRow>,
+    sections: HashMap<Id, Embedded<Section>>,
     accounts: HashMap<Id, AccountRow>,
-    /// The time at which they were read.
-    now: Timestamp,
 }
 
 impl Related {
@@ -290,34 +289,35 @@ impl Related {
             sides.extend([row.sender_id, row.recipient_id]);
         }
         let offers = store::tickets(tx, ids).await?;
-        let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
+        let sections = sections::find_embedded(tx, offers.iter().map(|offer| offer.section_id), now).await?;
         let accounts = accounts::find_all(tx, sides).await?.into_iter().map(|account| (account.id, account)).collect();
         let mut tickets: HashMap<Id, Vec<TransferTicketRow>> = HashMap::new();
         offers.into_iter().for_each(|offer| tickets.entry(offer.transfer_id).or_default().push(offer));
-        Ok(Self { tickets, sections, accounts, now })
+        Ok(Self { tickets, sections, accounts })
     }
 
     /// Returns these transfers as responses to this caller.
     fn views(&self, caller: &Caller, rows: Vec<TransferRow>) -> Result<Vec<Transfer>> {
-        rows.into_iter().map(|row| self.view(caller, row)).collect()
-    }
-
-    fn view(&self, caller: &Caller, row: TransferRow) -> Result<Transfer> {
+        let ids: HashSet<Id> = rows.iter().flat_map(|row| [row.sender_id, row.recipient_id]).collect();
         let account = |id: Id| {
             let account = self.accounts.get(&id).ok_or_else(|| anyhow!("there is no account {id}"))?;
-            Ok::<Account, Error>(accounts::view_for(caller, account.clone()))
+            Ok((id, Embedded::new(&accounts::view_for(caller, account.clone()))?))
         };
+        let accounts = ids.into_iter().map(account).collect::<Result<HashMap<_, _>>>()?;
+        rows.into_iter().map(|row| self.view(caller, row, &accounts)).collect()
+    }
+
+    fn view(&self, caller: &Caller, row: TransferRow, accounts: &HashMap<Id, Embedded<Account>>) -> Result<Transfer> {
         let tickets = self.tickets.get(&row.id).into_iter().flatten().map(|offer| {
             let section = self.sections.get(&offer.section_id);
             let section = section.ok_or_else(|| anyhow!("the ticket {} has no section", offer.ticket_id))?;
-            let section = sections::view_long(section, self.now);
-            Ok(ticket_view(caller, &row, offer.clone(), section, account(row.owner())?))
+            Ok(ticket_view(caller, &row, offer.clone(), section.clone(), accounts[&row.owner()].clone()))
         });
         Ok(Transfer {
             uri: Uri(format!("/transfers/{}", row.id)),
             status: row.status,
-            sender: account(row.sender_id)?,
-            recipient: account(row.recipient_id)?,
+            sender: accounts[&row.sender_id].clone(),
+            recipient: accounts[&row.recipient_id].clone(),
             tickets: tickets.collect::<Result<_>>()?,
         })
     }
@@ -325,7 +325,13 @@ impl Related {
 
 /// Returns a ticket of a transfer as a response. Hides the serial number from the side that doesn't own the ticket, because it
 /// could be used for admission: from the recipient before the claim, from the sender after it.
-fn ticket_view(caller: &Caller, row: &TransferRow, offer: TransferTicketRow, section: Section, owner: Account) -> TransferTicket {
+fn ticket_view(
+    caller: &Caller,
+    row: &TransferRow,
+    offer: TransferTicketRow,
+    section: Embedded<Section>,
+    owner: Embedded<Account>,
+) -> TransferTicket {
     let is_side = caller.is(row.sender_id) || caller.is(row.recipient_id);
     let is_hidden = is_side && !caller.is(row.owner());
     let is_open = row.status == TransferStatus::Pending;
