@@ -34,7 +34,8 @@ impl PathTemplate {
     /// comparing them allocates nothing.
     pub fn matches(&self, path: &[&str]) -> bool {
         let are_matches = |literal: bool| {
-            let mut segments = self.shape.iter().zip(path).filter(|(segment, _)| matches!(segment, Segment::Literal(_)) == literal);
+            let mut segments =
+                self.shape.iter().zip(path).filter(|(segment, _)| matches!(segment, Segment::Literal(_)) == literal);
             segments.all(|(segment, text)| segment.values(text).is_some())
         };
         self.shape.len() == path.len() && are_matches(true) && are_matches(false)

@@ -52,6 +52,12 @@ pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) a
 /// SQL expression for the size of a section `s` in a page, in bytes.
 pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description) + 130 * s.active_modifiers)";
 
+/// Returns the sizes of these sections in a page, in bytes.
+pub async fn sizes(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
+    let sizes = tx.select(&format!("s.id, cast({BYTES} as bigint) from sections s where true"));
+    Ok(sizes.and_in("s.id", ids).all::<(Id, i64)>().await?.into_iter().collect())
+}
+
 /// The price modifiers that are loaded with a section: those that are active and have not ended.
 #[derive(Clone, Copy)]
 enum Modifiers {

@@ -1,5 +1,7 @@
 //! SQL queries for accounts.
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::Result;
 
 use super::folded_names::folded_names;
@@ -19,13 +21,19 @@ macro_rules! columns {
     };
 }
 
+/// SQL expression for the size of an account `p` in a page, in bytes.
+const BYTES: &str = "600 + octet_length(p.first_name) + octet_length(p.last_name) + octet_length(p.country)
+     + octet_length(p.first_address_line) + octet_length(p.second_address_line) + octet_length(p.city) + octet_length(p.state)";
+
 /// Returns the SQL expression for the size of an account in a page, in bytes, by the column with its identifier.
 pub fn bytes_sql(id: &str) -> String {
-    format!(
-        "coalesce((select 600 + octet_length(p.first_name) + octet_length(p.last_name) + octet_length(p.country)
-          + octet_length(p.first_address_line) + octet_length(p.second_address_line) + octet_length(p.city)
-          + octet_length(p.state) from accounts p where p.id = {id}), 600)"
-    )
+    format!("coalesce((select {BYTES} from accounts p where p.id = {id}), 600)")
+}
+
+/// Returns the sizes of these accounts in a page, in bytes.
+pub async fn sizes(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
+    let sizes = tx.select(&format!("p.id, cast({BYTES} as bigint) from accounts p where true"));
+    Ok(sizes.and_in("p.id", ids).all::<(Id, i64)>().await?.into_iter().collect())
 }
 
 /// Returns the SQL expression for the text in which the names of an account are searched, by the column with its identifier. A

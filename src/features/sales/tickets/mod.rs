@@ -25,6 +25,6 @@ pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
 pub use service::{AccountTickets, NewTickets, issue, replace};
 pub(crate) use service::{list_of_account, list_of_order};
 pub use store::{
-    SET_MODIFIED, bytes_sql, find_by_order, has_upcoming, list_for_gate, lock_all, lock_by_ids, lock_of_order, lock_orders,
-    lock_own, mark_pending, redeem, release, touch_of_account, undo_redemption, void,
+    BYTES, SET_MODIFIED, bytes_sql, find_by_order, has_upcoming, list_for_gate, lock_all, lock_by_ids, lock_of_order,
+    lock_orders, lock_own, mark_pending, redeem, release, touch_of_account, undo_redemption, void,
 };

@@ -157,11 +157,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestam
 }
 
 /// Returns a ticket as a response.
-fn view(
-    row: TicketRow,
-    sections: &HashMap<Id, Embedded<Section>>,
-    owners: &HashMap<Id, Embedded<Account>>,
-) -> Result<Ticket> {
+fn view(row: TicketRow, sections: &HashMap<Id, Embedded<Section>>, owners: &HashMap<Id, Embedded<Account>>) -> Result<Ticket> {
     let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
     let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
     Ok(Ticket {

@@ -18,10 +18,13 @@ const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, sta
 /// if the clock of the server that made the change before is ahead.
 pub const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
 
+/// Size of a ticket in a page without its section and its owner, in bytes.
+pub const BYTES: i64 = 500;
+
 /// Returns the SQL expression for the size of a ticket in a page, in bytes, by the columns of its section and its owner.
 pub fn bytes_sql(section: &str, owner: &str) -> String {
     let (of_section, of_owner) = (sections::store::BYTES, accounts::bytes_sql(owner));
-    format!("(500 + coalesce((select {of_section} from sections s where s.id = {section}), 0) + {of_owner})")
+    format!("({BYTES} + coalesce((select {of_section} from sections s where s.id = {section}), 0) + {of_owner})")
 }
 
 /// Returns a page of the tickets of an event within the caller's admission scope, the oldest first: the valid ones, or all those

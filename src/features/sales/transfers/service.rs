@@ -25,6 +25,9 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
 
+/// Maximum number of tickets that are loaded with transfers. A page has fewer, because its size is limited.
+const MAX_TICKETS: i64 = 5_000;
+
 /// Batches of reads of the transfers of accounts.
 pub type AccountTransfers = AccountLists<FirstTransfers>;
 
@@ -64,8 +67,13 @@ impl AccountPage for FirstTransfers {
     async fn read(app: &App, tx: &mut Tx, (filter, order): Self::Key, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
         let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
         let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
-        let transfers = pages.values().flat_map(|(_, rows)| rows).map(|row| row.id);
-        let sizes = store::sizes(tx, transfers).await?;
+        let transfers: Vec<TransferRow> = pages.values().flat_map(|(_, rows)| rows).copied().collect();
+        let tickets = store::tickets(tx, transfers.iter().map(|row| row.id), MAX_TICKETS).await?;
+        if tickets.len() as i64 == MAX_TICKETS {
+            return Ok(HashMap::new());
+        }
+        let tickets = by_transfer(tickets);
+        let sizes = store::sizes(tx, &transfers, &tickets).await?;
         let mut read = HashMap::new();
         let mut bytes = 0;
         for id in ids {
@@ -76,7 +84,7 @@ impl AccountPage for FirstTransfers {
                 read.insert(id, (total, rows));
             }
         }
-        let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), app.clock.now()).await?;
+        let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
         let related = Arc::new(related);
         let page = |(id, (total, rows))| (id, Self { total, rows, related: Arc::clone(&related) });
         Ok(read.into_iter().map(page).collect())
@@ -270,7 +278,15 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
-    Related::load(tx, &rows, now).await?.views(caller, rows)
+    let tickets = by_transfer(store::tickets(tx, rows.iter().map(|row| row.id), MAX_TICKETS).await?);
+    Related::load(tx, &rows, tickets, now).await?.views(caller, rows)
+}
+
+/// Groups tickets by their transfers.
+fn by_transfer(tickets: Vec<TransferTicketRow>) -> HashMap<Id, Vec<TransferTicketRow>> {
+    let mut by_transfer: HashMap<Id, Vec<TransferTicketRow>> = HashMap::new();
+    tickets.into_iter().for_each(|ticket| by_transfer.entry(ticket.transfer_id).or_default().push(ticket));
+    by_transfer
 }
 
 /// What transfers embed.
@@ -282,17 +298,19 @@ struct Related {
 }
 
 impl Related {
-    async fn load(tx: &mut Tx, transfers: impl IntoIterator<Item = &TransferRow>, now: Timestamp) -> Result<Self> {
-        let (mut ids, mut sides) = (Vec::new(), Vec::new());
-        for row in transfers {
-            ids.push(row.id);
-            sides.extend([row.sender_id, row.recipient_id]);
-        }
-        let offers = store::tickets(tx, ids).await?;
-        let sections = sections::find_embedded(tx, offers.iter().map(|offer| offer.section_id), now).await?;
-        let accounts = accounts::find_all(tx, sides).await?.into_iter().map(|account| (account.id, account)).collect();
-        let mut tickets: HashMap<Id, Vec<TransferTicketRow>> = HashMap::new();
-        offers.into_iter().for_each(|offer| tickets.entry(offer.transfer_id).or_default().push(offer));
+    /// Loads what these transfers with these tickets embed. Tickets of other transfers are left out.
+    async fn load(
+        tx: &mut Tx,
+        transfers: impl IntoIterator<Item = &TransferRow>,
+        mut tickets: HashMap<Id, Vec<TransferTicketRow>>,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let transfers: HashMap<Id, &TransferRow> = transfers.into_iter().map(|row| (row.id, row)).collect();
+        tickets.retain(|transfer, _| transfers.contains_key(transfer));
+        let section_ids = tickets.values().flatten().map(|ticket| ticket.section_id);
+        let sections = sections::find_embedded(tx, section_ids, now).await?;
+        let account_ids = transfers.values().flat_map(|row| [row.sender_id, row.recipient_id]);
+        let accounts = accounts::find_all(tx, account_ids).await?.into_iter().map(|account| (account.id, account)).collect();
         Ok(Self { tickets, sections, accounts })
     }
 
