@@ -59,6 +59,8 @@ pub enum Scenario {
     OwnTransfers,
     /// GET five of a host's events
     HostEvents,
+    /// GET the first 25 of all events, as the platform's staff does
+    StaffEvents,
     /// GET five of an event's tickets, as a device at the entrance does
     GateTickets,
     /// POST the admission of one ticket
@@ -137,6 +139,7 @@ impl Scenario {
                 Some(get(format!("/v3/accounts/{}/transfers?records=5", sender.number), &sender.key))
             }
             Self::HostEvents => own(format!("/v3/hosts/{}/events?records=5", fixtures.host)),
+            Self::StaffEvents => Some(get("/v3/events?records=25".to_owned(), &fixtures.staff_key)),
             Self::GateTickets => Some(get(format!("/v3/events/{}/tickets?records=5", fixtures.event), &fixtures.staff_key)),
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
