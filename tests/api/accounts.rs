@@ -1,13 +1,14 @@
-//! Accounts: creation, access, updates, unique names.
+//! Accounts: creation, access, unique names.
+
+mod updates;
 
 use std::time::Duration;
 
 use boxoffice_client::Client;
-use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{MailServer, PASSWORD, Rejection, Response, SmtpBehavior, TestApp, operations, readable, wait_until};
-use crate::{on_both_databases, race_tests};
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Rejection, Response, TestApp};
 
 on_both_databases![
     rejects_malformed_email_addresses,
@@ -19,25 +20,9 @@ on_both_databases![
     rejects_invalid_new_account,
     staff_list_and_filter_accounts,
     lists_accounts_in_pages,
-    update_keeps_omitted_properties,
-    empty_text_clears_optional_property,
     date_of_birth_is_from_1900_to_today_of_server,
-    update_rejects_blank_required_properties,
-    account_is_updated_by_owner_and_staff,
-    update_rejects_taken_username_and_email,
-    password_change_ends_other_sessions,
-    password_change_by_staff_ends_all_sessions,
-    login_during_password_change_leaves_no_session,
     concurrent_sign_ups_with_same_username_create_one_account,
 ];
-
-on_both_databases![
-    email_change_is_reported_to_old_address,
-    password_change_is_reported,
-    changes_by_staff_and_by_code_are_reported,
-];
-
-race_tests![email_change_resets_verification];
 
 impl TestApp {
     /// Creates an account with the public key.
@@ -148,17 +133,6 @@ async fn username_and_email_are_unique(app: TestApp) {
     }
 }
 
-async fn email_change_resets_verification(app: TestApp) {
-    let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
-
-    let responses = join_all(bodies.iter().map(|body| app.create_account(body))).await;
-
-    let mut outcomes: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes[0], (201, ""));
-    assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
-}
-
 async fn rejects_invalid_new_account(app: TestApp) {
     for (argument, value) in [
         ("username", json!("am")),
@@ -226,71 +200,6 @@ async fn lists_accounts_in_pages(app: TestApp) {
     assert_eq!((third.status, third.code()), (404, "page.past-end"));
 }
 
-async fn update_keeps_omitted_properties(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let path = format!("/accounts/{}", ama.number);
-    let before = app.request("GET", &path).key(&ama.key).send().await.body;
-    let change = json!({
-        "title": "Dr", "dateOfBirth": "1992-04-18", "city": "Kumasi", "lastName": null,
-        "role": "administrator", "activated": false, "number": "ZZ-00000000",
-    });
-
-    let changed = app.request("PUT", &path).key(&ama.key).json(&change).send().await;
-
-    let mut expected = before;
-    for (name, value) in [("title", "Dr"), ("dateOfBirth", "1992-04-18"), ("city", "Kumasi")] {
-        expected[name] = json!(value);
-    }
-    assert_eq!((changed.status, &changed.body), (200, &expected));
-    assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
-    let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
-    assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
-    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "\u{3164}" })).send().await;
-    assert_eq!((blank.status, &blank.body), (200, &emptied.body), "a blank that the schema rejects is ignored");
-}
-
-/// Every optional text of every resource that is changed by PUT.
-async fn empty_text_clears_optional_property(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let host = app.create_host(&ama).await.uri.clone();
-    let (event, zone) = (app.create_draft(&app.create_host(&ama).await).await.uri.clone(), app.create_zone(300, 250).await);
-    let region = app.create_region().await;
-    let staff = app.staff.key.clone();
-    for (operation, path, key) in [
-        ("account_update", format!("/accounts/{}", ama.number), &ama.key),
-        ("host_update", host, &ama.key),
-        ("event_update", event, &ama.key),
-        ("region_update", region, &staff),
-        ("zone_update", zone, &staff),
-    ] {
-        let operation = operations().into_iter().find(|each| each.id == operation).unwrap();
-        let schema = operation.body_schema().unwrap();
-        let required = schema["x-not-blank"].as_array().unwrap();
-        let is_text = |property: &Value| {
-            property["type"] == "string" && !["image", "event-time"].iter().any(|format| property["format"] == *format)
-        };
-        let texts = schema["properties"].as_object().unwrap().iter();
-        let texts = texts.filter(|(name, property)| is_text(property) && !required.contains(&json!(name)));
-        let mut cleared = 0;
-        for (name, property) in texts {
-            let value = match name.as_str() {
-                "dateOfBirth" => "1992-04-18",
-                "website" => "https://example.com",
-                _ => property["allOf"][0]["enum"][0].as_str().unwrap_or("Text"),
-            };
-            let put = async |value: &str| app.request("PUT", &path).key(key).json(&json!({ name: value })).send().await;
-
-            let (set, empty) = (put(value).await, put("").await);
-
-            assert_eq!((set.status, &set.body[name]), (200, &json!(value)), "{} {name}", operation.id);
-            assert_eq!((empty.status, &empty.body[name]), (200, &json!("")), "{} {name}", operation.id);
-            assert_eq!(app.request("GET", &path).key(key).send().await.body[name], "", "{} {name}", operation.id);
-            cleared += 1;
-        }
-        assert!(cleared > 0, "{}", operation.id);
-    }
-}
-
 async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
@@ -310,93 +219,6 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     }
     app.state.clock.advance(Duration::from_secs(24 * 3600));
     assert_eq!(put(&tomorrow).await.status, 200);
-}
-
-async fn update_rejects_blank_required_properties(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
-
-    let rejected = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
-
-    assert_eq!(rejected.invalid_arguments(), ["-username", "-password", "-email", "title"]);
-}
-
-async fn account_is_updated_by_owner_and_staff(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let change = |key: &str, number: &str, city: &str| {
-        app.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
-    };
-
-    assert_eq!(change(&ama.key, &ama.number, "Accra").await.body["city"], "Accra");
-    assert_eq!(change(&app.staff.key, &ama.number, "Tema").await.body["city"], "Tema");
-    let other = change(&kofi.key, &ama.number, "Ho").await;
-    assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
-    let unknown = change(&app.staff.key, "ZZ-00000000", "Ho").await;
-    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
-    let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
-    assert_eq!(account.city, "Tema");
-}
-
-async fn update_rejects_taken_username_and_email(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    app.sign_up("kofi").await;
-    let path = format!("/accounts/{}", ama.number);
-    let change = |body: Value| app.request("PUT", &path).key(&ama.key).json(&body).send();
-
-    for (body, text) in [
-        (json!({ "username": "Kofi" }), "Another account has this username."),
-        (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
-        (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
-    ] {
-        let rejected = change(body).await;
-        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"));
-        assert_eq!(rejected.body["error"], text);
-    }
-    let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
-    assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
-}
-
-async fn password_change_ends_other_sessions(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let other = app.sign_in("ama", PASSWORD).await.unwrap();
-    let integration = app.create_integration_key(&ama).await;
-
-    let change =
-        ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
-    change.send().await.unwrap();
-
-    let status = async |key: &str| app.request("GET", &format!("/accounts/{}", ama.number)).key(key).send().await.status;
-    assert_eq!(status(&ama.key).await, 200);
-    assert_eq!(status(&other.key).await, 403);
-    assert_eq!(status(&integration).await, 200, "only sessions end");
-    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (401, "session.wrong-password".to_owned()));
-    assert!(app.sign_in("ama", "another one").await.is_ok());
-}
-
-async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-
-    let path = format!("/accounts/{}", ama.number);
-    let change = app.request("PUT", &path).key(&app.staff.key).json(&json!({ "password": "another one" })).send().await;
-
-    assert_eq!(change.status, 200);
-    assert_eq!(ama.client.session_active_get().send().await.rejection(), (403, "key.refused".to_owned()));
-    assert!(kofi.client.session_active_get().send().await.is_ok());
-}
-
-async fn login_during_password_change_leaves_no_session(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let path = format!("/accounts/{}", ama.number);
-    let change = app.request("PUT", &path).key(&ama.key).json(&json!({ "password": "another one" })).send();
-
-    let (change, opened) = join(change, join_all((0..12).map(|_| app.sign_in("ama", PASSWORD)))).await;
-
-    assert_eq!(change.status, 200);
-    for session in opened.into_iter().flatten() {
-        let rejected = app.client(&session.key).session_active_get().send().await;
-        assert_eq!(rejected.rejection(), (403, "key.refused".to_owned()));
-    }
-    assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
 async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp) {
@@ -431,84 +253,4 @@ async fn rejects_malformed_email_addresses(app: TestApp) {
         let changed = app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send().await;
         assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
     }
-}
-
-/// Starts an SMTP server that receives all mail from now on.
-async fn start_mail_server(app: &TestApp) -> MailServer {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
-    server
-}
-
-/// Waits until this many mails have arrived, and returns the recipient, the subject and the text of the last one.
-async fn last_mail(app: &TestApp, server: &MailServer, count: usize) -> (String, String, String) {
-    app.deliver_mail().await;
-    wait_until(async || server.accepted().len() >= count).await;
-    assert_eq!(server.accepted().len(), count);
-    let mail = readable(&server.accepted().pop().unwrap());
-    let header = |name: &str| mail.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned();
-    let text = mail.split_once("\n\n").unwrap().1.to_owned();
-    (header("To:"), header("Subject:"), text)
-}
-
-async fn email_change_is_reported_to_old_address(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let other = app.sign_in("ama", PASSWORD).await.unwrap();
-    let integration = app.create_integration_key(&ama).await;
-    let server = start_mail_server(&app).await;
-    let path = format!("/accounts/{}", ama.number);
-    let change = |email: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send();
-    let status = async |key: &str| app.request("GET", &path).key(key).send().await.status;
-    assert_eq!(change("AMA@example.com").await.status, 200);
-    assert_eq!(status(&other.key).await, 200, "it is the same address");
-
-    let changed = change("mensah@example.com").await;
-
-    assert_eq!(changed.body["email"], "mensah@example.com");
-    let (to, subject, text) = last_mail(&app, &server, 1).await;
-    assert_eq!((to.as_str(), subject.as_str()), ("AMA@example.com", "Your e-mail address was changed"));
-    assert!(text.contains(&ama.number) && text.contains("Hello ama") && !text.contains("mensah@"), "{text}");
-    assert_eq!([status(&ama.key).await, status(&other.key).await, status(&integration).await], [200, 403, 200]);
-}
-
-async fn password_change_is_reported(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let server = start_mail_server(&app).await;
-    let change = |body: Value| app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&body).send();
-
-    assert_eq!(change(json!({ "password": "another horse" })).await.status, 200);
-    let (to, subject, text) = last_mail(&app, &server, 1).await;
-    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your password was changed"));
-    assert!(text.contains("was changed on ") && !text.contains("another horse"), "{text}");
-
-    assert_eq!(change(json!({ "password": "a third horse", "email": "mensah@example.com" })).await.status, 200);
-    let (to, subject, _) = last_mail(&app, &server, 2).await;
-    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your e-mail address and password were changed"));
-
-    assert_eq!(change(json!({ "city": "Accra" })).await.status, 200);
-    let taken = change(json!({ "password": "a fourth horse", "username": "administrator" })).await;
-    assert_eq!(taken.status, 409);
-    app.deliver_mail().await;
-    assert_eq!(server.accepted().len(), 2, "neither changes credentials");
-}
-
-async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
-    let server = start_mail_server(&app).await;
-
-    assert_eq!(app.submit_code(&reset, json!({ "code": code, "password": "another horse" })).await.status, 200);
-    let (to, subject, text) = last_mail(&app, &server, 1).await;
-    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your password was changed"));
-    assert!(text.contains("with a mailed code"), "{text}");
-
-    let session = app.sign_in("ama", "another horse").await.unwrap();
-    let path = format!("/accounts/{}", ama.number);
-    let change = json!({ "email": "mensah@example.com" });
-    assert_eq!(app.request("PUT", &path).key(&app.staff.key).json(&change).send().await.status, 200);
-    let (to, subject, text) = last_mail(&app, &server, 2).await;
-    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your e-mail address was changed"));
-    assert!(text.contains("by the platform's staff"), "{text}");
-    let ended = app.client(&session.key).session_active_get().send().await;
-    assert_eq!(ended.rejection(), (403, "key.refused".to_owned()));
 }

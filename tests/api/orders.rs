@@ -1,10 +1,9 @@
-//! Orders: rules, prices, access, cancellation and expiry.
+//! Orders: rules, prices and access.
 
 mod complimentary;
 mod lists;
 mod of_hosts;
-
-use std::time::Duration;
+mod reservations;
 
 use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
@@ -14,8 +13,6 @@ use crate::on_both_databases;
 use crate::support::{Event, Host, RESERVATION_TTL, Rejection, Response, TestApp, section, types};
 
 on_both_databases![
-    order_reserves_tickets,
-    open_order_has_end_of_its_reservation,
     fees_depend_on_ticket_price,
     free_order_is_fulfilled_immediately,
     partly_free_order_waits_for_payment,
@@ -28,11 +25,7 @@ on_both_databases![
     account_has_at_most_ten_open_orders,
     section_limits_tickets_per_account,
     only_valid_tickets_count_for_the_maximum,
-    expired_reservation_frees_tickets_immediately,
-    job_expires_orders_and_releases_reservations,
     order_is_readable_by_customer_host_and_staff,
-    cancellation_releases_reservation,
-    only_customer_and_staff_cancel_open_order,
 ];
 
 async fn get(app: &TestApp, key: &str, path: &str) -> Response {
@@ -54,55 +47,6 @@ async fn event_at(app: &TestApp, host: &Host<'_>, prices: &[f64]) -> Event {
 /// Returns the short URI of a section.
 fn short(section: &str) -> &str {
     &section[section.find("/sections/").unwrap()..]
-}
-
-async fn open_order_has_end_of_its_reservation(app: TestApp) {
-    let event = create_concert(&app, &[120.0, 0.0]).await;
-    let ama = app.sign_up("ama").await;
-    let open = app.place_order(&ama.key, json!({ &event.sections[0]: 1 })).await.body;
-
-    let time = |key: &str| chrono::DateTime::parse_from_rfc3339(open[key].as_str().unwrap()).unwrap();
-    assert_eq!((time("expires") - time("placed")).to_std().unwrap(), RESERVATION_TTL);
-    assert_eq!(open["refunded"], 0.0);
-    assert_eq!(app.read(open["self"].as_str().unwrap()).await, open);
-
-    let free = app.place_order(&ama.key, json!({ &event.sections[1]: 1 })).await.body;
-    assert_eq!((&free["status"], &free["expires"]), (&json!("Fulfilled"), &Value::Null));
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    assert_eq!(wallet["entries"][0]["order"], free["self"]);
-
-    app.advance_clock(RESERVATION_TTL);
-    let over = app.read(open["self"].as_str().unwrap()).await;
-    assert_eq!((&over["status"], &over["expires"]), (&json!("Timed Out"), &Value::Null));
-}
-
-async fn order_reserves_tickets(app: TestApp) {
-    let event = create_concert(&app, &[120.0, 0.0, 30.5]).await;
-    let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
-    let ama = app.sign_up("ama").await;
-
-    // Sections are named in every accepted form.
-    let items = json!({ format!("/v3{balcony}"): 1, stalls: 2, short(standing): 3 });
-    let placed = app.place_order(&ama.key, items).await;
-
-    assert_eq!(placed.status, 201, "{}", placed.body);
-    let order = &placed.body;
-    let uri = format!("/orders/{}", order["number"].as_str().unwrap());
-    assert_eq!(placed.header("location"), uri);
-    assert_eq!(order["self"], uri);
-    assert_eq!(order["payments"], format!("{uri}/payments"));
-    assert_eq!(order["status"], "Placed");
-    assert_eq!(order["customer"], get(&app, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
-    assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
-    let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null, "modifiers": [] });
-    assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
-    let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
-    assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));
-    assert_eq!(get(&app, &ama.key, &uri).await.body, *order);
-
-    for (section, reserved) in [(stalls, 2), (standing, 3), (balcony, 1)] {
-        assert_eq!(app.sold_and_reserved(section).await, (0, reserved), "{section}");
-    }
 }
 
 async fn fees_depend_on_ticket_price(app: TestApp) {
@@ -415,53 +359,6 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
     ama.order(paid, 1).await.unwrap();
 }
 
-async fn expired_reservation_frees_tickets_immediately(mut app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 10.0, 3)]).await;
-    let vip = event.sections[0].as_str();
-    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
-    let order = ama.order(vip, 3).await.unwrap();
-    app.advance_clock(RESERVATION_TTL - Duration::from_secs(60));
-    assert_eq!(yaw.order(vip, 1).await.rejection(), (409, "section.sold-out".to_owned()));
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Placed");
-
-    // No job times the order out before the next one takes its places.
-    app.stop_jobs().await;
-    app.advance_clock(Duration::from_secs(60));
-
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Timed Out");
-    assert_eq!(app.sold_and_reserved(vip).await, (0, 0));
-    yaw.order(vip, 3).await.unwrap();
-    assert_eq!(app.sold_and_reserved(vip).await, (0, 3));
-    assert_eq!(ama.pay(&order).await.rejection(), (409, "order.not-open".to_owned()));
-    app.assert_invariants().await;
-}
-
-async fn job_expires_orders_and_releases_reservations(app: TestApp) {
-    let event = create_concert(&app, &[10.0, 20.0]).await;
-    let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
-    for number in 0..13 {
-        let user = app.sign_up(&format!("person-{number}")).await;
-        for _ in 0..4 {
-            user.order_items([(stalls, 1), (balcony, 1)]).await.unwrap();
-        }
-    }
-    let ama = app.sign_up("ama").await;
-    let paid = ama.order(stalls, 5).await.unwrap();
-    ama.pay(&paid).await.unwrap();
-    app.advance_clock(RESERVATION_TTL - Duration::from_secs(60));
-    let young = ama.order(balcony, 1).await.unwrap();
-
-    app.advance_clock(Duration::from_secs(60));
-    app.expire_due().await;
-
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "stored counters");
-    assert_eq!(app.scalar::<i64>("select count(*) from orders where status = 'Timed Out'").await, 52);
-    assert_eq!(get(&app, &ama.key, &young.self_).await.body["status"], "Placed");
-    assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
-}
-
 async fn order_is_readable_by_customer_host_and_staff(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -475,44 +372,4 @@ async fn order_is_readable_by_customer_host_and_staff(app: TestApp) {
     assert_eq!(get(&app, &yaw.key, &order).await.code(), "resource.not-yours");
     assert_eq!(get(&app, &ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
     assert_eq!(get(&app, &ama.key, "/orders/1763700000000").await.code(), "resource.not-found");
-}
-
-async fn cancellation_releases_reservation(app: TestApp) {
-    let event = create_concert(&app, &[10.0, 20.0]).await;
-    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
-    let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)];
-    let order = ama.order_items(items).await.unwrap();
-    yaw.order(&event.sections[0], 1).await.unwrap();
-
-    let cancelled = app.cancel_order(&ama.key, &order.self_).await;
-
-    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
-    assert_eq!(cancelled.body["items"].as_array().unwrap().len(), 2);
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body, cancelled.body);
-    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
-    assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 0));
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Cancelled");
-    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
-}
-
-async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
-    let event = create_concert(&app, &[10.0, 0.0]).await;
-    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
-    let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
-    let cancel = async |key: &str, order: &str| {
-        let response = app.cancel_order(key, order).await;
-        (response.status, response.code().to_owned())
-    };
-    let (first, second, free) = (order(0).await, order(0).await, order(1).await);
-
-    assert_eq!(cancel(&yaw.key, &first).await, (403, "resource.not-yours".to_owned()));
-    assert_eq!(cancel(&ama.key, "/orders/17637000000001").await, (404, "resource.not-found".to_owned()));
-    assert_eq!(cancel(&app.staff.key, &first).await, (200, String::new()));
-    assert_eq!(cancel(&ama.key, &first).await, (409, "order.not-open".to_owned()));
-    assert_eq!(cancel(&ama.key, &free).await, (409, "order.not-open".to_owned()));
-    app.advance_clock(RESERVATION_TTL);
-    assert_eq!(cancel(&ama.key, &second).await, (409, "order.not-open".to_owned()));
-    assert_eq!(get(&app, &ama.key, &second).await.body["status"], "Timed Out");
 }

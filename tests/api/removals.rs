@@ -6,6 +6,7 @@
 //! foreign key of the schema is not accounted for.
 
 mod references;
+mod world;
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,7 +16,8 @@ use serde_json::Value;
 
 use crate::on_both_databases;
 use crate::support::{Response, TestApp, operations};
-use references::{Call, FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference, World};
+use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
+use world::{Call, World};
 
 on_both_databases![
     requests_survive_removal_of_their_resources,

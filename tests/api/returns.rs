@@ -1,12 +1,14 @@
-//! Returns of tickets, and voided orders.
+//! Returns of tickets.
+
+mod races;
+mod voids;
 
 use boxoffice::config::{FeeSchedule, Settings};
 use boxoffice_http::log;
-use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
+use crate::on_both_databases;
 use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     full_return_refunds_everything,
@@ -21,20 +23,8 @@ on_both_databases![
     returned_tickets_are_sold_again,
     failed_refund_is_retried,
     refund_with_lost_response_is_made_once,
-    void_refunds_nothing,
-    reason_of_void_is_readable,
-    used_tickets_stay_redeemed_in_void_order,
-    only_staff_void_orders,
     contract_limits_returns_and_voids,
     return_refunds_fees_at_time_of_order,
-];
-
-race_tests![
-    concurrent_return_and_claim_agree_on_tickets,
-    concurrent_return_and_transfers_leave_no_valid_ticket,
-    concurrent_returns_refund_once,
-    concurrent_return_and_admission_agree_on_tickets,
-    concurrent_return_and_void_leave_one,
 ];
 
 /// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
@@ -240,56 +230,6 @@ async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> Strin
     created.body["self"].as_str().unwrap().to_owned()
 }
 
-async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
-    let OrderFixture { kofi, ama, event, .. } = create_order(&app).await;
-    let esi = app.sign_up("esi").await;
-    for _ in 0..5 {
-        let order = place(&ama, &event).await;
-        assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
-        let tickets = wallet(&app, &ama).await;
-        let issued = tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.as_str());
-        let transfer = offer(&app, &ama, &esi, &issued.collect::<Vec<_>>()).await;
-
-        let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
-        let (claimed, returned) = join(claim, app.return_tickets(&kofi.key, &order, json!({}))).await;
-
-        assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
-        let expected = if claimed.status == 200 { "Claimed" } else { "Cancelled" };
-        assert!(claimed.status == 200 || rejection(&claimed) == (409, "transfer.not-open"), "{}", claimed.body);
-        assert_eq!(app.read(&transfer).await["status"], expected);
-    }
-    let orders = app.read(&format!("/accounts/{}/orders?status=Returned", ama.number)).await;
-    assert_eq!(orders["total"], 5);
-    assert_eq!(app.stored_sold_and_reserved().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
-}
-
-async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
-    for _ in 0..6 {
-        let order = ama.order(&event.sections[0], 3).await.unwrap().self_.clone();
-        let tickets = wallet(&app, &ama).await;
-        let issued: Vec<_> = tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.clone()).collect();
-
-        // A transfer may begin and be claimed while the tickets are being returned.
-        let transfers = issued.iter().map(async |serial| {
-            let body = json!({ "recipient": esi.number, "tickets": [serial] });
-            let created = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
-            if created.status == 201 {
-                let claims = format!("{}/claims", created.body["self"].as_str().unwrap());
-                app.request("POST", &claims).key(&esi.key).send().await;
-            }
-        });
-        let (_, returned) = join(join_all(transfers), app.return_tickets(&kofi.key, &order, json!({}))).await;
-
-        assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
-        for user in [&ama, &esi] {
-            assert!(statuses(&app, user).await.iter().all(|status| status == "Void"), "{}", user.username);
-        }
-    }
-    app.assert_invariants().await;
-}
-
 async fn rejects_tickets_of_other_orders(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let first = wallet(&app, &ama).await;
@@ -416,80 +356,6 @@ async fn refund_with_lost_response_is_made_once(app: TestApp) {
     assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
 }
 
-async fn void_refunds_nothing(app: TestApp) {
-    let OrderFixture { ama, event, order, .. } = create_order(&app).await;
-    let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
-    let mut expected = app.read(&order).await;
-
-    let voided = app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card." })).await;
-
-    expected["status"] = json!("Voided");
-    assert_eq!((voided.status, voided.body), (200, expected.clone()));
-    assert_eq!(app.read(&order).await, expected);
-    assert_eq!(app.read(&transfer).await["status"], "Cancelled");
-    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
-    assert_eq!(app.read(&event.uri).await["popularity"], 0);
-    app.expire_due().await;
-    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
-    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97)]);
-    assert_eq!(app.gateway.total(), 234.97);
-    let actual = revocations(&app).await;
-    assert_eq!((actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()), (1, "Void", 3, "A stolen card."));
-}
-
-async fn reason_of_void_is_readable(app: TestApp) {
-    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
-    let esi = app.sign_up("esi").await;
-    let serial = &wallet(&app, &ama).await[0].0;
-    app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial], "reason": "Ill." })).await;
-    let list = async |key: &str| app.request("GET", &format!("{order}/voids")).key(key).send().await;
-    assert_eq!(list(&ama.key).await.body["entries"], json!([]));
-
-    let before = app.state.clock.now().format_rfc3339();
-    app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card.\nReported by the bank." })).await;
-
-    for key in [&ama.key, &kofi.key, &app.staff.key] {
-        let voids = list(key).await;
-        assert_eq!((voids.status, &voids.body["total"]), (200, &json!(1)), "{}", voids.body);
-        let void = &voids.body["entries"][0];
-        assert_eq!((&void["order"], &void["tickets"]), (&json!(order), &json!(2)));
-        assert_eq!(void["reason"], "A stolen card.\nReported by the bank.");
-        assert!((&*before..=&*app.state.clock.now().format_rfc3339()).contains(&void["voided"].as_str().unwrap()), "{void}");
-    }
-    assert_eq!(app.read(&format!("{order}/returns")).await["total"], 1, "the void is not among them");
-    assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
-    assert_eq!(rejection(&list(&esi.key).await), (403, "resource.not-yours"));
-    let missing = app.request("GET", "/orders/17637000000001/voids").key(&app.staff.key).send().await;
-    assert_eq!(rejection(&missing), (404, "resource.not-found"));
-}
-
-async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
-    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
-    let tickets = wallet(&app, &ama).await;
-    admit(&kofi, &event, &[&tickets[2].0]).await;
-
-    assert_eq!(app.void_order(&app.staff.key, &order, json!({ "reason": "x" })).await.body["status"], "Voided");
-
-    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Redeemed"]);
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
-    assert_eq!(app.read(&event.uri).await["popularity"], 1);
-    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
-    app.assert_invariants().await;
-}
-
-async fn only_staff_void_orders(app: TestApp) {
-    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
-    let reason = json!({ "reason": "x" });
-
-    for key in [&ama.key, &kofi.key] {
-        assert_eq!(rejection(&app.void_order(key, &order, reason.clone()).await), (403, "key.refused"));
-    }
-    let missing = app.void_order(&app.staff.key, "/orders/17637000000001", reason).await;
-    assert_eq!(rejection(&missing), (404, "resource.not-found"));
-    assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
-}
-
 async fn contract_limits_returns_and_voids(app: TestApp) {
     let OrderFixture { kofi, order, .. } = create_order(&app).await;
 
@@ -509,58 +375,6 @@ async fn contract_limits_returns_and_voids(app: TestApp) {
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
     assert_eq!(app.read(&order).await["status"], "Fulfilled");
-}
-
-async fn concurrent_returns_refund_once(app: TestApp) {
-    let OrderFixture { kofi, order, .. } = create_order(&app).await;
-
-    let (one, other) =
-        join(app.return_tickets(&kofi.key, &order, json!({})), app.return_tickets(&app.staff.key, &order, json!({}))).await;
-
-    let mut responses = [rejection(&one), rejection(&other)];
-    responses.sort();
-    assert_eq!(responses, [(200, ""), (409, "order.not-fulfilled")]);
-    app.expire_due().await;
-    assert_eq!(app.gateway.total(), 0.0);
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
-    assert_eq!(app.transactions("/transactions").await.len(), 2);
-}
-
-async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
-    for _ in 0..8 {
-        let order = ama.order(&event.sections[0], 4).await.unwrap();
-        ama.pay(&order).await.unwrap();
-        let tickets = wallet(&app, &ama).await;
-        let serials: Vec<&str> =
-            tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.as_str()).collect();
-
-        let (returned, admitted) =
-            join(app.return_tickets(&kofi.key, &order.self_, json!({})), admit(&kofi, &event, &serials)).await;
-
-        match returned.status {
-            200 => assert_eq!((admitted, &returned.body["status"]), (0, &json!("Returned"))),
-            409 => assert_eq!((admitted, returned.code()), (4, "ticket.not-issued")),
-            other => panic!("{other}: {}", returned.body),
-        }
-    }
-    let valid = statuses(&app, &ama).await.iter().filter(|status| *status == "Redeemed").count();
-    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (valid as i64, 0));
-    assert!((app.gateway.total() - valid as f64 * 10.99).abs() < 0.001);
-}
-
-async fn concurrent_return_and_void_leave_one(app: TestApp) {
-    let OrderFixture { kofi, order, .. } = create_order(&app).await;
-
-    let void = app.void_order(&app.staff.key, &order, json!({ "reason": "x" }));
-    let (returned, voided) = join(app.return_tickets(&kofi.key, &order, json!({})), void).await;
-
-    let (expected, kept) = if returned.status == 200 { ("Returned", 0.0) } else { ("Voided", 234.97) };
-    assert_eq!(returned.status + voided.status, 609, "one of the two");
-    assert_eq!(app.read(&order).await["status"], expected);
-    assert_eq!(app.gateway.total(), kept);
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
 }
 
 /// The second server has other fees.

@@ -1,6 +1,8 @@
 //! Transfers of tickets.
 
 mod lists;
+mod offers;
+mod permissions;
 mod races;
 mod states;
 
@@ -8,18 +10,14 @@ use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::time::Duration;
 
-use boxoffice::bootstrap;
 use boxoffice::kernel::types::clock::Timestamp;
-use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Event, Rejection, Response, TestApp, User, section, types};
-use crate::tickets::set_status;
 use crate::tokens::redeemer_key;
 
 on_both_databases![
-    transfer_hides_addresses_of_both_sides,
     claim_transfers_ownership,
     claim_replaces_serials_and_uris,
     redeemer_learns_of_replaced_serials,
@@ -29,17 +27,7 @@ on_both_databases![
     transfers_tickets_of_several_events,
     pending_tickets_admit_only_after_claim,
     claimed_ticket_can_be_transferred_again,
-    transfer_does_not_reveal_later_changes,
-    recipient_reads_serials_after_claim,
     redeemer_sees_every_status_change,
-    transfer_is_readable_by_both_sides_and_staff,
-    only_recipient_claims_or_rejects,
-    only_both_sides_cancel,
-    unknown_transfer_is_not_found,
-    only_owner_offers_tickets,
-    invalid_offer_names_all_errors_and_changes_nothing,
-    unissued_tickets_are_named_and_none_is_offered,
-    recipient_must_be_active_account,
 ];
 
 /// Ama, who has tickets to an event of Kofi, and Esi, the recipient.
@@ -363,59 +351,6 @@ async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     assert_eq!((wallet(&app, &fixture.esi).await, wallet(&app, &yaw).await), (vec![], vec![]));
 }
 
-async fn transfer_does_not_reveal_later_changes(app: TestApp) {
-    let fixture = create_fixture(&app, 2).await;
-    let yaw = app.sign_up("yaw").await;
-    let claimed = fixture.offer(&app, &fixture.serials).await;
-    claim(&app, &fixture.esi, &claimed).await;
-    let read_by_all = async || {
-        let [ama, esi, staff] = [&fixture.ama, &fixture.esi, &app.staff].map(|user| read(&app, user, &claimed));
-        [ama.await, esi.await, staff.await]
-    };
-    let before = read_by_all().await;
-    let received = serials_of(&app, &fixture.esi).await;
-
-    let onward = offer(&app, &fixture.esi.key, &yaw, &received[..1]).await;
-    let meanwhile = read_by_all().await;
-    claim(&app, &yaw, onward.body["self"].as_str().unwrap()).await;
-    assert_eq!(fixture.admit(&app, &serials_of(&app, &yaw).await).await.status, 201);
-
-    assert_eq!(meanwhile, before, "offered on");
-    assert_eq!(read_by_all().await, before, "claimed by somebody else, and redeemed");
-    assert_eq!(before[0]["tickets"][0]["owner"]["number"], fixture.esi.number.as_str());
-}
-
-async fn recipient_reads_serials_after_claim(app: TestApp) {
-    let fixture = create_fixture(&app, 2).await;
-    let serials = |transfer: &Value| {
-        let tickets = transfer["tickets"].as_array().unwrap().iter();
-        tickets.map(|ticket| ticket["serial"].clone()).collect::<Vec<_>>()
-    };
-    let (known, hidden) = (vec![json!(fixture.serials[0]), json!(fixture.serials[1])], vec![Value::Null; 2]);
-
-    for (method, below) in [("POST", "/rejections"), ("DELETE", ""), ("POST", "/claims")] {
-        let uri = fixture.offer(&app, &fixture.serials).await;
-        assert_eq!(serials(&read(&app, &fixture.esi, &uri).await), hidden);
-        let ended = app.request(method, &format!("{uri}{below}")).key(&fixture.esi.key).send().await;
-
-        // After the claim, the new serials are hidden from the sender.
-        let received: Vec<Value> = serials_of(&app, &fixture.esi).await.into_iter().map(Value::from).collect();
-        let (to_recipient, to_sender, to_staff) =
-            if below == "/claims" { (&received, &hidden, &received) } else { (&hidden, &known, &known) };
-        if ended.status == 200 {
-            assert_eq!(&serials(&ended.body), to_recipient, "{method} {below}");
-        }
-        let now = read(&app, &fixture.esi, &uri).await;
-        assert_eq!(&serials(&now), to_recipient, "{method} {below}");
-        assert_eq!(&serials(&read(&app, &fixture.ama, &uri).await), to_sender, "{method} {below}");
-        let history = format!("/accounts/{}/transfers", fixture.esi.number);
-        let hers = app.request("GET", &history).key(&fixture.esi.key).send().await.body;
-        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
-        let staffs = app.read(&history).await;
-        assert_eq!(&serials(staffs["entries"].as_array().unwrap().last().unwrap()), to_staff, "{method} {below}");
-    }
-}
-
 async fn redeemer_sees_every_status_change(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let gate = app.client(&fixture.gate_key(&app).await);
@@ -444,211 +379,4 @@ async fn redeemer_sees_every_status_change(app: TestApp) {
     let received = all(&serials_of(&app, &fixture.esi).await, "Issued");
     assert_eq!(changes().await, [is("Void"), received].concat());
     assert_eq!(changes().await, [], "nothing since");
-}
-
-async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let yaw = app.sign_up("yaw").await;
-    let uri = fixture.offer(&app, &fixture.serials).await;
-
-    for user in [&fixture.ama, &fixture.esi, &app.staff] {
-        assert_eq!(read(&app, user, &uri).await["self"], uri.as_str());
-    }
-    for user in [&yaw, &fixture.kofi] {
-        let rejected = user.client.transfer_get().transfer(id(&uri)).send().await;
-        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "the event's host neither");
-    }
-    let redeemer = fixture.gate_key(&app).await;
-    for key in [&app.public_key, &redeemer] {
-        let rejected = app.request("GET", &uri).key(key).send().await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
-    }
-}
-
-async fn only_recipient_claims_or_rejects(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let yaw = app.sign_up("yaw").await;
-    let uri = fixture.offer(&app, &fixture.serials).await;
-    let before = tables(&app).await;
-
-    for user in [&fixture.ama, &yaw, &fixture.kofi, &app.staff] {
-        let claimed = user.client.transfer_claim_create().transfer(id(&uri)).send().await;
-        assert_eq!(claimed.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
-        let rejected = user.client.transfer_rejection_create().transfer(id(&uri)).send().await;
-        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
-    }
-    assert_eq!(tables(&app).await, before);
-    assert_eq!(claim(&app, &fixture.esi, &uri).await.status, 200);
-    for response in [claim(&app, &fixture.ama, &uri).await, reject(&app, &yaw, &uri).await] {
-        assert_eq!((response.status, response.code()), (403, "resource.not-yours"), "whatever its state");
-    }
-}
-
-async fn only_both_sides_cancel(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let yaw = app.sign_up("yaw").await;
-    let uri = fixture.offer(&app, &fixture.serials).await;
-    let before = tables(&app).await;
-
-    for user in [&yaw, &fixture.kofi, &app.staff] {
-        let rejected = user.client.transfer_delete().transfer(id(&uri)).send().await;
-        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
-    }
-    assert_eq!(tables(&app).await, before);
-}
-
-async fn unknown_transfer_is_not_found(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    for key in [&ama.key, &app.staff.key] {
-        for unknown in ["/transfers/17637000000001", "/transfers/nothing"] {
-            for (method, below) in [("GET", ""), ("DELETE", ""), ("POST", "/claims"), ("POST", "/rejections")] {
-                let response = app.request(method, &format!("{unknown}{below}")).key(key).send().await;
-                assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {unknown}{below}");
-            }
-        }
-    }
-}
-
-async fn only_owner_offers_tickets(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let redeemer = fixture.gate_key(&app).await;
-    let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None).await.unwrap();
-    let before = tables(&app).await;
-
-    for key in [&app.public_key, &redeemer] {
-        let rejected = offer(&app, key, &fixture.esi, &fixture.serials).await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
-    }
-    let rejected = offer(&app, &nobodys, &fixture.esi, &fixture.serials).await;
-    assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "no person is behind this key");
-    for key in [&app.staff.key, &fixture.kofi.key] {
-        let rejected = offer(&app, key, &fixture.esi, &fixture.serials).await;
-        assert_eq!(
-            (rejected.status, rejected.invalid_arguments()),
-            (400, vec!["tickets".to_owned()]),
-            "neither staff nor the host"
-        );
-    }
-    assert_eq!(tables(&app).await, before);
-
-    let staffs = app.staff.order_free_tickets(&fixture.event.sections[0], 1).await;
-    let sent = offer(&app, &app.staff.key, &fixture.esi, &staffs).await;
-    assert_eq!((sent.status, &sent.body["sender"]["number"]), (201, &json!(app.staff.number)));
-    assert_eq!(claim(&app, &fixture.esi, sent.body["self"].as_str().unwrap()).await.status, 200);
-    assert_eq!(wallet(&app, &fixture.esi).await.len(), 1);
-}
-
-async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
-    let fixture = create_fixture(&app, 2).await;
-    let kofis = fixture.kofi.order_free_tickets(&fixture.event.sections[0], 1).await.remove(0);
-    let [good, other] = [0, 1].map(|ticket| fixture.serials[ticket].as_str());
-    let (ama, esi, unknown) = (fixture.ama.number.as_str(), fixture.esi.number.as_str(), "ZZZZZZ-ZZZZZZZZZZZZ");
-    let before = tables(&app).await;
-
-    for (body, complaints) in [
-        (json!({}), "-recipient -tickets"),
-        (json!({ "recipient": " ", "tickets": null }), "-recipient -tickets"),
-        (json!({ "recipient": "ama", "tickets": [] }), "recipient tickets"),
-        (json!({ "recipient": esi, "tickets": [good, good] }), "tickets"),
-        (json!({ "recipient": esi, "tickets": [good, "scribble"] }), "tickets"),
-        (json!({ "recipient": esi, "tickets": good }), "tickets"),
-        (
-            json!({ "recipient": esi, "tickets": (10..61).map(|n| format!("ZZZZZZ-ZZZZZZZZZZ{n}")).collect::<Vec<_>>() }),
-            "tickets",
-        ),
-        (json!({ "recipient": esi, "tickets": [good, unknown] }), "tickets"),
-        (json!({ "recipient": esi, "tickets": [kofis, good] }), "tickets"),
-        (json!({ "recipient": ama, "tickets": [good, other] }), "recipient"),
-        (json!({ "recipient": "ZZ-ZZZZZZZZ", "tickets": [good] }), "recipient"),
-        (json!({ "recipient": "ZZ-ZZZZZZZZ", "tickets": [unknown] }), "recipient tickets"),
-        (json!({ "recipient": ama, "tickets": [good, unknown] }), "recipient tickets"),
-    ] {
-        let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&body).send().await;
-        assert_eq!((response.status, response.invalid_arguments().join(" ").as_str()), (400, complaints), "{body}");
-        assert_eq!(tables(&app).await, before, "{body}");
-    }
-
-    // A rejection doesn't reveal the owner or the existence of a ticket.
-    let body = json!({ "recipient": esi, "tickets": [unknown, good, kofis] });
-    let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&body).send().await;
-    assert_eq!(response.body["fields"][0]["detail"], format!("names no ticket of yours (at {unknown}, {kofis})"));
-    let myself = json!({ "recipient": ama, "tickets": [good] });
-    let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&myself).send().await;
-    assert_eq!(response.body["fields"][0]["detail"], "must be somebody else");
-    assert_eq!(tables(&app).await, before);
-}
-
-async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
-    let fixture = create_fixture(&app, 4).await;
-    let [issued, pending, redeemed, void] = [0, 1, 2, 3].map(|ticket| fixture.serials[ticket].clone());
-    fixture.offer(&app, from_ref(&pending)).await;
-    assert_eq!(fixture.admit(&app, from_ref(&redeemed)).await.status, 201);
-    set_status(&app, &void, "Void").await;
-    let before = tables(&app).await;
-
-    for (serials, named) in [
-        (vec![&issued, &pending], vec![&pending]),
-        (vec![&redeemed], vec![&redeemed]),
-        (vec![&void, &issued], vec![&void]),
-        (vec![&pending, &redeemed, &issued, &void], vec![&pending, &redeemed, &void]),
-    ] {
-        let serials: Vec<String> = serials.into_iter().cloned().collect();
-        let rejected = offer(&app, &fixture.ama.key, &fixture.esi, &serials).await;
-
-        assert_eq!((rejected.status, rejected.code()), (409, "ticket.not-issued"), "{serials:?}");
-        let text = rejected.body["error"].as_str().unwrap();
-        for serial in &fixture.serials {
-            assert_eq!(text.contains(serial), named.contains(&serial), "{text}");
-        }
-        assert_eq!(tables(&app).await, before);
-    }
-    // Invalid arguments take precedence.
-    let both = offer(&app, &fixture.ama.key, &fixture.ama, &[void]).await;
-    assert_eq!((both.status, both.invalid_arguments()), (400, vec!["recipient".to_owned()]));
-}
-
-async fn recipient_must_be_active_account(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let mut tx = app.state.db.begin().await.unwrap();
-    let deactivate = tx.query("update accounts set activated = false where number = $1").bind(fixture.esi.number.clone());
-    assert_eq!(deactivate.execute().await.unwrap(), 1);
-    tx.commit().await.unwrap();
-    let before = tables(&app).await;
-
-    let rejected = offer(&app, &fixture.ama.key, &fixture.esi, &fixture.serials).await;
-
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
-    assert_eq!(rejected.body["fields"][0]["detail"], "names no active account", "as of an unknown one");
-    assert_eq!(tables(&app).await, before);
-}
-
-async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
-    let fixture = create_fixture(&app, 1).await;
-    let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
-    for user in [&fixture.ama, &fixture.esi] {
-        let changed = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&private).send().await;
-        assert_eq!(changed.status, 200);
-    }
-    let transfer = fixture.offer(&app, &fixture.serials).await;
-    let event = app.request("GET", &format!("{}/tickets", fixture.event.uri)).key(&fixture.gate_key(&app).await).send().await;
-    let host = app.create_host(&fixture.kofi).await;
-    let body = json!({ "account": fixture.ama.number });
-    let added = app.request("POST", &format!("{}/administrators", host.uri)).key(&fixture.kofi.key).json(&body).send().await;
-
-    let (sent, received) = (read(&app, &fixture.ama, &transfer).await, read(&app, &fixture.esi, &transfer).await);
-    for strange in [
-        &sent["recipient"],
-        &received["sender"],
-        &received["tickets"][0]["owner"],
-        &event.body["entries"][0]["owner"],
-        &added.body,
-    ] {
-        let seen = ["phone", "dateOfBirth", "firstAddressLine", "city"].map(|name| strange[name].clone());
-        assert_eq!(seen, [json!(""), json!(""), json!(""), json!("")], "{strange}");
-        assert_eq!(strange["firstName"], strange["username"], "only the name");
-    }
-    let staff = app.read(&transfer).await;
-    for own in [&sent["sender"], &received["recipient"], &staff["sender"], &staff["recipient"]] {
-        assert_eq!(own["phone"], "+233 24 555 0134");
-    }
 }

@@ -1,0 +1,88 @@
+//! Voided orders.
+
+use serde_json::json;
+
+use super::{OrderFixture, admit, create_order, entry, offer, paid, revocations, statuses, wallet};
+use crate::on_both_databases;
+use crate::support::{TestApp, rejection};
+
+on_both_databases![
+    void_refunds_nothing,
+    reason_of_void_is_readable,
+    used_tickets_stay_redeemed_in_void_order,
+    only_staff_void_orders
+];
+
+async fn void_refunds_nothing(app: TestApp) {
+    let OrderFixture { ama, event, order, .. } = create_order(&app).await;
+    let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
+    let mut expected = app.read(&order).await;
+
+    let voided = app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card." })).await;
+
+    expected["status"] = json!("Voided");
+    assert_eq!((voided.status, voided.body), (200, expected.clone()));
+    assert_eq!(app.read(&order).await, expected);
+    assert_eq!(app.read(&transfer).await["status"], "Cancelled");
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 0);
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97)]);
+    assert_eq!(app.gateway.total(), 234.97);
+    let actual = revocations(&app).await;
+    assert_eq!((actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()), (1, "Void", 3, "A stolen card."));
+}
+
+async fn reason_of_void_is_readable(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let esi = app.sign_up("esi").await;
+    let serial = &wallet(&app, &ama).await[0].0;
+    app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial], "reason": "Ill." })).await;
+    let list = async |key: &str| app.request("GET", &format!("{order}/voids")).key(key).send().await;
+    assert_eq!(list(&ama.key).await.body["entries"], json!([]));
+
+    let before = app.state.clock.now().format_rfc3339();
+    app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card.\nReported by the bank." })).await;
+
+    for key in [&ama.key, &kofi.key, &app.staff.key] {
+        let voids = list(key).await;
+        assert_eq!((voids.status, &voids.body["total"]), (200, &json!(1)), "{}", voids.body);
+        let void = &voids.body["entries"][0];
+        assert_eq!((&void["order"], &void["tickets"]), (&json!(order), &json!(2)));
+        assert_eq!(void["reason"], "A stolen card.\nReported by the bank.");
+        assert!((&*before..=&*app.state.clock.now().format_rfc3339()).contains(&void["voided"].as_str().unwrap()), "{void}");
+    }
+    assert_eq!(app.read(&format!("{order}/returns")).await["total"], 1, "the void is not among them");
+    assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
+    assert_eq!(rejection(&list(&esi.key).await), (403, "resource.not-yours"));
+    let missing = app.request("GET", "/orders/17637000000001/voids").key(&app.staff.key).send().await;
+    assert_eq!(rejection(&missing), (404, "resource.not-found"));
+}
+
+async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let tickets = wallet(&app, &ama).await;
+    admit(&kofi, &event, &[&tickets[2].0]).await;
+
+    assert_eq!(app.void_order(&app.staff.key, &order, json!({ "reason": "x" })).await.body["status"], "Voided");
+
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Redeemed"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 1);
+    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
+    app.assert_invariants().await;
+}
+
+async fn only_staff_void_orders(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let reason = json!({ "reason": "x" });
+
+    for key in [&ama.key, &kofi.key] {
+        assert_eq!(rejection(&app.void_order(key, &order, reason.clone()).await), (403, "key.refused"));
+    }
+    let missing = app.void_order(&app.staff.key, "/orders/17637000000001", reason).await;
+    assert_eq!(rejection(&missing), (404, "resource.not-found"));
+    assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
+}

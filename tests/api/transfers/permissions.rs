@@ -1,0 +1,164 @@
+//! Who may read and end a transfer, and what each side sees.
+
+use serde_json::{Value, json};
+
+use super::{claim, create_fixture, id, offer, read, reject, serials_of, tables};
+use crate::on_both_databases;
+use crate::support::{Rejection, TestApp};
+
+on_both_databases![
+    transfer_hides_addresses_of_both_sides,
+    transfer_does_not_reveal_later_changes,
+    recipient_reads_serials_after_claim,
+    transfer_is_readable_by_both_sides_and_staff,
+    only_recipient_claims_or_rejects,
+    only_both_sides_cancel,
+    unknown_transfer_is_not_found
+];
+
+async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
+    let fixture = create_fixture(&app, 1).await;
+    let yaw = app.sign_up("yaw").await;
+    let uri = fixture.offer(&app, &fixture.serials).await;
+
+    for user in [&fixture.ama, &fixture.esi, &app.staff] {
+        assert_eq!(read(&app, user, &uri).await["self"], uri.as_str());
+    }
+    for user in [&yaw, &fixture.kofi] {
+        let rejected = user.client.transfer_get().transfer(id(&uri)).send().await;
+        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "the event's host neither");
+    }
+    let redeemer = fixture.gate_key(&app).await;
+    for key in [&app.public_key, &redeemer] {
+        let rejected = app.request("GET", &uri).key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+    }
+}
+
+async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
+    let fixture = create_fixture(&app, 1).await;
+    let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
+    for user in [&fixture.ama, &fixture.esi] {
+        let changed = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&private).send().await;
+        assert_eq!(changed.status, 200);
+    }
+    let transfer = fixture.offer(&app, &fixture.serials).await;
+    let event = app.request("GET", &format!("{}/tickets", fixture.event.uri)).key(&fixture.gate_key(&app).await).send().await;
+    let host = app.create_host(&fixture.kofi).await;
+    let body = json!({ "account": fixture.ama.number });
+    let added = app.request("POST", &format!("{}/administrators", host.uri)).key(&fixture.kofi.key).json(&body).send().await;
+
+    let (sent, received) = (read(&app, &fixture.ama, &transfer).await, read(&app, &fixture.esi, &transfer).await);
+    for strange in [
+        &sent["recipient"],
+        &received["sender"],
+        &received["tickets"][0]["owner"],
+        &event.body["entries"][0]["owner"],
+        &added.body,
+    ] {
+        let seen = ["phone", "dateOfBirth", "firstAddressLine", "city"].map(|name| strange[name].clone());
+        assert_eq!(seen, [json!(""), json!(""), json!(""), json!("")], "{strange}");
+        assert_eq!(strange["firstName"], strange["username"], "only the name");
+    }
+    let staff = app.read(&transfer).await;
+    for own in [&sent["sender"], &received["recipient"], &staff["sender"], &staff["recipient"]] {
+        assert_eq!(own["phone"], "+233 24 555 0134");
+    }
+}
+
+async fn recipient_reads_serials_after_claim(app: TestApp) {
+    let fixture = create_fixture(&app, 2).await;
+    let serials = |transfer: &Value| {
+        let tickets = transfer["tickets"].as_array().unwrap().iter();
+        tickets.map(|ticket| ticket["serial"].clone()).collect::<Vec<_>>()
+    };
+    let (known, hidden) = (vec![json!(fixture.serials[0]), json!(fixture.serials[1])], vec![Value::Null; 2]);
+
+    for (method, below) in [("POST", "/rejections"), ("DELETE", ""), ("POST", "/claims")] {
+        let uri = fixture.offer(&app, &fixture.serials).await;
+        assert_eq!(serials(&read(&app, &fixture.esi, &uri).await), hidden);
+        let ended = app.request(method, &format!("{uri}{below}")).key(&fixture.esi.key).send().await;
+
+        // After the claim, the new serials are hidden from the sender.
+        let received: Vec<Value> = serials_of(&app, &fixture.esi).await.into_iter().map(Value::from).collect();
+        let (to_recipient, to_sender, to_staff) =
+            if below == "/claims" { (&received, &hidden, &received) } else { (&hidden, &known, &known) };
+        if ended.status == 200 {
+            assert_eq!(&serials(&ended.body), to_recipient, "{method} {below}");
+        }
+        let now = read(&app, &fixture.esi, &uri).await;
+        assert_eq!(&serials(&now), to_recipient, "{method} {below}");
+        assert_eq!(&serials(&read(&app, &fixture.ama, &uri).await), to_sender, "{method} {below}");
+        let history = format!("/accounts/{}/transfers", fixture.esi.number);
+        let hers = app.request("GET", &history).key(&fixture.esi.key).send().await.body;
+        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
+        let staffs = app.read(&history).await;
+        assert_eq!(&serials(staffs["entries"].as_array().unwrap().last().unwrap()), to_staff, "{method} {below}");
+    }
+}
+
+async fn transfer_does_not_reveal_later_changes(app: TestApp) {
+    let fixture = create_fixture(&app, 2).await;
+    let yaw = app.sign_up("yaw").await;
+    let claimed = fixture.offer(&app, &fixture.serials).await;
+    claim(&app, &fixture.esi, &claimed).await;
+    let read_by_all = async || {
+        let [ama, esi, staff] = [&fixture.ama, &fixture.esi, &app.staff].map(|user| read(&app, user, &claimed));
+        [ama.await, esi.await, staff.await]
+    };
+    let before = read_by_all().await;
+    let received = serials_of(&app, &fixture.esi).await;
+
+    let onward = offer(&app, &fixture.esi.key, &yaw, &received[..1]).await;
+    let meanwhile = read_by_all().await;
+    claim(&app, &yaw, onward.body["self"].as_str().unwrap()).await;
+    assert_eq!(fixture.admit(&app, &serials_of(&app, &yaw).await).await.status, 201);
+
+    assert_eq!(meanwhile, before, "offered on");
+    assert_eq!(read_by_all().await, before, "claimed by somebody else, and redeemed");
+    assert_eq!(before[0]["tickets"][0]["owner"]["number"], fixture.esi.number.as_str());
+}
+
+async fn only_recipient_claims_or_rejects(app: TestApp) {
+    let fixture = create_fixture(&app, 1).await;
+    let yaw = app.sign_up("yaw").await;
+    let uri = fixture.offer(&app, &fixture.serials).await;
+    let before = tables(&app).await;
+
+    for user in [&fixture.ama, &yaw, &fixture.kofi, &app.staff] {
+        let claimed = user.client.transfer_claim_create().transfer(id(&uri)).send().await;
+        assert_eq!(claimed.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
+        let rejected = user.client.transfer_rejection_create().transfer(id(&uri)).send().await;
+        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
+    }
+    assert_eq!(tables(&app).await, before);
+    assert_eq!(claim(&app, &fixture.esi, &uri).await.status, 200);
+    for response in [claim(&app, &fixture.ama, &uri).await, reject(&app, &yaw, &uri).await] {
+        assert_eq!((response.status, response.code()), (403, "resource.not-yours"), "whatever its state");
+    }
+}
+
+async fn only_both_sides_cancel(app: TestApp) {
+    let fixture = create_fixture(&app, 1).await;
+    let yaw = app.sign_up("yaw").await;
+    let uri = fixture.offer(&app, &fixture.serials).await;
+    let before = tables(&app).await;
+
+    for user in [&yaw, &fixture.kofi, &app.staff] {
+        let rejected = user.client.transfer_delete().transfer(id(&uri)).send().await;
+        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
+    }
+    assert_eq!(tables(&app).await, before);
+}
+
+async fn unknown_transfer_is_not_found(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    for key in [&ama.key, &app.staff.key] {
+        for unknown in ["/transfers/17637000000001", "/transfers/nothing"] {
+            for (method, below) in [("GET", ""), ("DELETE", ""), ("POST", "/claims"), ("POST", "/rejections")] {
+                let response = app.request(method, &format!("{unknown}{below}")).key(key).send().await;
+                assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {unknown}{below}");
+            }
+        }
+    }
+}
