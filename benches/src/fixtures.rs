@@ -164,14 +164,11 @@ pub async fn insert_rows(
     Ok(())
 }
 
-/// Updates the counters that the platform maintains, and the statistics of the database.
+/// Updates the counters that the platform maintains, and the statistics of PostgreSQL.
 pub async fn update_counters(db: &Db) -> anyhow::Result<()> {
     let mut tx = db.begin().await.map_err(database_error)?;
     for statement in UPDATE_COUNTERS {
         tx.query(statement).execute().await.map_err(database_error)?;
-    }
-    if !tx.is_postgres() {
-        tx.query("analyze").execute().await.map_err(database_error)?;
     }
     tx.commit().await.map_err(database_error)?;
     let mut tx = db.read().await.map_err(database_error)?;

@@ -101,7 +101,7 @@ async fn run(
         let database = Database::new(*kind, &options.place)?;
         let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), 1000, EVENTS).await?);
         for scenario in scenarios {
-            let server = Server::platform(&program, &database.url, database.folder.path())?;
+            let server = Server::with_short_reservations(&program, &database.url, database.folder.path())?;
             let requests = in_turn(scenario.requests(&fixtures, server.address).await?);
             let duration = Duration::from_secs(BEST_SECONDS);
             let load = Load { address: server.address, connections: 64, warm_up: Duration::from_secs(2), duration, rate: None };

@@ -43,8 +43,17 @@ impl Server {
     /// # Errors
     /// Returns an error if the server doesn't start.
     pub fn platform(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
-        let mut command = serve(program, database_url, folder);
-        command.args(["--rate-limit", "0", "--login-rate-limit", "0", "--max-connections-per-address", "0"]);
+        Self::start(without_rate_limits(program, database_url, folder))
+    }
+
+    /// Starts the platform like [`platform`](Self::platform), but an open order expires after a minute. So the buyers, who have a
+    /// maximum of open orders, can order for as long as the load lasts.
+    ///
+    /// # Errors
+    /// Returns an error if the server doesn't start.
+    pub fn with_short_reservations(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
+        let mut command = without_rate_limits(program, database_url, folder);
+        command.args(["--reservation-minutes", "1"]);
         Self::start(command)
     }
 
@@ -137,6 +146,13 @@ impl Server {
 fn serve(program: &Path, database_url: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).env("DATABASE_URL", database_url);
+    command
+}
+
+/// Returns the command that serves the platform like [`serve`], for more requests than the limits of one client allow.
+fn without_rate_limits(program: &Path, database_url: &str, folder: &Path) -> Command {
+    let mut command = serve(program, database_url, folder);
+    command.args(["--rate-limit", "0", "--login-rate-limit", "0", "--max-connections-per-address", "0"]);
     command
 }
 

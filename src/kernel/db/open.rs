@@ -248,9 +248,17 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
         let mut connection = SqliteConnection::connect_with(&options).await?;
         ensure!(!has_unfinished_copy_sqlite(&mut connection).await?, UNFINISHED_COPY);
         SQLITE_MIGRATIONS.run(&mut connection).await.map_err(migration_error)?;
+        drop_statistics(&mut connection).await?;
         connection.close().await?;
     }
     Db::sqlite_pools(options)
+}
+
+/// Removes the statistics that a program has collected with `analyze`. Without them, SQLite plans each statement for large tables. With
+/// those of a table that has grown since, it would read all rows where an index leads to a few.
+async fn drop_statistics(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    sqlx::query("drop table if exists sqlite_stat1").execute(connection).await?;
+    Ok(())
 }
 
 /// Locks a folder, so that programs that start at the same time run the migrations of a SQLite database one after the other.

@@ -236,6 +236,15 @@ impl Endpoint {
         Ok(statements.into_iter().map(|(statement,)| statement).collect())
     }
 
+    /// Collects the statistics of PostgreSQL, without which the first statements of a server would be slow. A server doesn't use those of
+    /// SQLite.
+    pub(super) async fn collect_statistics(&mut self) -> Result<()> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(_) => self.execute("analyze").await,
+        }
+    }
+
     /// Sets the identity columns of PostgreSQL to follow the copied values.
     pub(super) async fn set_identities(&mut self) -> Result<()> {
         if let Self::Sqlite(_) = self {

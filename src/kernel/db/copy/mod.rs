@@ -190,8 +190,7 @@ async fn complete(target: &mut Endpoint) -> Result<()> {
     target.set_identities().await?;
     target.execute(&format!("drop table {PROGRESS}; drop table {DEFERRED}")).await?;
     target.execute("commit").await?;
-    // Without statistics, the first statements of a server would be slow.
-    target.execute("analyze").await
+    target.collect_statistics().await
 }
 
 fn format_key(key: &[Value]) -> Result<String> {
