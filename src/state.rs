@@ -14,7 +14,7 @@ use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
 use crate::contract;
-use crate::features::catalog::events::{EventCache, HostEvents};
+use crate::features::catalog::events::{EventCache, EventLists};
 use crate::features::catalog::folded_names;
 use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
 use crate::features::gate::admissions::ScanRequest;
@@ -71,8 +71,8 @@ pub struct App {
     pub order_batcher: GroupCommit<App, OrderRequest>,
     /// Begins and confirms payments in batches.
     pub payment_steps: GroupCommit<App, PaymentStep>,
-    /// Reads the events of hosts in batches.
-    pub host_events: HostEvents,
+    /// Reads lists of events in batches.
+    pub event_lists: EventLists,
     /// Reads the tickets of accounts in batches.
     pub account_tickets: AccountTickets,
     /// Reads the orders of accounts in batches.
@@ -114,7 +114,7 @@ impl App {
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
             payment_steps: GroupCommit::default(),
-            host_events: HostEvents::default(),
+            event_lists: EventLists::default(),
             account_tickets: AccountTickets::default(),
             account_orders: AccountOrders::default(),
             account_transfers: AccountTransfers::default(),

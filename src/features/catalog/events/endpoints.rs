@@ -5,7 +5,7 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::{cache, calendar, host_events, service};
+use super::{cache, calendar, lists, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::identity::accounts::AccountPath;
@@ -48,7 +48,7 @@ async fn host_event_list(
     Path(path): Path<HostPath>,
     Query(query): Query<HostEventQuery>,
 ) -> Result<SerializedJson<Page<Event>>> {
-    host_events::list(&ctx, &caller, path.host, query).await
+    lists::list_of_host(&ctx, &caller, path.host, query).await
 }
 
 async fn account_event_list(
@@ -68,8 +68,8 @@ async fn published_event_list(
     cache::list_published(&ctx, &caller, query).await
 }
 
-async fn event_list(ctx: Ctx, caller: Caller, Query(query): Query<EventQuery>) -> Result<HttpResponseOk<Page<Event>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, query).await?))
+async fn event_list(ctx: Ctx, caller: Caller, Query(query): Query<EventQuery>) -> Result<SerializedJson<Page<Event>>> {
+    lists::list(&ctx, &caller, query).await
 }
 
 async fn event_create(ctx: Ctx, caller: Caller, Json(body): Json<EventCreate>) -> Result<Created<Event>> {

@@ -12,8 +12,8 @@
 mod cache;
 mod calendar;
 mod endpoints;
-mod host_events;
 mod images;
+mod lists;
 mod model;
 pub mod notices;
 mod published_search;
@@ -27,7 +27,7 @@ mod word_index;
 
 pub use cache::EventCache;
 pub use endpoints::register;
-pub use host_events::HostEvents;
+pub use lists::EventLists;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
 pub use search_index::complete as complete_search_index;
 pub use service::{apply_decision, check_copy, check_title, insert, load, load_managed, load_visible, lock_managed};

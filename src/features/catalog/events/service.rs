@@ -9,7 +9,7 @@ use super::cache;
 use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
-use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate};
+use super::requests::{EventCreate, EventFilter, EventUpdate};
 use super::store::{self, ListFilter, Visibility};
 use super::view::{view, view_one};
 use crate::features::catalog::advertisements;
@@ -22,7 +22,7 @@ use crate::features::catalog::tokens;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, read_from_standby, transaction};
+use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -90,19 +90,6 @@ pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, row.host_id).await?;
     Ok(row)
-}
-
-pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
-    let host = query.host.map(|host| host.id);
-    let list_filter = ListFilter {
-        host,
-        status: query.status,
-        public: query.public,
-        finder: Some(&query.finder),
-        search: query.finder.check()?,
-        ..ListFilter::of(Visibility::to(caller))
-    };
-    read_from_standby!(ctx.unit, |tx| page(&ctx.app, tx, &query.filter, &list_filter).await)
 }
 
 /// Returns a page of the events for which an account has tickets, whatever their status.

@@ -23,7 +23,7 @@ macro_rules! columns {
 }
 
 /// Set of events that a list may include.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Visibility {
     /// Listed events that are open to the public, for every caller.
     Published,
