@@ -40,7 +40,7 @@ const CYCLES: [&[&str]; 2] =
 /// The files whose queries are shared by several requests and so belong to none of them.
 const SHARED_QUERIES: [&str; 5] = [
     "features/catalog/events/cache.rs",
-    "features/catalog/events/host_events.rs",
+    "features/catalog/events/lists.rs",
     "features/catalog/events/published_search.rs",
     "features/identity/accounts/lists.rs",
     "features/sales/orders/order_reads.rs",
