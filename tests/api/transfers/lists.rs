@@ -11,6 +11,7 @@ on_both_databases![
     lists_sent_and_received_transfers,
     concurrent_histories_have_own_transfers,
     large_histories_are_read_in_parts,
+    history_with_thousands_of_tickets_is_read_in_parts,
     history_requires_owner,
 ];
 
@@ -133,6 +134,30 @@ async fn large_histories_are_read_in_parts(app: TestApp) {
     });
     assert_eq!(whole.await, expected[..1]);
     assert_eq!([first.await, second.await].concat(), expected);
+}
+
+/// With so many tickets, each request reads its own page.
+async fn history_with_thousands_of_tickets_is_read_in_parts(app: TestApp) {
+    let Fixture { ama, .. } = create_fixture(&app, 50).await;
+    app.execute_sql(
+        "insert into transfers (id, status, sender_id, recipient_id)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 101)
+         select 15000000000000 + n, 'Cancelled', a.id, b.id from accounts a, accounts b, numbers
+         where a.username = 'ama' and b.username = 'esi'",
+    )
+    .await;
+    app.execute_sql("insert into transfer_tickets (transfer_id, ticket_id) select f.id, t.id from transfers f, tickets t").await;
+
+    let (mut listed, mut pages) = (Vec::new(), 0);
+    while listed.len() < 101 {
+        pages += 1;
+        let page = list(&app, &ama, &format!("?records=100&page={pages}")).await;
+        assert_eq!((page.status, &page.body["total"]), (200, &json!(101)), "page {pages}: {}", page.body["error"]);
+        listed.extend(uris(&page).into_iter().map(str::to_owned));
+    }
+
+    assert!(pages > 2, "{pages} pages");
+    assert_eq!(listed, (1..=101).map(|n| format!("/transfers/{}", 15_000_000_000_000_u64 + n)).collect::<Vec<_>>());
 }
 
 /// PostgreSQL knows that nearly all transfers have the same recipient.

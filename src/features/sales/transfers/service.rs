@@ -25,9 +25,6 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
 
-/// Maximum number of tickets that are loaded with transfers. A page has fewer, because its size is limited.
-const MAX_TICKETS: i64 = 5_000;
-
 /// Batches of reads of the transfers of accounts.
 pub type AccountTransfers = AccountLists<FirstTransfers>;
 
@@ -68,8 +65,8 @@ impl AccountPage for FirstTransfers {
         let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
         let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
         let transfers: Vec<TransferRow> = pages.values().flat_map(|(_, rows)| rows).copied().collect();
-        let tickets = store::tickets(tx, transfers.iter().map(|row| row.id), MAX_TICKETS).await?;
-        if tickets.len() as i64 == MAX_TICKETS {
+        let tickets = store::tickets(tx, transfers.iter().map(|row| row.id)).await?;
+        if tickets.len() == store::MAX_TICKETS {
             return Ok(HashMap::new());
         }
         let tickets = by_transfer(tickets);
@@ -278,7 +275,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
-    let tickets = by_transfer(store::tickets(tx, rows.iter().map(|row| row.id), MAX_TICKETS).await?);
+    let tickets = by_transfer(store::tickets(tx, rows.iter().map(|row| row.id)).await?);
     Related::load(tx, &rows, tickets, now).await?.views(caller, rows)
 }
 

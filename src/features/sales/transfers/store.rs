@@ -19,6 +19,9 @@ macro_rules! columns {
     };
 }
 
+/// Maximum number of tickets that are loaded with transfers. A page has fewer, because its size is limited.
+pub const MAX_TICKETS: usize = 5_000;
+
 /// Size of a transfer in a page without its tickets, sender and recipient, in bytes.
 const BYTES: i64 = 500;
 
@@ -194,12 +197,12 @@ pub async fn offered_tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id
 }
 
 /// Returns the tickets of these transfers, the oldest ticket first: those that are offered, or after a claim those that have
-/// replaced them, at most `limit`. (Tickets that were claimed by an earlier version of the server were not replaced.)
-pub async fn tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>, limit: i64) -> Result<Vec<TransferTicketRow>> {
+/// replaced them, at most [`MAX_TICKETS`]. (Tickets that were claimed by an earlier version of the server were not replaced.)
+pub async fn tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
     let tickets = tx.select(
         "f.id as transfer_id, t.id as ticket_id, t.serial, t.section_id, t.issued
          from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id
          join tickets t on t.id = case when f.status = 'Claimed' then coalesce(p.replaced_by, p.id) else p.id end where true",
     );
-    tickets.and_in("f.id", transfers).push_bind(" order by t.id limit ?", limit).all().await
+    tickets.and_in("f.id", transfers).push(&format!(" order by t.id limit {MAX_TICKETS}")).all().await
 }
