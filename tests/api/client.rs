@@ -26,9 +26,6 @@ on_both_databases![
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
-const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
-const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
-const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 
 /// The behavior of the server for one request.
 #[derive(Clone)]
@@ -93,11 +90,6 @@ async fn read_message(stream: &mut TcpStream) -> (String, Vec<u8>) {
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-}
-
-/// Returns the idempotency keys of requests.
-fn idempotency_keys(heads: &[String]) -> Vec<&str> {
-    heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -254,8 +254,8 @@ async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     Db::sqlite_pools(options)
 }
 
-/// Removes the statistics that a program has collected with `analyze`. Without them, SQLite plans each statement for large tables. With
-/// those of a table that has grown since, it would read all rows where an index leads to a few.
+/// Removes the statistics that a program has collected with `analyze`. Without them, SQLite plans each statement for large tables.
+/// With those of a table that has grown since, it would read all rows where an index leads to a few.
 async fn drop_statistics(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query("drop table if exists sqlite_stat1").execute(connection).await?;
     Ok(())

@@ -8,12 +8,21 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::{BUSY, Behavior, NOT_FOUND, NOT_OPEN, REGION, header, idempotency_keys, read_message, serve, start_server};
+use super::{Behavior, REGION, header, read_message, serve, start_server};
 use crate::on_both_databases;
 use crate::support::{Client, Rejection, TestApp, operations, refusing_socket, section};
 use Behavior::{CloseConnection, NeverRespond, Respond, TruncateResponse};
 
 on_both_databases![lost_response_is_retried_without_second_effect, lost_response_counts_code_attempt_once];
+
+const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
+const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
+const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
+
+/// Returns the idempotency keys of requests.
+fn idempotency_keys(heads: &[String]) -> Vec<&str> {
+    heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_post_with_same_idempotency_key() {

@@ -13,7 +13,7 @@ on_both_databases![
     quantity_bound_counts_tickets_of_section,
     price_does_not_fall_below_zero,
     order_keeps_its_price,
-    price_is_same_in_every_representation
+    price_is_same_in_every_representation,
 ];
 
 async fn order_names_applied_modifiers(app: TestApp) {

@@ -14,7 +14,7 @@ on_both_databases![
     expired_reservation_frees_tickets_immediately,
     job_expires_orders_and_releases_reservations,
     cancellation_releases_reservation,
-    only_customer_and_staff_cancel_open_order
+    only_customer_and_staff_cancel_open_order,
 ];
 
 async fn open_order_has_end_of_its_reservation(app: TestApp) {

@@ -12,7 +12,7 @@ race_tests![
     concurrent_return_and_transfers_leave_no_valid_ticket,
     concurrent_returns_refund_once,
     concurrent_return_and_admission_agree_on_tickets,
-    concurrent_return_and_void_leave_one
+    concurrent_return_and_void_leave_one,
 ];
 
 async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {

@@ -10,7 +10,7 @@ on_both_databases![
     void_refunds_nothing,
     reason_of_void_is_readable,
     used_tickets_stay_redeemed_in_void_order,
-    only_staff_void_orders
+    only_staff_void_orders,
 ];
 
 async fn void_refunds_nothing(app: TestApp) {

@@ -15,7 +15,7 @@ on_both_databases![
     only_owner_offers_tickets,
     invalid_offer_names_all_errors_and_changes_nothing,
     unissued_tickets_are_named_and_none_is_offered,
-    recipient_must_be_active_account
+    recipient_must_be_active_account,
 ];
 
 async fn only_owner_offers_tickets(app: TestApp) {

@@ -13,7 +13,7 @@ on_both_databases![
     transfer_is_readable_by_both_sides_and_staff,
     only_recipient_claims_or_rejects,
     only_both_sides_cancel,
-    unknown_transfer_is_not_found
+    unknown_transfer_is_not_found,
 ];
 
 async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {

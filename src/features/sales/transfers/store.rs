@@ -79,8 +79,8 @@ pub async fn first_pages_of_accounts(
     Ok(pages)
 }
 
-/// Returns the sizes of transfers with these tickets in a page, in bytes, as [`bytes_sql`] does. Reads each account and each section
-/// once.
+/// Returns the sizes of transfers with these tickets in a page, in bytes, as [`bytes_sql`] does. Reads each account and each
+/// section once.
 pub async fn sizes(
     tx: &mut Tx,
     transfers: &[TransferRow],

@@ -236,8 +236,8 @@ impl Endpoint {
         Ok(statements.into_iter().map(|(statement,)| statement).collect())
     }
 
-    /// Collects the statistics of PostgreSQL, without which the first statements of a server would be slow. A server doesn't use those of
-    /// SQLite.
+    /// Collects the statistics of PostgreSQL, without which the first statements of a server would be slow. A server doesn't use
+    /// those of SQLite.
     pub(super) async fn collect_statistics(&mut self) -> Result<()> {
         match self {
             Self::Sqlite(_) => Ok(()),
