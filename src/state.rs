@@ -21,7 +21,7 @@ use crate::features::gate::admissions::ScanRequest;
 use crate::features::identity::accounts;
 use crate::features::sales::orders::{AccountOrders, OrderReads, OrderRequest};
 use crate::features::sales::payments::{Gateway, PaymentStep, Sandbox};
-use crate::features::sales::tickets::{AccountTickets, TicketKeys};
+use crate::features::sales::tickets::{AccountTickets, EventTicketLists, TicketKeys};
 use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
@@ -73,6 +73,8 @@ pub struct App {
     pub payment_steps: GroupCommit<App, PaymentStep>,
     /// Reads lists of events in batches.
     pub event_lists: EventLists,
+    /// Reads lists of the tickets of events in batches.
+    pub event_tickets: EventTicketLists,
     /// Reads the tickets of accounts in batches.
     pub account_tickets: AccountTickets,
     /// Reads the orders of accounts in batches.
@@ -115,6 +117,7 @@ impl App {
             order_batcher: GroupCommit::default(),
             payment_steps: GroupCommit::default(),
             event_lists: EventLists::default(),
+            event_tickets: EventTicketLists::default(),
             account_tickets: AccountTickets::default(),
             account_orders: AccountOrders::default(),
             account_transfers: AccountTransfers::default(),

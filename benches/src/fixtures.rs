@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use boxoffice::kernel::db::Db;
+use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::secret;
 use boxoffice_client::{Client, Error, types};
 use serde::de::DeserializeOwned;
@@ -235,11 +236,13 @@ const INSERT_TICKETS: &str = for_each_number!(
          (15000000000000 + n) * 100
      from g, origin"
 );
+/// Time of the change of the first of [`INSERT_ADMISSIBLE_TICKETS`], each a second after the one before: after all admissions.
+pub const FIRST_CHANGE: Timestamp = Timestamp(3_755_289_600_000_000);
 /// Tickets of the hot section. They belong to orders of other sections, which admissions don't check.
 const INSERT_ADMISSIBLE_TICKETS: &str = for_each_number!(
     "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified)
      select 15200000000000 + n, 'GATE00-' || (100000000000 + n), 15000000000000 + n % 1000, event_id, sections.id,
-         14000000000000 + n % 40000, 'Issued', 1500000000000000, null, 1500000000000000
+         14000000000000 + n % 40000, 'Issued', 1500000000000000, null, 3755289600000000 + n * 1000000
      from g, sections where sections.id = (select id from origin)"
 );
 /// Transfers of the first buyers.

@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error};
+use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_CHANGE, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error};
 use crate::load::{LOG_IN_PATH, Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.
@@ -63,6 +63,8 @@ pub enum Scenario {
     StaffEvents,
     /// GET five of an event's tickets, as a device at the entrance does
     GateTickets,
+    /// GET the five of an event's tickets that have changed since a time, each time another one
+    GateChanges,
     /// POST the admission of one ticket
     Scan,
     /// POST the admission of 100 tickets
@@ -141,6 +143,11 @@ impl Scenario {
             Self::HostEvents => own(format!("/v3/hosts/{}/events?records=5", fixtures.host)),
             Self::StaffEvents => Some(get("/v3/events?records=25".to_owned(), &fixtures.staff_key)),
             Self::GateTickets => Some(get(format!("/v3/events/{}/tickets?records=5", fixtures.event), &fixtures.staff_key)),
+            Self::GateChanges => {
+                let offset = Duration::from_secs(ADMISSIBLE_TICKETS as u64 - 5) - Duration::from_micros(n % 1_000_000);
+                let since = FIRST_CHANGE.plus(offset).utc().format("%Y-%m-%dT%H:%M:%S%.6fZ");
+                Some(get(format!("/v3/events/{}/tickets?records=5&modified_since={since}", fixtures.event), &fixtures.staff_key))
+            }
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
                 Some(post(LOG_IN_PATH.to_owned(), &fixtures.public_key, &body))

@@ -28,7 +28,7 @@ pub struct Caller {
 }
 
 /// The admission token of a redeemer's key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AdmissionClaims {
     /// The identifier of the token.
     pub token: Id,

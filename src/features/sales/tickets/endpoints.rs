@@ -6,12 +6,12 @@ use dropshot::HttpResponseOk;
 use super::code::TicketCode;
 use super::keys::TicketKeySet;
 use super::model::{EventTicketFilter, Ticket, TicketCodeImagePath, TicketCodeImageQuery, TicketPath};
-use super::{code, keys, service};
+use super::{code, event_lists, keys, service};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::media::ImageResponse;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Path, Query, Routes, get};
+use crate::kernel::http::{Path, Query, Routes, SerializedJson, get};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -40,8 +40,8 @@ async fn event_ticket_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<EventTicketFilter>,
-) -> Result<HttpResponseOk<Page<Ticket>>> {
-    Ok(HttpResponseOk(service::list_of_event(&ctx, &caller, path.event, &query).await?))
+) -> Result<SerializedJson<Page<Ticket>>> {
+    event_lists::list(&ctx, caller, path.event, query).await
 }
 
 async fn account_ticket_list(

@@ -11,6 +11,7 @@
 
 mod code;
 mod endpoints;
+mod event_lists;
 mod keys;
 mod model;
 mod qr_code;
@@ -19,6 +20,7 @@ mod store;
 
 pub use code::{digest, is_code, sign as sign_code, verify as verify_code};
 pub use endpoints::register;
+pub use event_lists::EventTicketLists;
 pub use keys::{TicketKeys, is_registered, register_key};
 pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
 pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};

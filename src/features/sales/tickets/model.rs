@@ -22,7 +22,7 @@ string_newtype!(
     Serial, None, Some("^[0-9A-Z]{6}-[0-9A-Z]{12}$"), None, None
 );
 /// A ticket's serial number in a request, in upper or lower case; kept in upper case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SerialInput(pub String);
 
 impl<'de> Deserialize<'de> for SerialInput {
@@ -136,7 +136,7 @@ pub struct TicketCodeImageQuery {
     pub size: QrCodeSize,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventTicketFilter {
     #[serde(flatten)]
     pub paging: PageRequest,

@@ -1,4 +1,4 @@
-//! Reading and issuing tickets. An owner reads its tickets; callers that may admit to an event read the event's tickets.
+//! Reading and issuing tickets.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -6,11 +6,10 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
+use super::model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, Section};
-use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, Writes};
@@ -21,15 +20,6 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, PagedRows};
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
-
-pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let page = store::list_of_event(&mut tx, event.id, scope, filter).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
-    Ok(filter.paging.page(page.total, entries))
-}
 
 /// Batches of reads of the tickets of accounts.
 pub type AccountTickets = AccountLists<TicketPage>;
@@ -149,7 +139,7 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
 }
 
 /// Returns tickets as responses. Loads each section and each owner once.
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+pub async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
     let owners = owners.iter().map(|(id, owner)| Ok((*id, Embedded::new(owner)?))).collect::<Result<_>>()?;
     let sections = sections::find_embedded(tx, rows.iter().map(|row| row.section_id), now).await?;
