@@ -169,6 +169,18 @@ impl<'a> Statement<'a> {
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
+    /// Executes a `select` that ends with a lock, only for its lock. Does nothing on SQLite, whose writer has locked the whole
+    /// database.
+    ///
+    /// # Errors
+    /// Returns an error if the database fails.
+    pub async fn lock(self) -> Result<()> {
+        if matches!(self.driver, Driver::Postgres(..)) {
+            let _locked: Vec<(Id,)> = self.all().await?;
+        }
+        Ok(())
+    }
+
     /// Adds a table of at least one row. `add_columns` adds the values of each column. The table follows the columns of an
     /// `insert`. Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
     pub fn values<R>(mut self, rows: &[R], add_columns: impl Fn(&mut Columns<'_, 'a, R>)) -> Self {

@@ -358,8 +358,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
 
 /// Locks these events by ascending identifier until the transaction ends.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
-    let _locked: Vec<(Id,)> = tx.select("id from events where true").and_in("id", ids).for_update().all().await?;
-    Ok(())
+    tx.select("id from events where true").and_in("id", ids).for_update().lock().await
 }
 
 /// Returns whether another event has this title.

@@ -133,15 +133,13 @@ pub(super) async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
 ///
 /// The lock of a section guards its counts and its reservations: they are only changed while it is held.
 pub async fn lock_all(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<()> {
-    let _locked: Vec<(Id,)> = tx.select("id from sections where true").and_in("id", sections).for_update().all().await?;
-    Ok(())
+    tx.select("id from sections where true").and_in("id", sections).for_update().lock().await
 }
 
 /// Locks all sections of an event like [`lock_all`].
 pub async fn lock_of_event(tx: &mut Tx, event: Id) -> Result<()> {
     let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
-    let _locked: Vec<(Id,)> = sections.for_update().all().await?;
-    Ok(())
+    sections.for_update().lock().await
 }
 
 /// Inserts new sections, without their price modifiers.

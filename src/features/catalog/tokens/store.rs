@@ -79,7 +79,7 @@ pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
 /// Ends the keys that were issued for any token of an event. Locks the tokens, so that no more keys are issued for them.
 pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result<()> {
     let tokens = tx.select("id from tokens where true").and_where("event_id = ?", Some(event));
-    let _locked: Vec<(Id,)> = tokens.for_update().all().await?;
+    tokens.for_update().lock().await?;
     let update = "update api_keys set ended = $2
         where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
     tx.query(update).bind(event).bind(now).execute().await?;

@@ -107,8 +107,7 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 /// behalf of all: roles never change and rows are never deleted, so it is always the same row.
 pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
     let oldest = tx.select("id from accounts where id = (select min(id) from accounts where role = 'administrator')");
-    let _locked: Vec<(Id,)> = oldest.for_update().all().await?;
-    Ok(())
+    oldest.for_update().lock().await
 }
 
 /// Returns the active platform administrators, the oldest account first.

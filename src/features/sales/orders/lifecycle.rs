@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use boxoffice_http::error::Result;
 use serde_json::{Map, Value, json};
 
-use super::model::{ItemRow, OrderRow, OrderStatus, ReservationRow};
+use super::model::{EventItemRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::store;
-use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, NewTickets};
@@ -22,28 +21,25 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
-/// Returns those of the locked `orders` that can no longer be paid because one of their events is cancelled.
-///
-/// Locks all events of the orders, so that none is cancelled before the transaction ends.
-pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashSet<Id>> {
-    let statuses = store::lock_events_of(tx, orders).await?.into_iter();
-    Ok(statuses.filter(|(_, status)| *status == EventStatus::Cancelled).map(|(order, _)| order).collect())
-}
-
-/// Fulfills open orders that are locked and paid: counts their places as sold and issues their tickets.
+/// Fulfills open orders that are locked and paid, whose `items` may have others among them: counts their places as sold and issues their tickets.
 ///
 /// Returns the orders that could not be fulfilled. They are timed out instead, because another server with a clock that is ahead
 /// has already released their places.
-pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp) -> Result<HashSet<Id>> {
+pub async fn fulfill(
+    app: &App,
+    tx: &mut Tx,
+    orders: &[&OrderRow],
+    items: &[EventItemRow],
+    now: Timestamp,
+) -> Result<HashSet<Id>> {
     if orders.is_empty() {
         return Ok(HashSet::new());
     }
-    let items = store::items(tx, orders.iter().map(|order| order.id)).await?;
     store::lock_reserved_sections(tx, orders.iter().map(|order| order.id)).await?;
     let reservations = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
     let reservation_count = |order: Id| reservations.iter().filter(|reservation| reservation.order_id == order).count();
     let (fulfilled, unfulfilled): (Vec<&OrderRow>, Vec<&OrderRow>) =
-        orders.iter().partition(|order| reservation_count(order.id) == items_of(&items, order.id).count());
+        orders.iter().partition(|order| reservation_count(order.id) == items_of(items, order.id).count());
     let unfulfilled: HashSet<Id> = unfulfilled.into_iter().map(|order| order.id).collect();
     let mut changes = freed(&reservations);
     for bought in reservations.iter().filter(|reservation| !unfulfilled.contains(&reservation.order_id)) {
@@ -55,13 +51,13 @@ pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestam
     }
     let writes = sections::adjust_counts(tx.writes(), &changes);
     let writes = store::set_fulfilled(writes, fulfilled.iter().map(|order| order.id), now);
-    let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
+    let items = fulfilled.iter().flat_map(|order| items_of(items, order.id).map(|item| (*order, item)));
     issue_tickets(app, writes, &items.collect::<Vec<_>>())?.execute().await?;
     Ok(unfulfilled)
 }
 
-fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
-    items.iter().filter(move |item| item.order_id == order)
+fn items_of(items: &[EventItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
+    items.iter().map(|row| &row.item).filter(move |item| item.order_id == order)
 }
 
 /// Ends an open, locked order with `status`: releases its places and schedules refunds of its payments.

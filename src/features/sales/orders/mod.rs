@@ -35,9 +35,9 @@ mod voids;
 pub mod waiting_list;
 
 pub use endpoints::register;
-pub use lifecycle::{cancel_all, cancelled, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
+pub use lifecycle::{cancel_all, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
 pub(crate) use model::Order;
-pub use model::{OrderNumber, OrderPath, OrderRow, OrderStatus, uri};
+pub use model::{EventItemRow, OrderNumber, OrderPath, OrderRow, OrderStatus, uri};
 pub use order_reads::OrderReads;
 pub use placement::OrderRequest;
 pub use return_order::{ReturnedTickets, return_tickets_of_event};
@@ -45,5 +45,5 @@ pub(crate) use returns::{OrderReturn, list as list_returns};
 pub use search::parse as read_number_filter;
 pub use service::{AccountOrders, find_with_payments, lock_authorized, resend_confirmation};
 pub(crate) use service::{get, list_newest_of_account};
-pub use store::{find, lock, lock_all};
+pub use store::{find, lock, lock_all, lock_events_of};
 pub(crate) use voids::{OrderVoid, list as list_voids};

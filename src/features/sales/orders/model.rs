@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
+use crate::features::sales::ledger::TicketCosts;
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -308,6 +309,26 @@ pub struct ItemRow {
     pub unit_price: Money,
     /// The convenience fee of each ticket, by the settings at the time of placing.
     pub unit_fee: Money,
+}
+
+/// An item of an order, with columns of its event.
+#[derive(Debug, sqlx_macros::FromRow)]
+pub struct EventItemRow {
+    /// The item.
+    #[sqlx(flatten)]
+    pub item: ItemRow,
+    /// The host of the event.
+    pub host_id: Id,
+    /// The status of the event.
+    pub event_status: EventStatus,
+}
+
+impl EventItemRow {
+    /// Returns the cost of its tickets.
+    pub fn costs(&self) -> TicketCosts {
+        let ItemRow { section_id, quantity, unit_price, unit_fee, .. } = self.item;
+        TicketCosts { section_id, host_id: self.host_id, quantity, unit_price, unit_fee }
+    }
 }
 
 impl ItemRow {

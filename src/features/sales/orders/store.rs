@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use boxoffice_http::error::Result;
 
 use super::hosts_orders::{HostCriteria, OrdersOf};
-use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
-use crate::features::catalog::events::EventStatus;
+use super::model::{AppliedModifierRow, Criteria, EventItemRow, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
 use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -168,20 +167,22 @@ pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item 
     hosts.push(") h on h.id = e.host_id where true").and_in("e.id", events).all().await
 }
 
-/// Locks the events of these orders until the transaction ends, by ascending identifier. Returns each order with the current status of
-/// each of its events.
+/// Locks the events of these orders until the transaction ends, by ascending identifier. Returns the items of the orders with the
+/// current status of each event, sorted by order and position.
 ///
-/// It locks each event once, although it returns it once for each order. If PostgreSQL locks a row again in the same statement, after
+/// It locks each event once, although it returns it once for each item. If PostgreSQL locks a row again in the same statement, after
 /// another transaction has changed the row, it can queue behind a transaction that waits for this one.
-pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
+pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<EventItemRow>> {
     let lock = if tx.is_postgres() { " for no key update" } else { "" };
     let orders: Vec<Id> = orders.into_iter().collect();
     let events = tx.select(
-        "i.order_id, e.status from order_items i
-         join (select id, status from events where id in (select event_id from order_items where true",
+        "i.order_id, i.position, i.event_id, i.section_id, i.quantity, i.unit_price, i.unit_fee, e.host_id, e.status as event_status
+         from order_items i
+         join (select id, host_id, status from events where id in (select event_id from order_items where true",
     );
     let events = events.and_in("order_id", orders.clone()).push(") order by id").push(lock);
-    events.push(") as e on e.id = i.event_id where true").and_in("i.order_id", orders).all().await
+    let items = events.push(") as e on e.id = i.event_id where true").and_in("i.order_id", orders);
+    items.push(" order by i.order_id, i.position").all().await
 }
 
 /// SQL condition that an event of the order `o` is cancelled.
@@ -297,8 +298,7 @@ pub async fn copy_ends_to_reservations(tx: &mut Tx, orders: Vec<Id>) -> Result<(
 /// Locks the sections in which these orders have reservations until the transaction ends, by ascending identifier.
 pub async fn lock_reserved_sections(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
     let reserved = tx.select("id from sections where id in (select section_id from reservations where true");
-    let _locked: Vec<(Id,)> = reserved.and_in("order_id", orders).push(")").for_update().all().await?;
-    Ok(())
+    reserved.and_in("order_id", orders).push(")").for_update().lock().await
 }
 
 /// Locks the sections in which an account has reservations or an entry of the waiting list, like [`lock_reserved_sections`].
@@ -308,8 +308,7 @@ pub async fn lock_sections_of_account(tx: &mut Tx, account: Id) -> Result<()> {
          union all select r.section_id from orders o join reservations r on r.order_id = o.id where o.account_id = ?)",
         account,
     );
-    let _locked: Vec<(Id,)> = sections.for_update().all().await?;
-    Ok(())
+    sections.for_update().lock().await
 }
 
 /// Adds to the numbers of tickets that these events have sold. A number is negative for returned tickets. The events must be locked.
@@ -347,8 +346,7 @@ pub async fn set_cancelled(tx: &mut Tx, orders: &[Id]) -> Result<()> {
 /// Ends the open orders of an account and returns them: cancelled, or timed out if the reservation has expired. Waits for an
 /// order that is being fulfilled at the moment, and then skips it.
 pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
-    let open = tx.select("id from orders where status = 'Placed'").and_where("account_id = ?", Some(account));
-    let _locked: Vec<(Id,)> = open.for_update().all().await?;
+    tx.select("id from orders where status = 'Placed'").and_where("account_id = ?", Some(account)).for_update().lock().await?;
     let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
          where account_id = $1 and status = 'Placed' returning id";
     let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;

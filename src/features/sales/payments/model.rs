@@ -6,7 +6,6 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::sales::ledger::TicketCosts;
 use crate::features::sales::orders::{self, OrderNumber};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, Uri};
@@ -170,14 +169,6 @@ pub struct RefundableRow {
     pub order_id: Id,
     pub method: PaymentMethod,
     pub amount: Money,
-}
-
-/// Tickets of one section in an order, with their cost.
-#[derive(Debug, sqlx_macros::FromRow)]
-pub struct PaidTicketsRow {
-    pub order_id: Id,
-    #[sqlx(flatten)]
-    pub tickets: TicketCosts,
 }
 
 /// A row of `refunds`: a refund of a payment, made or scheduled.

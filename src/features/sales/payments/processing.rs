@@ -11,10 +11,11 @@ use boxoffice_http::error::{Code, Error, FieldError, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{PaidTicketsRow, PaymentCreate, PaymentRow, RefundableRow};
+use super::model::{PaymentCreate, PaymentRow, RefundableRow};
 use super::{refunds, store};
+use crate::features::catalog::events::EventStatus;
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
-use crate::features::sales::orders::{self, OrderRow};
+use crate::features::sales::orders::{self, EventItemRow, OrderRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
@@ -47,8 +48,8 @@ pub struct PaymentResult {
 /// The data that decides about payments. It is locked: no other transaction changes it before this one ends.
 struct OrderBalances {
     orders: HashMap<Id, OrderRow>,
-    /// The orders with a cancelled event.
-    cancelled: HashSet<Id>,
+    /// The items of all orders.
+    items: Vec<EventItemRow>,
     /// The confirmed amount of each order, minus refunds that were made or scheduled.
     paid: HashMap<Id, Money>,
     /// The pending amount of each order.
@@ -183,12 +184,11 @@ async fn post_to_ledger(
     confirmed: &[&PaymentRow],
     now: Timestamp,
 ) -> Result<Vec<Id>> {
-    let tickets = store::tickets(tx, confirmed.iter().map(|payment| payment.order_id)).await?;
     let (mut entries, mut last) = (Vec::with_capacity(confirmed.len()), BTreeMap::new());
     for payment in confirmed {
         let order = balances.order(payment.order_id)?;
         let paid = balances.paid.get(&order.id).copied().unwrap_or(Money::ZERO);
-        entries.push(entry(payment, line(&tickets, order.id).slice(paid, payment.amount)));
+        entries.push(entry(payment, balances.line(order.id).slice(paid, payment.amount)));
         if paid + payment.amount >= order.total() {
             last.insert(order.id, payment.id);
         }
@@ -196,7 +196,7 @@ async fn post_to_ledger(
     }
     ledger::record(app, tx, entries).await?;
     let complete_orders: Vec<&OrderRow> = last.keys().filter_map(|order| balances.orders.get(order)).collect();
-    let unfulfilled = orders::fulfill(app, tx, &complete_orders, now).await?;
+    let unfulfilled = orders::fulfill(app, tx, &complete_orders, &balances.items, now).await?;
     Ok(unfulfilled.iter().filter_map(|order| last.remove(order)).collect())
 }
 
@@ -213,12 +213,6 @@ async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> R
     refunds::insert(app, tx, to_refund.iter().map(whole).collect()).await
 }
 
-/// Returns the line of amounts that the payments of an order fill.
-fn line(tickets: &[PaidTicketsRow], order: Id) -> AllocationLine {
-    let tickets = tickets.iter().filter(|row| row.order_id == order).map(|row| row.tickets);
-    AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
-}
-
 fn entry(payment: &PaymentRow, part: Allocation) -> Entry {
     Entry { payment: payment.id, order: payment.order_id, refund: None, part }
 }
@@ -228,18 +222,29 @@ impl OrderBalances {
     async fn open(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
-        let cancelled = orders::cancelled(tx, orders.keys().copied()).await?;
+        let items = orders::lock_events_of(tx, orders.keys().copied()).await?;
         let (mut paid, mut pending) = (HashMap::new(), HashMap::new());
         for payment in store::counted(tx, orders.keys().copied()).await? {
             let sums = if payment.pending { &mut pending } else { &mut paid };
             let sum = sums.entry(payment.order_id).or_insert(Money::ZERO);
             *sum = *sum + payment.amount;
         }
-        Ok(Self { orders, cancelled, paid, pending })
+        Ok(Self { orders, items, paid, pending })
     }
 
     fn order(&self, id: Id) -> Result<&OrderRow> {
         self.orders.get(&id).ok_or(Error::NOT_FOUND)
+    }
+
+    /// Returns whether an event of an order is cancelled, so that the order can't be paid.
+    fn has_cancelled_event(&self, order: Id) -> bool {
+        self.items.iter().any(|row| row.item.order_id == order && row.event_status == EventStatus::Cancelled)
+    }
+
+    /// Returns the line of amounts that the payments of an order fill.
+    fn line(&self, order: Id) -> AllocationLine {
+        let tickets = self.items.iter().filter(|row| row.item.order_id == order).map(EventItemRow::costs);
+        AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
     }
 
     /// Returns an order to its customer or a platform administrator.
@@ -265,7 +270,7 @@ impl OrderBalances {
     /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount.
     fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
         // First, because the job that cancels the orders of a cancelled event must not change the error.
-        if self.cancelled.contains(&order.id) {
+        if self.has_cancelled_event(order.id) {
             return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
         }
         if !order.is_open(now) {
@@ -293,7 +298,7 @@ impl OrderBalances {
 
     /// Returns the reason why an order can't be paid although the gateway has charged the payment.
     fn capture_error(&self, order: Id, now: Timestamp) -> Option<Error> {
-        if self.cancelled.contains(&order) {
+        if self.has_cancelled_event(order) {
             let text = "An event was cancelled before the payment was made, so the payment is given back.";
             return Some(Code::EventCancelled.with_message(text));
         }

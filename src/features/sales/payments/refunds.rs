@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::gateway::{CancelCharge, GATEWAY_TIMEOUT, Refund};
 use super::model::{PaymentMethod, PendingRefundRow, RefundRow, RefundShareRow, RefundableRow};
 use super::{refund_store, store};
-use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare, TicketCosts};
+use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare};
 use crate::features::sales::orders;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::id::Id;
@@ -41,7 +41,7 @@ pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<
 /// Schedules refunds of the price and fee of returned tickets, of which `returned` has the number by section. The order must be
 /// fulfilled and locked. The newest payments are refunded first. Returns the sum of the refunds.
 pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<Money> {
-    let mut tickets: Vec<TicketCosts> = store::tickets(tx, [order]).await?.into_iter().map(|row| row.tickets).collect();
+    let mut tickets = store::tickets(tx, order).await?;
     for item in &mut tickets {
         item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
     }

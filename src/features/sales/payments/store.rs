@@ -9,7 +9,8 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{PaidTicketsRow, PaymentRow, PaymentViewRow, RefundableRow};
+use super::model::{PaymentRow, PaymentViewRow, RefundableRow};
+use crate::features::sales::ledger::TicketCosts;
 use crate::kernel::db::{Columns, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -66,14 +67,11 @@ pub async fn counted(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
     payments.and_in("p.order_id", orders).all().await
 }
 
-/// Returns the cost of the tickets of these orders, item by item. The orders must be open or fulfilled, so that their events
-/// still exist.
-pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<PaidTicketsRow>> {
-    let tickets = tx.select(
-        "i.order_id, i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
-         from order_items i join events e on e.id = i.event_id where true",
-    );
-    tickets.and_in("i.order_id", orders).push(" order by i.order_id, i.position").all().await
+/// Returns the cost of the tickets of an order, item by item. The order must be open or fulfilled, so that its events still exist.
+pub async fn tickets(tx: &mut Tx, order: Id) -> Result<Vec<TicketCosts>> {
+    let tickets = "select i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
+                   from order_items i join events e on e.id = i.event_id where i.order_id = $1 order by i.position";
+    tx.query(tickets).bind(order).all().await
 }
 
 const INSERT_COLUMNS: &str = "payments (id, order_id, method, amount, status, reference, placed)";
