@@ -14,7 +14,9 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_CHANGE, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error};
+use crate::fixtures::{
+    ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, FIRST_CHANGE, FIRST_ORDER_ID, Fixtures, PASSWORD, SENDERS, database_error,
+};
 use crate::load::{LOG_IN_PATH, Load, LoadRequest, RequestSource, run_load};
 
 /// Maximum number of open orders of a buyer.

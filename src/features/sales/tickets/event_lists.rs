@@ -1,36 +1,46 @@
-//! Lists of an event's tickets, for callers that may admit to the event. When a gate opens, many devices load the same pages:
-//! concurrent requests for the same page by the same account or admission token share its statements and its serialization.
+//! Lists of an event's tickets, for callers that may admit to the event.
+//!
+//! When a gate opens, many devices load the same pages, and then the changes since different times. Concurrent requests by the same
+//! account or admission token share the statements that don't depend on the page, and requests for the same page its statement and
+//! its serialization.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use boxoffice_http::error::Result;
 use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 
-use super::model::{EventTicketFilter, Ticket};
+use super::model::{EventTicketFilter, Ticket, TicketRow};
 use super::{service, store};
 use crate::features::catalog::{events, tokens};
 use crate::kernel::auth::{AdmissionClaims, Caller};
 use crate::kernel::db::Batcher;
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PagedRows};
 use crate::state::{App, Ctx};
 
-/// Maximum number of requests in a batch.
-const MAX_BATCH: usize = 100;
+/// Maximum number of requests in a batch. Each may read another page of 100 tickets.
+const MAX_BATCH: usize = 32;
 
 /// Batches of reads of lists of the tickets of events.
-pub struct EventTicketLists(Arc<Batcher<ListKey, (Caller, Span), SerializedJson<Page<Ticket>>>>);
+pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, SerializedJson<Page<Ticket>>>>);
 
-/// What all requests of a batch have in common: the page, and everything of their callers that decides about its content.
+/// What all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ListKey {
+struct BatchKey {
     event: Id,
+    /// Everything of the caller that decides about the content.
+    caller: (Scope, Option<Id>, Option<AdmissionClaims>),
+    /// A search, which may take long, so that no other list waits for it.
+    search: Option<EventTicketFilter>,
+}
+
+struct ListRequest {
+    caller: Caller,
     filter: EventTicketFilter,
-    scope: Scope,
-    account: Option<Id>,
-    redeemer: Option<AdmissionClaims>,
+    span: Span,
 }
 
 impl Default for EventTicketLists {
@@ -41,21 +51,33 @@ impl Default for EventTicketLists {
 
 /// Returns a page of the tickets of an event to which the caller may admit.
 pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilter) -> Result<SerializedJson<Page<Ticket>>> {
-    let key = ListKey { event, filter, scope: caller.scope, account: caller.account, redeemer: caller.redeemer };
+    let is_search = filter.holder.is_some() || filter.search.is_some();
+    let key =
+        BatchKey { event, caller: (caller.scope, caller.account, caller.redeemer), search: is_search.then(|| filter.clone()) };
     let app = Arc::clone(&ctx.app);
-    let read = move |key, requests| read_batch(Arc::clone(&app), key, requests);
-    ctx.app.event_tickets.0.submit(key, (caller, ctx.unit.span().clone()), read).await
+    let read = move |key: BatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
+    ctx.app.event_tickets.0.submit(key, ListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await
 }
 
-/// Reads a page once for all requests of a batch.
-async fn read_batch(app: Arc<App>, key: ListKey, requests: Vec<(Caller, Span)>) -> Result<Vec<SerializedJson<Page<Ticket>>>> {
-    let ListKey { event, filter, .. } = key;
-    let Some((caller, _)) = requests.first() else { return Ok(Vec::new()) };
-    let span = Span::of_batch("list tickets of an event", requests.iter().map(|(_, span)| span));
+/// Reads each page once, and returns the page of each request.
+async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<SerializedJson<Page<Ticket>>>> {
+    let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
+    let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
     let mut tx = app.db.read().await?.traced(&span);
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let page = store::list_of_event(&mut tx, event.id, scope, &filter).await?;
-    let tickets = service::views(&mut tx, caller, page.rows, app.clock.now()).await?;
-    Ok(vec![SerializedJson::new(&filter.paging.page(page.total, tickets))?; requests.len()])
+    let mut pages: HashMap<&EventTicketFilter, PagedRows<TicketRow>> = HashMap::new();
+    for ListRequest { filter, .. } in &requests {
+        if !pages.contains_key(filter) {
+            pages.insert(filter, store::list_of_event(&mut tx, event.id, scope, filter).await?);
+        }
+    }
+    let rows = pages.values().flat_map(|page| &page.rows);
+    let (sections, owners) = service::find_embedded(&mut tx, caller, rows, app.clock.now()).await?;
+    let mut responses = HashMap::new();
+    for (filter, page) in pages {
+        let tickets = page.rows.into_iter().map(|row| service::view(row, &sections, &owners)).collect::<Result<_>>()?;
+        responses.insert(filter, SerializedJson::new(&filter.paging.page(page.total, tickets))?);
+    }
+    Ok(requests.iter().filter_map(|request| responses.get(&request.filter).cloned()).collect())
 }

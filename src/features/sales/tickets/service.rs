@@ -30,7 +30,7 @@ pub struct TicketPage {
     total: i64,
     tickets: Vec<TicketRow>,
     /// The sections of all tickets in the batch.
-    sections: Arc<HashMap<Id, Embedded<Section>>>,
+    sections: Arc<EmbeddedById<Section>>,
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
@@ -138,16 +138,29 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
     Ok(true)
 }
 
-/// Returns tickets as responses. Loads each section and each owner once.
-pub async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
-    let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
-    let owners = owners.iter().map(|(id, owner)| Ok((*id, Embedded::new(owner)?))).collect::<Result<_>>()?;
-    let sections = sections::find_embedded(tx, rows.iter().map(|row| row.section_id), now).await?;
+/// Returns tickets as responses.
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+    let (sections, owners) = find_embedded(tx, caller, rows.iter(), now).await?;
     rows.into_iter().map(|row| view(row, &sections, &owners)).collect()
 }
 
+/// Resources in responses, by identifier.
+pub type EmbeddedById<T> = HashMap<Id, Embedded<T>>;
+
+/// Loads and serializes each section and each owner of tickets once.
+pub async fn find_embedded<'r>(
+    tx: &mut Tx,
+    caller: &Caller,
+    rows: impl Iterator<Item = &'r TicketRow> + Clone,
+    now: Timestamp,
+) -> Result<(EmbeddedById<Section>, EmbeddedById<Account>)> {
+    let owners = accounts::views_for(tx, caller, rows.clone().map(|row| row.owner_id)).await?;
+    let owners = owners.iter().map(|(id, owner)| Ok((*id, Embedded::new(owner)?))).collect::<Result<_>>()?;
+    Ok((sections::find_embedded(tx, rows.map(|row| row.section_id), now).await?, owners))
+}
+
 /// Returns a ticket as a response.
-fn view(row: TicketRow, sections: &HashMap<Id, Embedded<Section>>, owners: &HashMap<Id, Embedded<Account>>) -> Result<Ticket> {
+pub fn view(row: TicketRow, sections: &EmbeddedById<Section>, owners: &EmbeddedById<Account>) -> Result<Ticket> {
     let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
     let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
     Ok(Ticket {
