@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use boxoffice::kernel::types::clock::Timestamp;
 use futures::future::{join, join_all};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Client, Event, Rejection, Response, TestApp, User, section, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
@@ -16,6 +16,7 @@ on_both_databases![
     concurrent_wallets_have_own_tickets,
     ticket_is_readable_by_owner_host_and_staff,
     redeemer_lists_tickets_of_own_sections,
+    concurrent_lists_of_event_have_own_pages,
     event_tickets_require_redeemer_host_or_staff,
     void_tickets_are_not_valid,
     redeemer_requests_changes_since_time,
@@ -220,6 +221,39 @@ async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
     assert_eq!((second.total, second.entries[0].serial.as_str()), (4, all[3].as_str()));
     let past_the_end = vip_gate.event_ticket_list().event(&event.id).page(2).send().await;
     assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
+}
+
+/// Concurrent requests share statements, but only with callers who see the same tickets. A page that doesn't exist fails by itself.
+async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[1], 2).await;
+    app.advance_clock(Duration::from_secs(3600));
+    let changed = format!("modified_since={}", app.state.clock.now().to_minutes());
+    kofi.order_free_tickets(&event.sections[0], 1).await;
+    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let list = async |key: &str, query: &str| {
+        let list = app.request("GET", &format!("{}/tickets?{query}", event.uri)).key(key).send().await;
+        (list.status, list.body)
+    };
+    let mut lists = Vec::new();
+    for key in [&vip_gate, &main_gate, &kofi.key, &app.staff.key, &ama.key] {
+        for query in ["records=100", "records=1", changed.as_str(), "holder=kofi", "page=9"] {
+            // By itself.
+            lists.push((key, query, list(key, query).await));
+        }
+    }
+    let totals: Vec<_> = lists.iter().map(|(.., (status, body))| (*status, body["total"].as_i64().unwrap_or(-1))).collect();
+    let (of_vip, of_all) = ([1, 1, 1, 1], [3, 3, 1, 1]);
+    let of = |totals: [i64; 4]| totals.map(|total| (200, total)).into_iter().chain([(404, -1)]);
+    let expected = [of_vip, of_all, of_all, of_all].into_iter().flat_map(of).chain([(403, -1); 5]);
+    assert_eq!(totals, expected.collect::<Vec<_>>());
+
+    let concurrent =
+        async |(key, query, alone): &(&String, &str, (u16, Value))| assert_eq!(list(key, query).await, *alone, "{query}");
+    join_all(lists.iter().cycle().take(300).map(concurrent)).await;
 }
 
 async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 
@@ -25,7 +25,7 @@ use crate::state::{App, Ctx};
 const MAX_BATCH: usize = 32;
 
 /// Batches of reads of lists of the tickets of events.
-pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, SerializedJson<Page<Ticket>>>>);
+pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, Result<SerializedJson<Page<Ticket>>>>>);
 
 /// What all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -56,28 +56,33 @@ pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilte
         BatchKey { event, caller: (caller.scope, caller.account, caller.redeemer), search: is_search.then(|| filter.clone()) };
     let app = Arc::clone(&ctx.app);
     let read = move |key: BatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
-    ctx.app.event_tickets.0.submit(key, ListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await
+    ctx.app.event_tickets.0.submit(key, ListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await?
 }
 
-/// Reads each page once, and returns the page of each request.
-async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<SerializedJson<Page<Ticket>>>> {
+/// Reads each page once. Returns the page of each request, or the error that it has by itself: there is no such page.
+async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<SerializedJson<Page<Ticket>>>>> {
     let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
     let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
     let mut tx = app.db.read().await?.traced(&span);
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let mut pages: HashMap<&EventTicketFilter, PagedRows<TicketRow>> = HashMap::new();
+    let mut pages: HashMap<&EventTicketFilter, Result<PagedRows<TicketRow>>> = HashMap::new();
     for ListRequest { filter, .. } in &requests {
         if !pages.contains_key(filter) {
-            pages.insert(filter, store::list_of_event(&mut tx, event.id, scope, filter).await?);
+            let page = store::list_of_event(&mut tx, event.id, scope, filter).await;
+            pages.insert(filter, Error::split_rejection(page)?);
         }
     }
-    let rows = pages.values().flat_map(|page| &page.rows);
+    let rows = pages.values().flatten().flat_map(|page| &page.rows);
     let (sections, owners) = service::find_embedded(&mut tx, caller, rows, app.clock.now()).await?;
     let mut responses = HashMap::new();
     for (filter, page) in pages {
-        let tickets = page.rows.into_iter().map(|row| service::view(row, &sections, &owners)).collect::<Result<_>>()?;
-        responses.insert(filter, SerializedJson::new(&filter.paging.page(page.total, tickets))?);
+        let response = page.and_then(|page| {
+            let tickets = page.rows.into_iter().map(|row| service::view(row, &sections, &owners)).collect::<Result<_>>()?;
+            SerializedJson::new(&filter.paging.page(page.total, tickets))
+        });
+        responses.insert(filter, response);
     }
-    Ok(requests.iter().filter_map(|request| responses.get(&request.filter).cloned()).collect())
+    let response = |request: &ListRequest| Some(responses.get(&request.filter)?.as_ref().cloned().map_err(Error::clone_lossy));
+    Ok(requests.iter().filter_map(response).collect())
 }
