@@ -25,7 +25,10 @@ use crate::state::{App, Ctx};
 const MAX_BATCH: usize = 32;
 
 /// Batches of reads of lists of the tickets of events.
-pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, Result<SerializedJson<Page<Ticket>>>>>);
+pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, Result<TicketList>>>);
+
+/// A page of tickets in a response.
+type TicketList = SerializedJson<Page<Ticket>>;
 
 /// What all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -50,7 +53,7 @@ impl Default for EventTicketLists {
 }
 
 /// Returns a page of the tickets of an event to which the caller may admit.
-pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilter) -> Result<SerializedJson<Page<Ticket>>> {
+pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilter) -> Result<TicketList> {
     let is_search = filter.holder.is_some() || filter.search.is_some();
     let key =
         BatchKey { event, caller: (caller.scope, caller.account, caller.redeemer), search: is_search.then(|| filter.clone()) };
@@ -60,7 +63,7 @@ pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilte
 }
 
 /// Reads each page once. Returns the page of each request, or the error that it has by itself: there is no such page.
-async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<SerializedJson<Page<Ticket>>>>> {
+async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<TicketList>>> {
     let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
     let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
     let mut tx = app.db.read().await?.traced(&span);
