@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxoffice::clock_watch;
+use boxoffice::features::sales::orders;
+use boxoffice::kernel::context::Context;
 use boxoffice::kernel::types::clock::{MAX_LEAD, Timestamp};
+use boxoffice_http::error::Error;
 use boxoffice_http::log;
 use futures::join;
 use serde_json::{Value, json};
@@ -22,6 +25,7 @@ on_both_databases![
     recovers_from_clock_that_was_days_ahead,
     corrects_times_in_the_future_after_restart,
     corrects_nothing_while_clock_differs_from_database,
+    step_back_keeps_order_that_is_about_to_time_out,
 ];
 
 on_two_servers![corrects_times_that_are_stored_after_correction];
@@ -247,6 +251,30 @@ async fn corrects_times_that_are_stored_after_correction(app: TestApp) {
     let in_an_hour = Some(app.state.clock.now().plus(HOUR));
     assert!(ahead > in_an_hour, "the order has not waited: {ahead:?}");
     assert!(orders.is_some() && orders == reservations && orders < in_an_hour, "{orders:?} {reservations:?}");
+}
+
+/// The job reads the time, and waits for the database while the clock is set back.
+async fn step_back_keeps_order_that_is_about_to_time_out(mut app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    let mut lock = app.state.db.begin().await.unwrap();
+    if lock.is_postgres() {
+        lock.query("lock table orders in share mode").execute().await.unwrap();
+    }
+
+    app.state.clock.advance(JUMP);
+    let step_back = async {
+        app.state.clock.rewind(JUMP);
+        lock.commit().await.unwrap();
+    };
+    let ctx = Context::immediate(Arc::clone(&app.state));
+    let (timed_out, ()) = join!(orders::expire_due(&ctx), step_back);
+
+    assert!(matches!(&timed_out, Err(Error::Unavailable(error)) if error.to_string().contains("set back")), "{timed_out:?}");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
+    ama.pay(&order).await.unwrap();
 }
 
 async fn corrects_times_in_the_future_after_restart(app: TestApp) {

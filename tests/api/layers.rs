@@ -38,12 +38,13 @@ const CYCLES: [&[&str]; 2] =
     [&["advertisements", "events", "review", "sections", "tokens", "venues"], &["ledger", "orders", "payments"]];
 
 /// The files whose queries are shared by several requests and so belong to none of them.
-const SHARED_QUERIES: [&str; 5] = [
+const SHARED_QUERIES: [&str; 6] = [
     "features/catalog/events/cache.rs",
     "features/catalog/events/lists.rs",
     "features/catalog/events/published_search.rs",
     "features/identity/accounts/lists.rs",
     "features/sales/orders/order_reads.rs",
+    "features/sales/tickets/event_lists.rs",
 ];
 
 /// A dependency of a file: the path after `crate::`, for example `["features", "sales", "orders"]`.

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_openapi::parse_date_time;
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -163,6 +165,15 @@ impl Clock {
         }
         reading.last = Some((Instant::now(), machine));
         Timestamp(machine)
+    }
+
+    /// Requires that the clock was not set back since it has returned this time. Call it before a commit that ends something because
+    /// its time is over.
+    ///
+    /// # Errors
+    /// Returns an error if the clock was set back.
+    pub fn require_not_set_back(&self, since: Timestamp) -> Result<()> {
+        if self.now() < since { Err(Error::Unavailable(anyhow!("the clock was set back meanwhile"))) } else { Ok(()) }
     }
 
     /// Returns the time of the machine's clock, which [`now`](Self::now) exceeds by at most [`MAX_LEAD`].

@@ -138,6 +138,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 
 async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let ended = store::expire_due(tx, now).await?;
+    app.clock.require_not_set_back(now)?;
     release(tx, &ended).await?;
     let count = ended.len() as u64;
     payments::schedule_refunds(app, tx, ended).await?;

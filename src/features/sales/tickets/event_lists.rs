@@ -15,7 +15,7 @@ use super::model::{EventTicketFilter, Ticket, TicketRow};
 use super::{service, store};
 use crate::features::catalog::{events, tokens};
 use crate::kernel::auth::{AdmissionClaims, Caller};
-use crate::kernel::db::Batcher;
+use crate::kernel::db::{Batcher, UnitOfWork};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PagedRows};
@@ -66,7 +66,7 @@ pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilte
 async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<TicketList>>> {
     let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
     let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
-    let mut tx = app.db.read().await?.traced(&span);
+    let mut tx = UnitOfWork::read_only(app.db.clone(), span).read().await?;
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
     let mut pages: HashMap<&EventTicketFilter, Result<PagedRows<TicketRow>>> = HashMap::new();

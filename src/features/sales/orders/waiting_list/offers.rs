@@ -35,6 +35,7 @@ pub async fn offer_places(ctx: &Ctx) -> Result<u64> {
 async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let Some(id) = store::claim(tx, now).await? else { return Ok(0) };
     let Some(places) = sections::lock_available(tx, [id], now).await?.remove(&id) else { return Ok(0) };
+    app.clock.require_not_set_back(now)?;
     let Some(section) = sections::find_by_ids(tx, [id], now).await?.remove(&id) else { return Ok(0) };
     let Some(event) = orders::event_sale_status(tx, [section.event_id]).await?.pop() else { return Ok(0) };
     if is_closed(&section, &event, now) {
