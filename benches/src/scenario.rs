@@ -1,6 +1,8 @@
 //! Scenarios: the requests of each load.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::iter::repeat_n;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,7 +75,37 @@ pub enum Scenario {
     ScanBatch,
     /// 55 % events, 20 % lists, 10 % wallets, 14 % orders, 1 % log-ins
     Mixed,
+    /// Requests of buyers, hosts, staff and devices at the entrance; see `SALE_DAY`
+    SaleDay,
 }
+
+/// The percentages of the scenarios in `mixed`.
+const MIXED: &[(Scenario, u8)] = &[
+    (Scenario::ReadEvent, 55),
+    (Scenario::ListPublished, 20),
+    (Scenario::Wallet, 10),
+    (Scenario::OnSaleSpread, 14),
+    (Scenario::Login, 1),
+];
+/// The percentages of the scenarios in `sale-day`: all of them, but for payments and batches of admissions, which can't be repeated.
+const SALE_DAY: &[(Scenario, u8)] = &[
+    (Scenario::ReadEvent, 38),
+    (Scenario::ListPublished, 15),
+    (Scenario::ListDeep, 1),
+    (Scenario::Search, 5),
+    (Scenario::Wallet, 10),
+    (Scenario::OwnOrders, 4),
+    (Scenario::OwnOrder, 3),
+    (Scenario::OwnTransfers, 2),
+    (Scenario::HostEvents, 2),
+    (Scenario::StaffEvents, 1),
+    (Scenario::GateTickets, 2),
+    (Scenario::GateChanges, 2),
+    (Scenario::Scan, 2),
+    (Scenario::OnSaleHot, 2),
+    (Scenario::OnSaleSpread, 10),
+    (Scenario::Login, 1),
+];
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,33 +123,11 @@ impl Scenario {
             return payments(fixtures, address).await;
         }
         let fixtures = Arc::clone(fixtures);
-        // The same mix in each run.
-        let mut rng = StdRng::seed_from_u64(1);
-        let percents: Vec<u8> = (0..10_007).map(|_| rng.random_range(0..100)).collect();
-        let is_order = |percent: &u8| (85..99).contains(percent);
-        let orders = percents.iter().filter(|percent| is_order(percent)).count() as u64;
-        let orders_before = percents.iter().scan(0, |orders, percent| {
-            let before = *orders;
-            *orders += u64::from(is_order(percent));
-            Some(before)
-        });
-        let orders_before: Vec<u64> = orders_before.collect();
-        Ok(Arc::new(move |n| {
-            let (round, position) = (n / percents.len() as u64, n as usize % percents.len());
-            let percent = percents[position];
-            match (self, percent) {
-                (Self::Mixed, 0..55) => Self::ReadEvent.request(&fixtures, n),
-                (Self::Mixed, 55..75) => Self::ListPublished.request(&fixtures, n),
-                (Self::Mixed, 75..85) => Self::Wallet.request(&fixtures, n),
-                (Self::Mixed, 85..99) => {
-                    // From the beginning again when all buyers have the maximum of open orders.
-                    let order_number = (round * orders + orders_before[position]) % (GROUP_BUYERS * MAX_OPEN_ORDERS);
-                    order(&fixtures, 3, order_number, fixtures.section(n % SPREAD_SECTIONS))
-                }
-                (Self::Mixed, _) => Self::Login.request(&fixtures, n),
-                _ => self.request(&fixtures, n),
-            }
-        }))
+        match self {
+            Self::Mixed => Ok(mix(MIXED, fixtures)),
+            Self::SaleDay => Ok(mix(SALE_DAY, fixtures)),
+            _ => Ok(Arc::new(move |n| self.request(&fixtures, n))),
+        }
     }
 
     /// Returns the `n`th request of a scenario whose requests are independent.
@@ -162,9 +172,37 @@ impl Scenario {
             }
             Self::ScanBatch => ((n + 1) * BATCH_SERIALS <= FIRST_SINGLE_TICKET)
                 .then(|| admission(fixtures, n * BATCH_SERIALS..(n + 1) * BATCH_SERIALS)),
-            Self::Pay | Self::Mixed => None,
+            Self::Pay | Self::Mixed | Self::SaleDay => None,
         }
     }
+}
+
+/// Returns the requests of several scenarios, in the same order in each run. They go on for hours.
+fn mix(parts: &'static [(Scenario, u8)], fixtures: Arc<Fixtures>) -> RequestSource {
+    let percents: Vec<Scenario> =
+        parts.iter().flat_map(|(scenario, percent)| repeat_n(*scenario, usize::from(*percent))).collect();
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut counts: BTreeMap<Scenario, u64> = BTreeMap::new();
+    let mut next = || {
+        let scenario = percents[rng.random_range(0..percents.len())];
+        let count = counts.entry(scenario).or_default();
+        *count += 1;
+        (scenario, *count - 1)
+    };
+    let sequence: Vec<(Scenario, u64)> = (0..10_007).map(|_| next()).collect();
+    Arc::new(move |n| {
+        let (round, position) = (n / sequence.len() as u64, n as usize % sequence.len());
+        let (scenario, number) = sequence[position];
+        let number = round * counts[&scenario] + number;
+        // From the beginning again when all buyers have the maximum of open orders.
+        let order_number = number % (GROUP_BUYERS * MAX_OPEN_ORDERS);
+        match scenario {
+            Scenario::OnSaleHot => order(&fixtures, 0, order_number, fixtures.hot_section.clone()),
+            Scenario::OnSaleSpread => order(&fixtures, 3, order_number, fixtures.section(number % SPREAD_SECTIONS)),
+            Scenario::Scan => (number < ADMISSIBLE_TICKETS as u64).then(|| admission(&fixtures, number..number + 1)),
+            scenario => scenario.request(&fixtures, number),
+        }
+    })
 }
 
 fn get(path: String, key: &Arc<str>) -> LoadRequest {
