@@ -150,7 +150,7 @@ impl<'a> Statement<'a> {
     /// defined order, so two transactions without these locks could deadlock. SQLite needs no row locks, because only one
     /// transaction writes at a time.
     pub fn for_update(self) -> Self {
-        let lock = matches!(self.driver, Driver::Postgres(..)).then_some(" for no key update");
+        let lock = self.is_postgres().then_some(" for no key update");
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
@@ -158,14 +158,14 @@ impl<'a> Statement<'a> {
     /// reads the rows to which it refers like this: a read without a lock could find a row that is removed before the request
     /// refers to it, and a foreign key would reject the request. SQLite needs no row locks.
     pub fn for_key_share(self) -> Self {
-        let lock = matches!(self.driver, Driver::Postgres(..)).then_some(" for key share");
+        let lock = self.is_postgres().then_some(" for key share");
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
     /// Ends a `select` with ascending order by `id`, and keeps its rows from being changed until the transaction ends. Other
     /// transactions may hold the same lock. SQLite needs no row locks.
     pub fn for_share(self) -> Self {
-        let lock = matches!(self.driver, Driver::Postgres(..)).then_some(" for share");
+        let lock = self.is_postgres().then_some(" for share");
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
@@ -175,7 +175,7 @@ impl<'a> Statement<'a> {
     /// # Errors
     /// Returns an error if the database fails.
     pub async fn lock(self) -> Result<()> {
-        if matches!(self.driver, Driver::Postgres(..)) {
+        if self.is_postgres() {
             let _locked: Vec<(Id,)> = self.all().await?;
         }
         Ok(())

@@ -236,15 +236,18 @@ impl OrderBalances {
         self.orders.get(&id).ok_or(Error::NOT_FOUND)
     }
 
+    fn items_of(&self, order: Id) -> impl Iterator<Item = &EventItemRow> {
+        self.items.iter().filter(move |row| row.item.order_id == order)
+    }
+
     /// Returns whether an event of an order is cancelled, so that the order can't be paid.
     fn has_cancelled_event(&self, order: Id) -> bool {
-        self.items.iter().any(|row| row.item.order_id == order && row.event_status == EventStatus::Cancelled)
+        self.items_of(order).any(|row| row.event_status == EventStatus::Cancelled)
     }
 
     /// Returns the line of amounts that the payments of an order fill.
     fn line(&self, order: Id) -> AllocationLine {
-        let tickets = self.items.iter().filter(|row| row.item.order_id == order).map(EventItemRow::costs);
-        AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
+        AllocationLine::of(&self.items_of(order).map(EventItemRow::costs).collect::<Vec<TicketCosts>>())
     }
 
     /// Returns an order to its customer or a platform administrator.
