@@ -176,8 +176,7 @@ async fn measure(
         rate: options.rate,
     };
     server.reset_peak_memory()?;
-    let reads_only =
-        !matches!(scenario, Scenario::Mixed | Scenario::SaleDay) && requests(0).is_some_and(|first| first.method == Method::GET);
+    let reads_only = scenario.parts().is_none() && requests(0).is_some_and(|first| first.method == Method::GET);
     let bare = match reads_only {
         true => Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?),
         false => None,

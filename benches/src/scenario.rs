@@ -123,10 +123,18 @@ impl Scenario {
             return payments(fixtures, address).await;
         }
         let fixtures = Arc::clone(fixtures);
+        Ok(match self.parts() {
+            Some(parts) => mix(parts, fixtures),
+            None => Arc::new(move |n| self.request(&fixtures, n)),
+        })
+    }
+
+    /// Returns the percentages of other scenarios that it consists of.
+    pub fn parts(self) -> Option<&'static [(Self, u8)]> {
         match self {
-            Self::Mixed => Ok(mix(MIXED, fixtures)),
-            Self::SaleDay => Ok(mix(SALE_DAY, fixtures)),
-            _ => Ok(Arc::new(move |n| self.request(&fixtures, n))),
+            Self::Mixed => Some(MIXED),
+            Self::SaleDay => Some(SALE_DAY),
+            _ => None,
         }
     }
 
