@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxoffice::clock_watch;
-use boxoffice::features::sales::orders;
+use boxoffice::features::sales::{orders, payments};
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::types::clock::{MAX_LEAD, Timestamp};
+use boxoffice::state::Ctx;
 use boxoffice_http::error::Error;
 use boxoffice_http::log;
 use futures::join;
@@ -26,6 +27,7 @@ on_both_databases![
     corrects_times_in_the_future_after_restart,
     corrects_nothing_while_clock_differs_from_database,
     step_back_keeps_order_that_is_about_to_time_out,
+    step_back_keeps_payment_that_is_in_progress,
 ];
 
 on_two_servers![corrects_times_that_are_stored_after_correction];
@@ -253,28 +255,60 @@ async fn corrects_times_that_are_stored_after_correction(app: TestApp) {
     assert!(orders.is_some() && orders == reservations && orders < in_an_hour, "{orders:?} {reservations:?}");
 }
 
-/// The job reads the time, and waits for the database while the clock is set back.
-async fn step_back_keeps_order_that_is_about_to_time_out(mut app: TestApp) {
-    app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
-    let order = ama.order(&event.sections[0], 1).await.unwrap();
+/// Runs a job that reads the time, and waits for a transaction with the table while the clock is set back. Returns its error.
+async fn run_while_clock_is_set_back<T>(
+    app: &TestApp,
+    lock_of_table: &'static str,
+    job: impl AsyncFnOnce(&Ctx) -> Result<T, Error>,
+) -> String {
     let mut lock = app.state.db.begin().await.unwrap();
     if lock.is_postgres() {
-        lock.query("lock table orders in share mode").execute().await.unwrap();
+        lock.query(lock_of_table).execute().await.unwrap();
     }
-
     app.state.clock.advance(JUMP);
     let step_back = async {
         app.state.clock.rewind(JUMP);
         lock.commit().await.unwrap();
     };
     let ctx = Context::immediate(Arc::clone(&app.state));
-    let (timed_out, ()) = join!(orders::expire_due(&ctx), step_back);
+    match join!(job(&ctx), step_back).0 {
+        Err(Error::Unavailable(error)) => error.to_string(),
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => "no error".to_owned(),
+    }
+}
 
-    assert!(matches!(&timed_out, Err(Error::Unavailable(error)) if error.to_string().contains("set back")), "{timed_out:?}");
+async fn step_back_keeps_order_that_is_about_to_time_out(mut app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+
+    let error = run_while_clock_is_set_back(&app, "lock table orders in share mode", orders::expire_due).await;
+
+    assert!(error.contains("set back"), "{error}");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
     ama.pay(&order).await.unwrap();
+}
+
+async fn step_back_keeps_payment_that_is_in_progress(mut app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    app.gateway.block();
+
+    let job = async {
+        app.gateway.wait_for_charges(1).await;
+        let error = run_while_clock_is_set_back(&app, "lock table payments in share mode", payments::process_due).await;
+        app.gateway.unblock();
+        error
+    };
+    let (paid, error) = join!(app.pay(&ama.key, &order.self_, card_payment()), job);
+
+    assert!(error.contains("set back"), "{error}");
+    assert_eq!((paid.status, &paid.body["status"]), (201, &json!("Confirmed")), "{}", paid.body);
+    assert_eq!(json!(app.gateway.total()), paid.body["amount"]);
 }
 
 async fn corrects_times_in_the_future_after_restart(app: TestApp) {

@@ -21,6 +21,7 @@ use super::{refund_store, store};
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare};
 use crate::features::sales::orders;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
@@ -120,8 +121,8 @@ pub async fn process_after_commit(ctx: &Ctx, order: Id) {
 
 /// Job step: abandons payments that have been pending for too long, and has the gateway make all owed refunds and cancellations.
 pub async fn process_due(ctx: &Ctx) -> Result<()> {
-    let before = ctx.app.clock.now().minus(PENDING_TIMEOUT);
-    transaction!(ctx.unit, |tx| store::abandon_pending(tx, before).await)?;
+    let now = ctx.app.clock.now();
+    transaction!(ctx.unit, |tx| abandon_pending(&ctx.app, tx, now).await)?;
     // Continue after the last one of the previous step, so that a few permanent failures don't block all others.
     let mut after = Id(ctx.app.refund_cursor.load(Ordering::Relaxed));
     let mut wrapped = after == Id::NONE;
@@ -137,6 +138,11 @@ pub async fn process_due(ctx: &Ctx) -> Result<()> {
             Batch { .. } => {}
         }
     }
+}
+
+async fn abandon_pending(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
+    store::abandon_pending(tx, now.minus(PENDING_TIMEOUT)).await?;
+    app.clock.require_not_set_back(now)
 }
 
 /// The result of one batch of refunds and cancellations.
