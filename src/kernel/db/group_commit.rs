@@ -18,7 +18,7 @@ use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use futures::FutureExt;
-use futures::future::{BoxFuture, try_join_all};
+use futures::future::{BoxFuture, join_all};
 use tokio::sync::oneshot;
 
 use super::batcher::Batcher;
@@ -64,7 +64,8 @@ struct Participant<R> {
     reply: oneshot::Sender<(Result<R>, oneshot::Sender<Option<AuditRecord>>)>,
 }
 
-/// A request's share of a batch that has been executed and not committed. Dropping it rolls the whole batch back.
+/// A request's share of a batch that has been executed and not committed. Dropping it rolls the whole batch back, unless the request
+/// was rejected.
 pub struct PendingCommit {
     record: oneshot::Sender<Option<AuditRecord>>,
     committed: BoxFuture<'static, Result<()>>,
@@ -193,12 +194,13 @@ where
 
 /// Sends each request its result, collects the audit records and commits.
 async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<Outcome<R>>) -> Result<()> {
-    let mut records = Vec::with_capacity(participants.len());
+    let (mut receivers, mut requests) = (Vec::with_capacity(participants.len()), Vec::with_capacity(participants.len()));
     for (participant, outcome) in participants.into_iter().zip(outcomes) {
         let (record, receiver) = oneshot::channel();
         let result = match (outcome, participant.request) {
-            (Ok(result), _) => {
-                records.push(receiver);
+            (Ok(result), request) => {
+                receivers.push(receiver);
+                requests.push(RequestState { is_rejected: result.is_err(), request });
                 result
             }
             // An earlier request has the audit record.
@@ -208,10 +210,29 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
         // A request whose client has disconnected drops the record's sender, too.
         let _disconnected = participant.reply.send((result, record));
     }
-    let lost = |_| Error::Unavailable(anyhow!("another request of the same batch has failed"));
-    let records: Vec<Option<AuditRecord>> = try_join_all(records).await.map_err(lost)?;
-    audit::insert_records(&mut tx, records.iter().flatten()).await?;
+    let mut records = Vec::with_capacity(receivers.len());
+    for (record, RequestState { is_rejected, request }) in join_all(receivers).await.into_iter().zip(requests) {
+        match record {
+            Ok(record) => records.extend(record),
+            // It has changed nothing but its claim, and may be sent again.
+            Err(_) if is_rejected => {
+                if let Some(request) = request {
+                    request.forget(&mut tx).await?;
+                }
+            }
+            Err(_) => return Err(Error::Unavailable(anyhow!("another request of the same batch has failed"))),
+        }
+    }
+    audit::insert_records(&mut tx, &records).await?;
     tx.commit().await
+}
+
+/// What a request of a batch has changed, in case it sends no audit record.
+struct RequestState {
+    /// True if it was rejected, and so has changed nothing but its claim.
+    is_rejected: bool,
+    /// The request if it has claimed an `Idempotency-Key`.
+    request: Option<Arc<IdempotentRequest>>,
 }
 
 fn no_result() -> Error {

@@ -210,7 +210,7 @@ async fn run_and_commit(
     };
     let is_unrecorded = is_unrecorded(&outcome);
     match unit.take_uncommitted() {
-        // Dropping it rolls the batch back.
+        // Dropping it rolls the batch back if this request has changed anything.
         Some(Uncommitted::Batch(_)) if is_unrecorded => return outcome,
         Some(Uncommitted::Batch(pending)) => pending.commit(Some(audit.record(kernel, &outcome, stored))).await?,
         // Dropping it rolls the transaction back.

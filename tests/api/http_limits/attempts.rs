@@ -7,8 +7,9 @@ use boxoffice::features::identity::sessions;
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::log;
-use futures::future::join_all;
+use futures::future::{join_all, join3};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::on_both_databases;
 use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, section};
@@ -22,6 +23,7 @@ on_both_databases![
     taken_names_are_limited_by_address,
     rejected_complimentary_orders_are_limited,
     concurrent_complimentary_orders_do_not_exceed_the_limit,
+    limited_complimentary_orders_do_not_fail_other_orders,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
 ];
@@ -275,4 +277,32 @@ async fn codes_are_limited_by_email_address(app: TestApp) {
     assert_limited(&ask("/resets", "ama").await, policy);
     assert_eq!(ask("/resets", "mensah").await.status, 201);
     assert_eq!(ask("/resets", "nobody").await.status, 404, "no code was mailed");
+}
+
+/// The requests are executed in the same batches as the orders of buyers.
+async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let sections = [section("Balcony", 10.0, 1), section("Floor", 10.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
+    let give = async |to: Value| give(&app, &server, &kofi.key, &event, to).await.status;
+    assert_eq!(give(json!({ "account": ama.number })).await, 201);
+    let body = json!({ "items": { &event.sections[1]: 1 } });
+    let order = async || app.request("POST", "/orders").at(server.address).key(&ama.key).json(&body).send().await.status;
+    let mut lock = app.state.db.begin().await.unwrap();
+    if lock.is_postgres() {
+        lock.query("lock table orders in share mode").execute().await.unwrap();
+    }
+
+    let release = async {
+        // Until all requests are in batches.
+        sleep(Duration::from_millis(500)).await;
+        lock.commit().await.unwrap();
+    };
+    let given = join_all((0..6).map(|_| give(json!({ "email": "ama@example.com" }))));
+    let (ordered, given, ()) = join3(join_all((0..6).map(|_| order())), given, release).await;
+
+    assert_eq!(ordered, [201; 6], "{given:?}");
+    let count = |status| given.iter().filter(|given| **given == status).count();
+    assert_eq!((count(409), count(429)), (2, 4), "{given:?}");
 }
