@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::env;
 
 use futures::future::{join, join_all};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Response, TestApp, operations};
+use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, section};
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use world::{Call, World};
 
@@ -23,6 +23,7 @@ on_both_databases![
     requests_survive_removal_of_their_resources,
     every_foreign_key_is_tested,
     orders_of_removed_section_do_not_affect_others,
+    payment_for_deleted_event_is_refunded,
 ];
 
 /// Returns how often each reference is tested. The window of a race is a few milliseconds, so a single round may miss it.
@@ -130,4 +131,39 @@ fn every_operation_is_listed() {
     let listed: BTreeSet<String> = tested.chain(independent).map(str::to_owned).collect();
     let difference: Vec<_> = contract.symmetric_difference(&listed).filter(|name| *name != "token_authentication_get").collect();
     assert!(difference.is_empty(), "in the contract or in the lists of this test, but not in both: {difference:?}");
+}
+
+/// The reservations have ended for the server that deletes the event, whose clock is ahead.
+async fn payment_for_deleted_event_is_refunded(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let deleted = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let kept = app.create_listed_event(&host, &[section("Floor", 30.0, 10)]).await;
+    let hers = ama.order(&deleted.sections[0], 1).await.unwrap().self_;
+    let both = app.place_order(&ama.key, json!({ &deleted.sections[0]: 1, &kept.sections[0]: 1 })).await;
+    let both = both.body["self"].as_str().unwrap();
+    app.gateway.block();
+
+    let deletion = async {
+        app.gateway.wait_for_charges(1).await;
+        app.execute_sql("update reservations set expires = 1").await;
+        let deleted = app.request("DELETE", &deleted.uri).key(&kofi.key).send().await;
+        app.gateway.unblock();
+        deleted.status
+    };
+    let (paid, deleted) = join(app.pay(&ama.key, &hers, card_payment()), deletion).await;
+    let next = app.pay(&ama.key, both, card_payment()).await;
+
+    assert_eq!(deleted, 204);
+    for paid in [&paid, &next] {
+        assert_eq!((paid.status, paid.code()), (409, "order.not-open"), "{}", paid.body);
+    }
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    for order in [&hers, both] {
+        assert_eq!(app.read(order).await["status"], "Timed Out");
+    }
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.sold_and_reserved(&kept.sections[0]).await, (0, 0));
+    app.assert_invariants().await;
 }

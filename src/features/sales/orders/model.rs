@@ -317,17 +317,17 @@ pub struct EventItemRow {
     /// The item.
     #[sqlx(flatten)]
     pub item: ItemRow,
-    /// The host of the event.
-    pub host_id: Id,
-    /// The status of the event.
-    pub event_status: EventStatus,
+    /// The host of the event; `None` if the event was deleted, by a server for which the order has ended.
+    pub host_id: Option<Id>,
+    /// The status of the event; `None` if it was deleted.
+    pub event_status: Option<EventStatus>,
 }
 
 impl EventItemRow {
-    /// Returns the cost of its tickets.
-    pub fn costs(&self) -> TicketCosts {
+    /// Returns the cost of its tickets; `None` if the event was deleted.
+    pub fn costs(&self) -> Option<TicketCosts> {
         let ItemRow { section_id, quantity, unit_price, unit_fee, .. } = self.item;
-        TicketCosts { section_id, host_id: self.host_id, quantity, unit_price, unit_fee }
+        self.host_id.map(|host_id| TicketCosts { section_id, host_id, quantity, unit_price, unit_fee })
     }
 }
 

@@ -167,8 +167,8 @@ pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item 
     hosts.push(") h on h.id = e.host_id where true").and_in("e.id", events).all().await
 }
 
-/// Locks the events of these orders until the transaction ends, by ascending identifier. Returns the items of the orders with the
-/// current status of each event, sorted by order and position.
+/// Locks the events of these orders until the transaction ends, by ascending identifier. Returns all items of the orders with the
+/// current status of each event that has not been deleted, sorted by order and position.
 ///
 /// It locks each event once, although it returns it once for each item. If PostgreSQL locks a row again in the same statement, after
 /// another transaction has changed the row, it can queue behind a transaction that waits for this one.
@@ -177,8 +177,8 @@ pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -
     let orders: Vec<Id> = orders.into_iter().collect();
     let events = tx.select(
         "i.order_id, i.position, i.event_id, i.section_id, i.quantity, i.unit_price, i.unit_fee, e.host_id, e.status as event_status
-         from order_items i
-         join (select id, host_id, status from events where id in (select event_id from order_items where true",
+         from order_items i left join
+         (select id, host_id, status from events where id in (select event_id from order_items where true",
     );
     let events = events.and_in("order_id", orders.clone()).push(") order by id").push(lock);
     let items = events.push(") as e on e.id = i.event_id where true").and_in("i.order_id", orders);

@@ -242,12 +242,17 @@ impl OrderBalances {
 
     /// Returns whether an event of an order is cancelled, so that the order can't be paid.
     fn has_cancelled_event(&self, order: Id) -> bool {
-        self.items_of(order).any(|row| row.event_status == EventStatus::Cancelled)
+        self.items_of(order).any(|row| row.event_status == Some(EventStatus::Cancelled))
+    }
+
+    /// Returns whether an order can be paid. If one of its events was deleted, the order has ended for the server that deleted it.
+    fn is_open(&self, order: &OrderRow, now: Timestamp) -> bool {
+        order.is_open(now) && self.items_of(order.id).all(|row| row.event_status.is_some())
     }
 
     /// Returns the line of amounts that the payments of an order fill.
     fn line(&self, order: Id) -> AllocationLine {
-        AllocationLine::of(&self.items_of(order).map(EventItemRow::costs).collect::<Vec<TicketCosts>>())
+        AllocationLine::of(&self.items_of(order).filter_map(EventItemRow::costs).collect::<Vec<TicketCosts>>())
     }
 
     /// Returns an order to its customer or a platform administrator.
@@ -276,7 +281,7 @@ impl OrderBalances {
         if self.has_cancelled_event(order.id) {
             return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
         }
-        if !order.is_open(now) {
+        if !self.is_open(order, now) {
             return Err(order_not_open());
         }
         let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
@@ -305,7 +310,7 @@ impl OrderBalances {
             let text = "An event was cancelled before the payment was made, so the payment is given back.";
             return Some(Code::EventCancelled.with_message(text));
         }
-        (!self.orders.get(&order).is_some_and(|order| order.is_open(now))).then(order_closed)
+        (!self.orders.get(&order).is_some_and(|order| self.is_open(order, now))).then(order_closed)
     }
 }
 
