@@ -1,5 +1,10 @@
 //! Deletion of accounts: conditions, remaining data, and races.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use boxoffice::features::sales::account_deletion;
+use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
@@ -24,6 +29,7 @@ on_both_databases![
     unusable_tickets_do_not_prevent_deletion,
     account_is_deleted_by_owner_and_staff,
     deletion_refunds_payment_in_progress,
+    log_is_emptied_again_after_a_failure,
 ];
 
 race_tests![
@@ -486,4 +492,23 @@ async fn concurrent_deletions_delete_once(app: TestApp) {
     let mut statuses: Vec<_> = responses.iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [204, 404, 404, 404, 404, 404]);
+}
+
+async fn log_is_emptied_again_after_a_failure(mut app: TestApp) {
+    app.stop_jobs().await;
+    let ctx = Context::immediate(Arc::clone(&app.state));
+    app.state.has_erased.store(true, Ordering::Relaxed);
+
+    let lock = app.state.db.begin().await.unwrap();
+    if lock.is_postgres() {
+        // It has no such log.
+        return;
+    }
+    let failed = account_deletion::empty_log(&ctx).await;
+    lock.commit().await.unwrap();
+
+    assert!(failed.is_err());
+    assert!(app.state.has_erased.load(Ordering::Relaxed));
+    account_deletion::empty_log(&ctx).await.unwrap();
+    assert!(!app.state.has_erased.load(Ordering::Relaxed));
 }

@@ -20,6 +20,7 @@ use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, User, 
 on_both_databases![
     rejects_common_passwords,
     rejects_own_names_as_password,
+    rejects_password_together_with_other_fields,
     rejected_password_counts_as_reset_attempt,
     outdated_hash_is_upgraded_at_login,
     concurrent_logins_succeed_during_hash_upgrade,
@@ -206,4 +207,18 @@ async fn common_passwords_are_configurable(app: TestApp) {
 
     assert_eq!(sign_up("ama", "password1").await.status, 201);
     assert_eq!(sign_up("ama.mensah", "ama.mensah").await.invalid_arguments(), ["password"], "own names are never allowed");
+}
+
+async fn rejects_password_together_with_other_fields(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let change = json!({ "password": "password1", "dateOfBirth": "2999-01-01" });
+    let mut new = change.clone();
+    (new["username"], new["email"]) = (json!("kwame"), json!("kwame@example.com"));
+
+    let responses = [app.change(&ama, change).await, app.request("POST", "/accounts").json(&new).send().await];
+
+    assert_eq!(
+        responses.map(|response| response.invalid_arguments()),
+        [["password", "dateOfBirth"], ["password", "dateOfBirth"]]
+    );
 }

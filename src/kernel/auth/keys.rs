@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Result, one_line};
+use boxoffice_http::error::{Code, Result, one_line};
 use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
@@ -198,6 +198,23 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await?;
     Ok(())
+}
+
+/// Requires that the caller's key was not revoked since the request was authenticated, and keeps it from being revoked until the
+/// transaction ends. Call it after the lock for which a request may have waited, before a change of credentials or one that can't be
+/// undone.
+///
+/// # Errors
+/// [`Code::KeyRefused`] if the key was revoked or its account was deactivated.
+pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
+    if caller.key == Id::NONE {
+        // An operator's command.
+        return Ok(());
+    }
+    let key = tx.select("id from api_keys where ended is null").and_where("id = ?", Some(caller.key));
+    let key = key.push(" and (account_id is null or account_id in (select a.id from accounts a where a.activated))");
+    let key: Vec<(Id,)> = key.for_share().all().await?;
+    if key.is_empty() { Err(Code::KeyRefused.into()) } else { Ok(()) }
 }
 
 /// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.

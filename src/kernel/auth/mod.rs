@@ -9,5 +9,5 @@ mod password;
 
 pub use attempts::AttemptLimits;
 pub use caller::{AdmissionClaims, Caller};
-pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, end, issue};
+pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, end, issue, require_not_revoked};
 pub use password::{HashRequester, PasswordCost, PasswordSettings, Passwords};

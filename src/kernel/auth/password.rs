@@ -10,7 +10,7 @@ use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::password_hash::{self, CustomizedPasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, FieldError, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use tokio::sync::OnceCell;
 
@@ -209,25 +209,18 @@ impl Passwords {
         !hash.starts_with(&format!("$argon2id$v=19$m={memory},t={iterations},p={lanes}$"))
     }
 
-    /// Rejects a password that is among the most common ones, unless the settings allow those, or that is one of the account's
-    /// own names. Ignores case.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] with a field error of `password`.
-    pub fn require_uncommon(&self, password: &str, own_names: [&str; 2]) -> Result<()> {
+    /// Returns a field error of `password` if it is among the most common ones, unless the settings allow those, or if it is one of
+    /// the account's own names. Ignores case.
+    pub fn weakness(&self, password: &str, own_names: [&str; 2]) -> Option<FieldError> {
         static COMMON: LazyLock<HashSet<&str>> =
             LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
         let password = password.to_lowercase();
         if own_names.iter().any(|name| name.to_lowercase() == password) {
-            return Err(Error::invalid(
-                "password",
-                "must not be the account's own username or e-mail address: choose another one",
-            ));
+            let text = "must not be the account's own username or e-mail address: choose another one";
+            return Some(FieldError::invalid("password", text));
         }
-        if !self.settings.allow_common && COMMON.contains(password.as_str()) {
-            return Err(Error::invalid("password", "is among the most common passwords: choose another one"));
-        }
-        Ok(())
+        let is_common = !self.settings.allow_common && COMMON.contains(password.as_str());
+        is_common.then(|| FieldError::invalid("password", "is among the most common passwords: choose another one"))
     }
 
     async fn run<T: Send + 'static>(
@@ -353,8 +346,8 @@ mod tests {
         let lenient = Passwords::new(1, PasswordSettings { allow_common: true, ..PasswordSettings::default() });
         let names = ["ama.mensah", "ama@example.com"];
 
-        assert!(strict.require_uncommon("PassWord1", names).is_err() && lenient.require_uncommon("PassWord1", names).is_ok());
-        assert!(lenient.require_uncommon("AMA.mensah", names).is_err(), "an account's own name is never a password");
+        assert!(strict.weakness("PassWord1", names).is_some() && lenient.weakness("PassWord1", names).is_none());
+        assert!(lenient.weakness("AMA.mensah", names).is_some(), "an account's own name is never a password");
     }
 
     #[test]

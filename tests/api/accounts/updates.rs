@@ -1,7 +1,10 @@
 //! Updates of accounts, and the mails that report them.
 
+use std::time::Duration;
+
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::new_account;
 use crate::support::{MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, operations, readable, wait_until};
@@ -16,6 +19,7 @@ on_both_databases![
     password_change_ends_other_sessions,
     password_change_by_staff_ends_all_sessions,
     login_during_password_change_leaves_no_session,
+    key_that_is_revoked_meanwhile_changes_nothing,
     email_change_is_reported_to_old_address,
     password_change_is_reported,
     changes_by_staff_and_by_code_are_reported,
@@ -264,4 +268,31 @@ async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
     assert!(text.contains("by the platform's staff"), "{text}");
     let ended = app.client(&session.key).session_active_get().send().await;
     assert_eq!(ended.rejection(), (403, "key.refused".to_owned()));
+}
+
+/// Requests of two sessions wait for the database. The first change ends the other session.
+async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let path = format!("/accounts/{}", ama.number);
+    let passwords = ["correct horse", "battery staple"];
+    let change =
+        async |key: &str, password: &str| app.request("PUT", &path).key(key).json(&json!({ "password": password })).send().await;
+    let mut lock = app.state.db.begin().await.unwrap();
+    if lock.is_postgres() {
+        lock.query("select id from accounts where username = 'ama' for update").execute().await.unwrap();
+    }
+
+    let release = async {
+        // Until both requests wait.
+        sleep(Duration::from_millis(500)).await;
+        lock.commit().await.unwrap();
+    };
+    let changes = join(change(&ama.key, passwords[0]), change(&other.key, passwords[1]));
+    let ((first, second), ()) = join(changes, release).await;
+
+    let (rejected, winner) = if first.status == 200 { (second, 0) } else { (first, 1) };
+    assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{}", rejected.body);
+    assert!(app.sign_in("ama", passwords[winner]).await.is_ok());
+    assert!(app.sign_in("ama", passwords[1 - winner]).await.is_err());
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
@@ -13,7 +13,7 @@ use super::model::{
 };
 use super::notice::{self, ChangedBy, Credential};
 use super::store;
-use crate::kernel::auth::{Caller, HashRequester};
+use crate::kernel::auth::{self, Caller, HashRequester};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::api_types::{BirthDate, Uri};
@@ -58,9 +58,10 @@ pub async fn sign_up(
 /// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
 /// has the username or e-mail address.
 pub async fn create(ctx: &Ctx, address: Option<IpAddr>, new: AccountCreate) -> Result<Account> {
-    require_past(ctx, new.date_of_birth.as_ref())?;
+    let future_birth = future_birth(ctx, new.date_of_birth.as_ref());
     let (row, password) = new_row(new);
-    ctx.app.passwords.require_uncommon(&password, [&row.username, &row.email])?;
+    let weakness = ctx.app.passwords.weakness(&password, [&row.username, &row.email]);
+    ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     // Before the password is hashed, which is expensive, and once more with the insert.
     require_free(&mut ctx.unit.read().await?, Id::NONE, Some(&row.username), Some(&row.email)).await?;
     let password_hash = ctx.app.passwords.hash(HashRequester { account: None, address }, password).await?;
@@ -77,7 +78,7 @@ pub async fn create(ctx: &Ctx, address: Option<IpAddr>, new: AccountCreate) -> R
 /// [`Error::Invalid`] if the password is too common.
 pub async fn prepare(app: &App, new: AccountCreate) -> Result<PreparedAccount> {
     let (row, password) = new_row(new);
-    app.passwords.require_uncommon(&password, [&row.username, &row.email])?;
+    ensure_no_field_errors(app.passwords.weakness(&password, [&row.username, &row.email]).into_iter().collect())?;
     let by_command = HashRequester { account: None, address: None };
     Ok(PreparedAccount { row, password_hash: app.passwords.hash(by_command, password).await? })
 }
@@ -95,7 +96,6 @@ pub async fn update(
     change: AccountUpdate,
 ) -> Result<Account> {
     let account = load(&mut ctx.unit.read().await?, caller, number).await?;
-    require_past(ctx, change.date_of_birth.as_ref())?;
     let is_new = |name: &Option<String>, own: &str| name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(own));
     let has_new_name = is_new(&change.username, &account.username) || is_new(&change.email, &account.email);
     let update = change_account(ctx, caller, address, account, change);
@@ -113,14 +113,15 @@ async fn change_account(
     let new_email = change.email.as_ref().filter(|email| !email.eq_ignore_ascii_case(&account.email));
     let changes_credentials = change.password.is_some() || new_email.is_some();
     let password = change.password.take();
-    if let Some(password) = &password {
-        if let Some(precondition) = ctx.unit.precondition() {
-            precondition.check_once().await?;
-        }
-        let username = change.username.as_ref().unwrap_or(&account.username);
-        let email = change.email.as_ref().unwrap_or(&account.email);
-        ctx.app.passwords.require_uncommon(&password.0, [username, email])?;
+    if password.is_some()
+        && let Some(precondition) = ctx.unit.precondition()
+    {
+        precondition.check_once().await?;
     }
+    let own_names = [change.username.as_ref().unwrap_or(&account.username), change.email.as_ref().unwrap_or(&account.email)];
+    let weakness = password.as_ref().and_then(|password| ctx.app.passwords.weakness(&password.0, own_names.map(String::as_str)));
+    let future_birth = future_birth(ctx, change.date_of_birth.as_ref());
+    ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     let (username, email) = (change.username.as_deref(), change.email.as_deref());
     require_free(&mut ctx.unit.read().await?, account.id, username, email).await?;
     let attempt = if changes_credentials { Some(ctx.app.attempts.credential_changes.begin(account.id)?) } else { None };
@@ -216,10 +217,10 @@ pub fn view(row: AccountRow) -> Account {
     }
 }
 
-/// Rejects a date of birth in the future.
-fn require_past(ctx: &Ctx, birth: Option<&BirthDate>) -> Result<()> {
+/// Returns a field error of `dateOfBirth` if it is in the future.
+fn future_birth(ctx: &Ctx, birth: Option<&BirthDate>) -> Option<FieldError> {
     let is_future = birth.is_some_and(|birth| birth.is_after(ctx.app.clock.now()));
-    if is_future { Err(Error::invalid("dateOfBirth", format!("must be {BIRTH_DATE_DESCRIPTION}"))) } else { Ok(()) }
+    is_future.then(|| FieldError::invalid("dateOfBirth", format!("must be {BIRTH_DATE_DESCRIPTION}")))
 }
 
 /// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier.
@@ -269,6 +270,7 @@ async fn apply(
     hash: Option<&str>,
 ) -> Result<AccountRow> {
     let before = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    auth::require_not_revoked(tx, caller).await?;
     require_free(tx, id, change.username.as_deref(), change.email.as_deref()).await?;
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
     let text = folded_names(&row);

@@ -78,6 +78,7 @@ async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) 
         Ok(id) if accounts::lock(tx, id).await?.is_none() => Err(FieldError::invalid("account", "names no account")),
         account => account,
     };
+    auth::require_not_revoked(tx, caller).await?;
     let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {
         None => Err(FieldError::invalid("expires", "is no date and time")),
         Some(expires) if expires <= app.clock.now() => Err(FieldError::invalid("expires", "must be in the future")),

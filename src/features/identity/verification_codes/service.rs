@@ -110,15 +110,13 @@ pub async fn redeem(
     let outcome = match (is_correct, password) {
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
-        (true, Some((password, address))) => {
-            match ctx.app.passwords.require_uncommon(&password, [&account.username, &account.email]) {
-                Ok(()) => {
-                    let requester = HashRequester { account: Some(account.id), address: Some(address) };
-                    Ok(Some(ctx.app.passwords.hash(requester, password).await?))
-                }
-                Err(error) => Err(error),
+        (true, Some((password, address))) => match ctx.app.passwords.weakness(&password, [&account.username, &account.email]) {
+            None => {
+                let requester = HashRequester { account: Some(account.id), address: Some(address) };
+                Ok(Some(ctx.app.passwords.hash(requester, password).await?))
             }
-        }
+            Some(weakness) => Err(Error::Invalid(vec![weakness])),
+        },
     };
     transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &outcome).await)?;
     // Return the error only after the attempt has been committed.

@@ -14,7 +14,7 @@ use crate::features::sales::orders;
 use crate::features::sales::payments;
 use crate::features::sales::tickets;
 use crate::features::sales::transfers;
-use crate::kernel::auth::Caller;
+use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::id::Id;
@@ -38,8 +38,12 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Resul
 /// it, the next run of the job tries again.
 pub async fn empty_log(ctx: &Ctx) -> Result<u64> {
     let has_erased = &ctx.app.has_erased;
-    if has_erased.swap(false, Ordering::Relaxed) && !ctx.unit.empty_log().await? {
-        has_erased.store(true, Ordering::Relaxed);
+    if has_erased.swap(false, Ordering::Relaxed) {
+        let emptied = ctx.unit.empty_log().await;
+        if !matches!(emptied, Ok(true)) {
+            has_erased.store(true, Ordering::Relaxed);
+        }
+        emptied?;
     }
     Ok(0)
 }
@@ -53,6 +57,7 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     let now = app.clock.now();
     let row = accounts::load(tx, caller, number).await?;
     let row = accounts::lock_unless_last_admin(tx, &row).await?;
+    auth::require_not_revoked(tx, caller).await?;
     let account = row.id;
     // Before the tickets are checked, because this waits for an order that is being paid at the moment.
     let cancelled = orders::cancel_all(app, tx, account).await?;
@@ -65,6 +70,7 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     preferences::forget(tx, account).await?;
     verification_codes::forget(tx, account).await?;
     outbox::forget(tx, account, &row.email).await?;
+    app.clock.require_not_set_back(now)?;
     accounts::erase(tx, account, password_hash, now).await?;
     tickets::touch_of_account(tx, account, now).await?;
     Ok(cancelled)
