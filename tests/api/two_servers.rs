@@ -28,6 +28,7 @@ on_two_servers![
     owed_refunds_are_made_once,
     tickets_are_sold_once_with_different_clocks,
     one_server_runs_an_exclusive_job,
+    lease_of_server_whose_clock_was_ahead_ends,
     changes_on_one_server_are_seen_by_the_other,
 ];
 
@@ -306,3 +307,18 @@ async fn changes_on_one_server_are_seen_by_the_other(app: TestApp) {
 const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC";
 /// A black pixel.
 const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";
+
+async fn lease_of_server_whose_clock_was_ahead_ends(mut app: TestApp) {
+    app.stop_jobs().await;
+    app.execute_sql(
+        "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)
+         values ('return orders of cancelled events', 'gone', 0, null, true, 0, '', 9000000000000000)
+         on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until",
+    )
+    .await;
+
+    let server = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+
+    let holder = "select server from job_runs where name = 'return orders of cancelled events'";
+    wait_until(async || app.scalar::<String>(holder).await == server.state.server_name).await;
+}

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use crate::kernel::db::Tx;
-use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::clock::{MAX_LEAD, Timestamp};
 
 /// The last run of a job.
 #[derive(Debug, Clone, sqlx_macros::FromRow)]
@@ -30,13 +30,15 @@ pub async fn last_runs(tx: &mut Tx) -> Result<Vec<JobRun>> {
     tx.query("select name, server, started, finished, succeeded, processed, error from job_runs order by name").all().await
 }
 
-/// Leases a job to this server until a time. Returns false if it is leased to another one.
+/// Leases a job to this server until a time. Returns false if it is leased to another one. A lease that ends much later was written by
+/// a server whose clock was ahead, and counts as ended.
 pub async fn lease(tx: &mut Tx, job: &str, server: &str, now: Timestamp, until: Timestamp) -> Result<bool> {
     let lease = "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)
          values ($1, $2, $3, null, true, 0, '', $4)
          on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until
-         where job_runs.leased_until <= $3 or job_runs.server = excluded.server";
-    let leased = tx.query(lease).bind(job.to_owned()).bind(server.to_owned()).bind(now).bind(until).execute().await?;
+         where job_runs.leased_until <= $3 or job_runs.leased_until > $5 or job_runs.server = excluded.server";
+    let leased = tx.query(lease).bind(job.to_owned()).bind(server.to_owned()).bind(now).bind(until);
+    let leased = leased.bind(until.plus(MAX_LEAD)).execute().await?;
     Ok(leased == 1)
 }
 
