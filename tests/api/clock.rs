@@ -13,6 +13,7 @@ use boxoffice_http::log;
 use futures::join;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
+use tokio::time::sleep;
 
 use crate::support::{PASSWORD, RESERVATION_TTL, TestApp, card_payment, section, wait_until};
 use crate::{on_both_databases, on_two_servers};
@@ -28,6 +29,7 @@ on_both_databases![
     corrects_nothing_while_clock_differs_from_database,
     step_back_keeps_order_that_is_about_to_time_out,
     step_back_keeps_payment_that_is_in_progress,
+    step_back_keeps_reservations_of_section_that_is_changed,
 ];
 
 on_two_servers![corrects_times_that_are_stored_after_correction];
@@ -345,4 +347,39 @@ async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
     assert_eq!(messages.contains("differs from that of the database"), is_postgres);
     let orders = [before, latest_times(&app).await].map(|[orders, ..]| orders);
     assert_eq!(orders[0] == orders[1], is_postgres);
+}
+
+async fn step_back_keeps_reservations_of_section_that_is_changed(mut app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let floor = event.sections[0].as_str();
+    let order = ama.order(floor, 1).await.unwrap();
+    let day = 24 * HOUR;
+
+    for way in ["change", "order", "deletion"] {
+        let mut lock = app.state.db.begin().await.unwrap();
+        if lock.is_postgres() {
+            lock.query("lock table sections in exclusive mode").execute().await.unwrap();
+        }
+        app.state.clock.advance(day);
+        let request = async {
+            match way {
+                "change" => app.request("PUT", floor).key(&kofi.key).json(&json!({ "description": "New" })).send().await,
+                "order" => app.place_order(&esi.key, json!({ floor: 1 })).await,
+                _ => app.request("DELETE", &event.uri).key(&kofi.key).send().await,
+            }
+        };
+        let step_back = async {
+            // Until the request waits.
+            sleep(Duration::from_millis(300)).await;
+            app.state.clock.rewind(day);
+            lock.commit().await.unwrap();
+        };
+        let (response, ()) = join!(request, step_back);
+
+        assert!([200, 201, 409, 503].contains(&response.status), "{way}: {}", response.body);
+        assert!(app.sold_and_reserved(floor).await.1 >= 1, "{way}");
+    }
+    ama.pay(&order).await.unwrap();
 }

@@ -21,6 +21,7 @@ on_both_databases![
     entries_are_limited,
     rules_of_sale_apply_to_entries,
     deleted_account_leaves_its_lists,
+    entries_that_cannot_be_served_are_closed,
 ];
 
 /// Creates a listed event of Kofi with a section of this price and capacity.
@@ -408,4 +409,38 @@ async fn deleted_account_leaves_its_lists(app: TestApp) {
     app.advance_clock(RESERVATION_TTL + Duration::from_secs(1));
     app.offer_places().await;
     assert_eq!(places(&app, floor).await, [0, 0, 2]);
+}
+
+/// As long as such an entry waited, nobody could order the free places.
+async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
+    for way in ["capacity", "maximum", "deactivated"] {
+        let number = app.state.clock.next_id();
+        let [kofi, ama, yaw, esi] = ["kofi", "ama", "yaw", "esi"].map(|name| format!("{name}{number}"));
+        let (kofi, ama) = (app.sign_up(&kofi).await, app.sign_up(&ama).await);
+        let (yaw, esi) = (app.sign_up(&yaw).await, app.sign_up(&esi).await);
+        let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 5)]).await;
+        let floor = event.sections[0].as_str();
+        let orders = [ama.order(floor, 2).await.unwrap(), ama.order(floor, 3).await.unwrap()];
+        let quantity = if way == "capacity" { 4 } else { 2 };
+        let his = wait(&app, &yaw, floor, quantity).await;
+
+        match way {
+            "maximum" => change(&app, &kofi, floor, json!({ "maximumPerAccount": 1 })).await,
+            "deactivated" => {
+                assert_eq!(post(&app, &yaw, &format!("/accounts/{}/deletions", yaw.number)).await.status, 200);
+            }
+            _ => {}
+        }
+        app.cancel_order(&ama.key, &orders[1].self_).await;
+        if way == "capacity" {
+            change(&app, &kofi, floor, json!({ "capacity": 3 })).await;
+        }
+        app.offer_places().await;
+
+        assert_eq!(status(&app, &his).await, "Closed", "{way}");
+        let remaining = if way == "capacity" { 1 } else { 3 };
+        assert_eq!(places(&app, floor).await, [0, 2, remaining], "{way}");
+        esi.order(floor, 1).await.unwrap();
+    }
+    app.assert_invariants().await;
 }

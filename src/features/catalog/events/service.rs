@@ -181,8 +181,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
 
 /// Removes an event with its advertisements.
 pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    let now = ctx.app.clock.now();
-    let (row, artwork) = transaction!(ctx.unit, |tx| remove(tx, caller, id, now).await)?;
+    let (row, artwork) = transaction!(ctx.unit, |tx| remove(&ctx.app, tx, caller, id).await)?;
     discard_replaced(ctx, &row, None).await;
     let app = Arc::clone(&ctx.app);
     ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, artwork).await }).await;
@@ -190,7 +189,8 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 }
 
 /// Removes an event. Returns its last row and the identifiers of its advertisements' artwork, to be discarded after the commit.
-async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<(EventRow, Vec<Id>)> {
+async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(EventRow, Vec<Id>)> {
+    let now = app.clock.now();
     let row = lock_managed(tx, caller, id).await?;
     sections::lock_of_event(tx, id).await?;
     let event_sections = sections::store::of_events(tx, [id], now).await?;
@@ -203,6 +203,7 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
         );
     }
     store::delete_expired_reservations(tx, id, now).await?;
+    app.clock.require_not_set_back(now)?;
     tokens::end_keys_of_event(tx, id, now).await?;
     review::forget(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;

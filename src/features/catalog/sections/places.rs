@@ -7,6 +7,7 @@ use boxoffice_http::error::Result;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::state::App;
 
 /// The places of a locked section.
 #[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
@@ -37,7 +38,15 @@ pub(super) fn orderable(left: i64, waiting: i64) -> i64 {
 
 /// Locks these sections like [`lock_all`](super::lock_all), deletes their expired reservations, and returns the places of each.
 /// Leaves out sections that no longer exist.
-pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<BTreeMap<Id, Places>> {
+///
+/// # Errors
+/// Returns an error if the clock was set back since it has returned `now`, so that the reservations may not have expired.
+pub async fn lock_available(
+    app: &App,
+    tx: &mut Tx,
+    sections: impl IntoIterator<Item = Id>,
+    now: Timestamp,
+) -> Result<BTreeMap<Id, Places>> {
     let locked = tx.select("id, capacity - sold - reserved as places_left, waiting, offered, ").push_bind(
         "exists (select 1 from reservations r where r.section_id = sections.id and r.expires <= ?) as has_expired
          from sections where true",
@@ -48,6 +57,7 @@ pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>,
     if !available.values().any(|places| places.has_expired) {
         return Ok(available);
     }
+    app.clock.require_not_set_back(now)?;
     let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now));
     let expired = expired.and_in("section_id", available.keys().copied());
     let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;

@@ -13,7 +13,7 @@ use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
-use crate::state::Ctx;
+use crate::state::{App, Ctx};
 
 /// Maximum number of sections of an event. Every response with the event includes all of them.
 const MAX_SECTIONS: i64 = 100;
@@ -66,13 +66,12 @@ pub async fn find_embedded(
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {
-    let now = ctx.app.clock.now();
-    let row = transaction!(ctx.unit, |tx| modify(tx, caller, uri, change, now).await)?;
-    Ok(view_long(&row, now))
+    let row = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, uri, change).await)?;
+    Ok(view_long(&row, ctx.app.clock.now()))
 }
 
-async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate, now: Timestamp) -> Result<SectionRow> {
-    let (row, event) = lock_managed(tx, caller, uri, now).await?;
+async fn modify(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<SectionRow> {
+    let (row, event) = lock_managed(app, tx, caller, uri).await?;
     let row = change.apply(row);
     check_sales(&row)?;
     event.check_changeable()?;
@@ -81,22 +80,22 @@ async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionU
 }
 
 pub async fn delete(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<()> {
-    let now = ctx.app.clock.now();
-    transaction!(ctx.unit, |tx| remove(tx, caller, uri, now).await)
+    transaction!(ctx.unit, |tx| remove(&ctx.app, tx, caller, uri).await)
 }
 
-async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<()> {
-    let (row, _) = lock_managed(tx, caller, uri, now).await?;
+async fn remove(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri) -> Result<()> {
+    let (row, _) = lock_managed(app, tx, caller, uri).await?;
     // Void tickets still refer to the section, so a foreign key rejects its removal.
     let deleted = store::delete(tx, row.id).await.on_foreign_key(Code::SectionInUse)?;
     if deleted { Ok(()) } else { Err(Code::SectionInUse.into()) }
 }
 
 /// Locks and returns a section and its event, if the caller may change it. Releases the section's expired reservations.
-async fn lock_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
+async fn lock_managed(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri) -> Result<(SectionRow, EventRow)> {
+    let now = app.clock.now();
     let event = load(tx, uri, now).await?.event_id;
     let event = events::lock_managed(tx, caller, event).await?;
-    places::lock_available(tx, [uri.section], now).await?;
+    places::lock_available(app, tx, [uri.section], now).await?;
     Ok((load(tx, uri, now).await?, event))
 }
 

@@ -101,7 +101,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
     for draft in &mut drafts {
         reject_unless(draft, |draft| inventory.check(draft, now));
     }
-    inventory.load_counts(tx, &drafts, now).await?;
+    inventory.load_counts(app, tx, &drafts, now).await?;
     let mut outcomes = Vec::with_capacity(drafts.len());
     for draft in drafts {
         outcomes.push(draft.and_then(|draft| {
@@ -216,14 +216,14 @@ impl Inventory {
 
     /// Loads the number of open orders, of places left and of tickets held in sections that limit it, and the offers of waiting
     /// lists. Locks the sections.
-    async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
+    async fn load_counts(&mut self, app: &App, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> =
             drafts.iter().flatten().filter(|draft| !draft.items.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
         self.held = held(tx, drafts, now).await?;
         let sections: BTreeSet<Id> =
             drafts.iter().flatten().flat_map(|draft| &draft.items.lines).map(|line| line.section.id).collect();
-        self.available = sections::lock_available(tx, sections, now).await?;
+        self.available = sections::lock_available(app, tx, sections, now).await?;
         let offering = self.available.iter().filter(|(_, places)| places.offered > 0).map(|(section, _)| *section);
         let offering: BTreeSet<Id> = offering.collect();
         if !offering.is_empty() {

@@ -132,6 +132,16 @@ pub struct OfferRow {
     pub quantity: i64,
 }
 
+/// An entry to which places may be offered.
+#[derive(Debug, sqlx_macros::FromRow)]
+pub struct CandidateRow {
+    /// The entry.
+    #[sqlx(flatten)]
+    pub entry: OfferRow,
+    /// False for a deactivated account, which can't order.
+    pub activated: bool,
+}
+
 /// A filter for the entries of one section or account.
 #[derive(Debug, Clone, Copy)]
 pub enum EntriesOf {

@@ -1,9 +1,11 @@
 //! The job that offers free places to the accounts that wait for them.
 
+use std::collections::{BTreeSet, HashMap};
+
 use boxoffice_http::error::Result;
 use serde_json::json;
 
-use super::model::OfferRow;
+use super::model::{CandidateRow, OfferRow};
 use super::store;
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections::{self, SectionRow};
@@ -13,13 +15,14 @@ use crate::features::sales::orders::store as orders;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
 /// Largest number of offers that a step makes.
 const BATCH: i64 = 100;
 
 /// Job step: brings the waiting list of one section up to date. Ends the offers that have lapsed, offers the free places, and closes
-/// a list whose sale has ended. Returns the number of changed entries; call it until it returns 0.
+/// entries that can't be served, and a list whose sale has ended. Returns the number of changed entries; call it until it returns 0.
 ///
 /// # Errors
 /// Returns an error if the database fails.
@@ -34,7 +37,7 @@ pub async fn offer_places(ctx: &Ctx) -> Result<u64> {
 /// Serves a section that no other server works on.
 async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let Some(id) = store::claim(tx, now).await? else { return Ok(0) };
-    let Some(places) = sections::lock_available(tx, [id], now).await?.remove(&id) else { return Ok(0) };
+    let Some(places) = sections::lock_available(app, tx, [id], now).await?.remove(&id) else { return Ok(0) };
     app.clock.require_not_set_back(now)?;
     let Some(section) = sections::find_by_ids(tx, [id], now).await?.remove(&id) else { return Ok(0) };
     let Some(event) = orders::event_sale_status(tx, [section.event_id]).await?.pop() else { return Ok(0) };
@@ -44,13 +47,16 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     }
     let lapsed = store::lapse(tx, id, now).await?;
     let free: i64 = lapsed.iter().sum();
-    let offers = if check_on_sale(&section, &event, now).is_ok() {
-        next_offers(store::first_waiting(tx, id, places.left + free, BATCH).await?, places.left + free)
+    let (offers, unservable) = if check_on_sale(&section, &event, now).is_ok() {
+        let candidates = store::first_waiting(tx, &section, places.left + free, BATCH).await?;
+        let (servable, unservable) = split_servable(tx, &section, candidates, now).await?;
+        (next_offers(servable, places.left + free), unservable)
     } else {
-        Vec::new()
+        (Vec::new(), Vec::new())
     };
+    store::close_entries(tx, &unservable).await?;
     let offered: i64 = offers.iter().map(|offer| offer.quantity).sum();
-    let count = i64::try_from(offers.len()).unwrap_or(i64::MAX);
+    let count = i64::try_from(offers.len() + unservable.len()).unwrap_or(i64::MAX);
     sections::adjust_waiting(tx, &[(id, -count, offered - free)]).await?;
     if !offers.is_empty() {
         let expires = now.plus(app.settings.reservation).min(section.sales_end);
@@ -62,7 +68,31 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
         };
         outbox::push(app, tx, offers.iter().map(mail)).await?;
     }
-    Ok((lapsed.len() + offers.len()) as u64)
+    Ok((lapsed.len() + offers.len() + unservable.len()) as u64)
+}
+
+/// Splits entries into those that can be served, and the identifiers of those that can't: the section has become too small for them or
+/// their account was deactivated after they joined, or the account would exceed the section's maximum. As long as they waited, nobody
+/// could order the free places.
+async fn split_servable(
+    tx: &mut Tx,
+    section: &SectionRow,
+    candidates: Vec<CandidateRow>,
+    now: Timestamp,
+) -> Result<(Vec<OfferRow>, Vec<Id>)> {
+    let mut held: HashMap<Id, i64> = HashMap::new();
+    if section.maximum_per_account.is_some() {
+        let accounts: BTreeSet<Id> = candidates.iter().map(|candidate| candidate.entry.account_id).collect();
+        let rows = orders::count_held(tx, &accounts, &BTreeSet::from([section.id]), now).await?;
+        held.extend(rows.into_iter().map(|(account, _, tickets)| (account, tickets)));
+    }
+    let is_servable = |CandidateRow { entry, activated }: &CandidateRow| {
+        let tickets = held.get(&entry.account_id).copied().unwrap_or_default() + entry.quantity;
+        *activated && entry.quantity <= section.capacity && section.maximum_per_account.is_none_or(|maximum| tickets <= maximum)
+    };
+    let (servable, unservable): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_servable);
+    let entry = |candidate: CandidateRow| candidate.entry;
+    Ok((servable.into_iter().map(entry).collect(), unservable.into_iter().map(|candidate| candidate.entry.id).collect()))
 }
 
 /// Returns whether the list of a section ends, because nothing more will be sold.
@@ -84,7 +114,6 @@ fn next_offers(waiting: Vec<OfferRow>, mut left: i64) -> Vec<OfferRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::types::id::Id;
 
     #[test]
     fn entries_that_fit_are_served_in_order() {

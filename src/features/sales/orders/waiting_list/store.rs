@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use boxoffice_http::error::Result;
 
-use super::model::{EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
-use crate::features::catalog::sections;
+use super::model::{CandidateRow, EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
+use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -103,10 +103,11 @@ pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
 const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
 /// SQL condition that the tickets of such a section are on sale.
 const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
-/// SQL condition that an account waits for no more places than are free, counting those of expired reservations.
+/// SQL condition that an account waits for no more places than are free, counting those of expired reservations, or for more than the
+/// section has.
 const CAN_BE_SERVED: &str = "(s.waiting > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
-     and w.status = 'Waiting' and w.quantity <= s.capacity - s.sold - s.reserved + coalesce((
-        select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id and r.expires <= ?), 0)))";
+     and w.status = 'Waiting' and (w.quantity > s.capacity or w.quantity <= s.capacity - s.sold - s.reserved + coalesce((
+        select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id and r.expires <= ?), 0))))";
 /// SQL condition that an offer has ended.
 const HAS_LAPSED: &str = "(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
      and w.status = 'Offered' and w.expires <= ?))";
@@ -146,11 +147,22 @@ pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>>
     Ok(lapsed.into_iter().map(|(quantity,)| quantity).collect())
 }
 
-/// Returns the first entries of a section that wait for at most this number of places, at most `most`.
-pub async fn first_waiting(tx: &mut Tx, section: Id, places: i64, most: i64) -> Result<Vec<OfferRow>> {
-    let waiting = "select id, section_id, account_id, quantity from waiting_entries
-         where section_id = $1 and status = 'Waiting' and quantity <= $2 order by id limit $3";
-    tx.query(waiting).bind(section).bind(places).bind(most).all().await
+/// Returns the first entries of a section that wait for at most this number of places, or for more than its capacity; at most `most`.
+pub async fn first_waiting(tx: &mut Tx, section: &SectionRow, places: i64, most: i64) -> Result<Vec<CandidateRow>> {
+    let waiting = "select w.id, w.section_id, w.account_id, w.quantity, a.activated
+         from waiting_entries w join accounts a on a.id = w.account_id
+         where w.section_id = $1 and w.status = 'Waiting' and (w.quantity <= $2 or w.quantity > $3) order by w.id limit $4";
+    tx.query(waiting).bind(section.id).bind(places).bind(section.capacity).bind(most).all().await
+}
+
+/// Ends these entries, which wait.
+pub async fn close_entries(tx: &mut Tx, entries: &[Id]) -> Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let closed = tx.update("waiting_entries set status = 'Closed' where true");
+    closed.and_in("id", entries.iter().copied()).execute().await?;
+    Ok(())
 }
 
 /// Offers places to these entries until `expires`.
