@@ -15,7 +15,7 @@ use crate::contract;
 use crate::features::catalog::events;
 use crate::features::identity::sessions;
 use crate::features::sales::orders::{self, waiting_list};
-use crate::features::sales::{account_deletion, event_returns, mail};
+use crate::features::sales::{account_deletion, event_returns, mail, payments};
 use crate::kernel::audit;
 use crate::kernel::context::Context;
 use crate::kernel::http;
@@ -26,7 +26,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-pub(crate) const JOBS: [Job<App>; 14] = [
+pub(crate) const JOBS: [Job<App>; 15] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -48,6 +48,13 @@ pub(crate) const JOBS: [Job<App>; 14] = [
         shutdown_timeout: Duration::from_secs(60),
         runs_on_one_server: false,
         run_once: |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed(),
+    },
+    Job {
+        name: "process refunds",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(60),
+        runs_on_one_server: false,
+        run_once: |app| async move { payments::process_due(&Context::immediate(app)).await }.boxed(),
     },
     // Places become free in many ways, so the job looks for them instead of being called by each.
     Job {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::features::sales::orders::{self, waiting_list};
-use boxoffice::kernel::context::Context;
+use boxoffice::features::sales::payments;
+use boxoffice::state::Ctx;
+use boxoffice_http::error::Error;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -93,23 +95,17 @@ impl TestApp {
 
     /// Runs the job that offers places to waiting accounts, on every server at once, until it has nothing to do.
     pub async fn offer_places(&self) {
-        join_all(
-            self.states().map(
-                async |state| {
-                    while waiting_list::offer_places(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}
-                },
-            ),
-        )
-        .await;
+        self.run_on_all(waiting_list::offer_places).await;
     }
 
-    /// Runs the job that expires orders, on every server at once, until it has nothing to do.
+    /// Runs the jobs that expire orders and process refunds, on every server at once, until they have nothing to do.
     pub async fn expire_due(&self) {
-        join_all(
-            self.states()
-                .map(async |state| while orders::expire_due(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}),
-        )
-        .await;
+        self.run_on_all(orders::expire_due).await;
+        self.run_on_all(payments::process_due).await;
+    }
+
+    async fn run_on_all(&self, step: impl AsyncFn(&Ctx) -> Result<u64, Error>) {
+        join_all(self.states().map(async |state| while step(&Ctx::immediate(Arc::clone(state))).await.unwrap() > 0 {})).await;
     }
 }
 

@@ -83,13 +83,12 @@ pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> 
     Ok(orders)
 }
 
-/// Job step: times out a few open orders whose reservations have expired, cancels a few with a cancelled event, and has the
-/// gateway process all due refunds. Returns the number of orders; call it until it returns 0.
+/// Job step: times out a few open orders whose reservations have expired, and cancels a few with a cancelled event. Schedules their
+/// refunds. Returns the number of orders; call it until it returns 0.
 pub async fn expire_due(ctx: &Ctx) -> Result<u64> {
     let now = ctx.app.clock.now();
     let timed_out = transaction!(ctx.unit, |tx| time_out(&ctx.app, tx, now).await)?;
     let cancelled = cancel_with_events(ctx, now).await?;
-    payments::process_due(ctx).await?;
     Ok(timed_out + cancelled)
 }
 

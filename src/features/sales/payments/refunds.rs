@@ -120,7 +120,8 @@ pub async fn process_after_commit(ctx: &Ctx, order: Id) {
 }
 
 /// Job step: abandons payments that have been pending for too long, and has the gateway make all owed refunds and cancellations.
-pub async fn process_due(ctx: &Ctx) -> Result<()> {
+/// Returns 0: nothing is left to do at once.
+pub async fn process_due(ctx: &Ctx) -> Result<u64> {
     let now = ctx.app.clock.now();
     transaction!(ctx.unit, |tx| abandon_pending(&ctx.app, tx, now).await)?;
     // Continue after the last one of the previous step, so that a few permanent failures don't block all others.
@@ -132,9 +133,9 @@ pub async fn process_due(ctx: &Ctx) -> Result<()> {
         ctx.app.refund_cursor.store(after.0, Ordering::Relaxed);
         // Stop after a batch without a success, because the gateway may be down.
         match batch {
-            Batch { last: None, .. } if wrapped => return Ok(()),
+            Batch { last: None, .. } if wrapped => return Ok(0),
             Batch { last: None, .. } => wrapped = true,
-            Batch { has_success: false, .. } => return Ok(()),
+            Batch { has_success: false, .. } => return Ok(0),
             Batch { .. } => {}
         }
     }
