@@ -15,6 +15,7 @@ on_both_databases![
     list_and_get_return_same_representation,
     host_list_requires_host_or_staff,
     runs_within_scheduled_slots,
+    advertisement_of_cancelled_event_is_not_active,
     zone_lists_running_advertisements,
     zone_lists_advertisements_of_listed_events_only,
     zone_does_not_list_advertisements_of_past_events,
@@ -274,4 +275,19 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
 
     assert_eq!(names(&app, &app.public_key, &zone).await, ["Later"]);
     assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Soon", "Later"], "it can still be read");
+}
+
+async fn advertisement_of_cancelled_event_is_not_active(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let zone = app.create_zone(300, 250).await;
+    let [listed] = drafts(&app, &kofi, &event, &zone, ["Jazz"]).await;
+    publish(&app, &listed).await;
+    let active = async |active: bool| names(&app, &app.staff.key, &format!("/advertisements?active={active}")).await;
+    assert_eq!((active(true).await, active(false).await), (vec!["Jazz".to_owned()], vec![]));
+
+    app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+
+    assert_eq!(names(&app, &app.public_key, &format!("{zone}/advertisements")).await, [""; 0]);
+    assert_eq!((active(true).await, active(false).await), (vec![], vec!["Jazz".to_owned()]));
 }

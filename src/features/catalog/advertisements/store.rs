@@ -41,15 +41,15 @@ pub struct ListFilter<'a> {
 }
 
 /// Returns a page of advertisements, the oldest first. An advertisement is active if it is listed and within a slot of its
-/// schedule.
+/// schedule, and its event is listed and not over: if its zones show it.
 pub async fn list(
     tx: &mut Tx,
     paging: PageRequest,
     filter: ListFilter<'_>,
     now: Timestamp,
 ) -> Result<PagedRows<AdvertisementRow>> {
-    const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
-        where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
+    const ACTIVE: &str = "(a.status = 'Listed' and e.status = 'Listed' and e.ends > ? and exists (
+        select 1 from advertisement_slots s where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
     visibility_clause(
         tx.list(
