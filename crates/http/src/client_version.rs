@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -13,9 +13,10 @@ use crate::text_schema;
 /// Maximum number of numbers in a version.
 const MAX_PARTS: usize = 8;
 
-/// A client's version: one to eight numbers, most significant first; missing ones are 0.
+/// A client's version: one to eight numbers, most significant first; missing ones are 0. A number of any length is accepted, because a
+/// client may be newer than the server; one that is too large counts as the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClientVersion([u32; MAX_PARTS]);
+pub struct ClientVersion([u64; MAX_PARTS]);
 
 impl FromStr for ClientVersion {
     type Err = anyhow::Error;
@@ -26,8 +27,8 @@ impl FromStr for ClientVersion {
         let mut parts = text.trim().split('.');
         for number in &mut version {
             let Some(part) = parts.next() else { break };
-            ensure!(part.bytes().all(|byte| byte.is_ascii_digit()), EXPECTED);
-            *number = part.parse().context(EXPECTED)?;
+            ensure!(!part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()), EXPECTED);
+            *number = part.parse().unwrap_or(u64::MAX);
         }
         ensure!(parts.next().is_none(), EXPECTED);
         Ok(Self(version))
@@ -52,7 +53,7 @@ impl fmt::Display for ClientVersion {
     /// At least three numbers, and more only up to the last one that is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.iter().rposition(|number| *number > 0).map_or(3, |last| (last + 1).max(3));
-        let parts: Vec<_> = self.0[..count].iter().map(u32::to_string).collect();
+        let parts: Vec<_> = self.0[..count].iter().map(u64::to_string).collect();
         f.write_str(&parts.join("."))
     }
 }
