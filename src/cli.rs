@@ -194,7 +194,7 @@ impl From<LogLevel> for Level {
 
 /// Returns the command line's parser. All options of `admin` may follow its subcommands, whose help shows the most useful ones.
 fn parser() -> clap::Command {
-    const SHOWN: [&str; 5] = ["json", "yes", "database", "data_dir", CONFIG_FILE];
+    const SHOWN: [&str; 6] = ["json", "yes", "database", "database_url_file", "data_dir", CONFIG_FILE];
     Cli::command().mut_subcommand("admin", |admin| {
         admin.mut_args(|option| {
             let is_shown = SHOWN.contains(&option.get_id().as_str());

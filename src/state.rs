@@ -124,7 +124,6 @@ impl App {
             order_reads: OrderReads::default(),
             redeemer: GroupCommit::default(),
         };
-        bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;
         folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
         accounts::complete_names(&app).await.map_err(bootstrap::plain).context("cannot complete the names of accounts")?;
         Ok(Arc::new(app))

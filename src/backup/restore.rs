@@ -34,6 +34,8 @@ pub struct RestoreTarget {
     pub media: Option<PathBuf>,
     /// The file with the key of the mails.
     pub mail_key: PathBuf,
+    /// The file with the key of the tickets, which no backup includes.
+    pub ticket_key: PathBuf,
 }
 
 /// A restored backup.
@@ -186,14 +188,16 @@ impl Drop for Guard {
     }
 }
 
-/// Rejects a folder with data. The key of the mails may be there already, because backups don't include it by default.
+/// Rejects a folder with data. The keys may be there already: backups don't include that of the mails by default, and never that of the
+/// tickets.
 fn reject_data(target: &RestoreTarget) -> Result<()> {
     let mut occupied = private_files::sqlite_files(&target.database).to_vec();
     occupied.retain(|path| fs::symlink_metadata(path).is_ok());
     let is_foreign = |path: &Path| {
         let is_unchecked = path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(UNCHECKED.as_bytes()));
         let is_media = target.media.as_deref() == Some(path);
-        !is_unchecked && !is_media && path != target.mail_key && path.file_name() != Some(OsStr::new("lost+found"))
+        let is_key = [&target.mail_key, &target.ticket_key].iter().any(|key| *key == path);
+        !is_unchecked && !is_media && !is_key && path.file_name() != Some(OsStr::new("lost+found"))
     };
     let entries = |folder: &Path| match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),

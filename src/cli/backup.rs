@@ -79,7 +79,8 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
     };
     let media = settings.media.folder().map(Path::to_owned);
     let data_dir = options.platform.storage.data_dir()?.to_owned();
-    let target = RestoreTarget { data_dir, database, media, mail_key: settings.mail.key_file };
+    let target =
+        RestoreTarget { data_dir, database, media, mail_key: settings.mail.key_file, ticket_key: settings.ticket_key_file };
     let restored = tokio::select! {
         restored = backup::restore(&options.file, &target, progress) => restored?,
         () = stop.recv() => bail!("stopped; nothing was restored"),

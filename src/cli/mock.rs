@@ -66,7 +66,7 @@ pub struct MockOptions {
         default_missing_value = "loopback", value_parser = str::parse::<CallbackTargets>)]
     callbacks: Option<CallbackTargets>,
     /// Configuration file with these options, as YAML; options of the command line take precedence
-    #[arg(long, env = "BOXOFFICE_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "BOXOFFICE_MOCK_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -85,7 +85,8 @@ impl MockOptions {
     /// # Errors
     /// Returns an error that names everything that is wrong.
     fn merge(self) -> anyhow::Result<MockConfig> {
-        let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
+        let file = self.config.as_deref().map(ConfigFile::read).transpose();
+        let file = file.map_err(|error| InvalidSettings::from_cause(&error))?.unwrap_or_default();
         InvalidSettings::reject([self.listen.as_ref().and_then(Setting::problem), self.tls.problem()])?;
         let address = match &self.listen {
             Some(address) => address.get()?.clone(),

@@ -165,6 +165,7 @@ async fn start(
     let reserved = if listener.socket.is_none() { Some(reserve(listener.address)?) } else { None };
     let app = open_with(options, settings, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
+    bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;
     drop(reserved);
     let platform = RunningApp::start_with_admin(Arc::clone(&app), listener, admin_listener)?;
     if let Err(error) = complete_first_start(&app, options.storage.data_dir()?).await {

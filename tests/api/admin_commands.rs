@@ -8,7 +8,14 @@ use crate::on_both_databases;
 use crate::support::server_process::boxoffice;
 use crate::support::{TestApp, card_payment, id_of, section};
 
-on_both_databases![manages_accounts, manages_orders_and_events, manages_keys, manages_outbox, lists_and_runs_jobs];
+on_both_databases![
+    manages_accounts,
+    manages_orders_and_events,
+    manages_keys,
+    manages_outbox,
+    lists_and_runs_jobs,
+    command_registers_no_ticket_key,
+];
 
 /// Runs a command with the settings of the server.
 fn admin(app: &TestApp, arguments: &[&str]) -> Output {
@@ -210,4 +217,29 @@ async fn lists_and_runs_jobs(app: TestApp) {
     assert_eq!((&job("apply the retention")["outcome"], &job("apply the retention")["every"]), (&json!("done"), &json!("1 h")));
     assert!(job("expire reservations")["finished"].is_string(), "{jobs}");
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
+}
+
+/// A command may run with a data folder of its own, and so with a key that signs no tickets.
+async fn command_registers_no_ticket_key(app: TestApp) {
+    let registered = async || app.scalar::<i64>("select count(*) from ticket_keys").await;
+    let before = registered().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = boxoffice(folder.path(), &["key", "create", "--name", "Gate", "--role", "public"]);
+    command.env("DATABASE_URL", &app.database_url).env("BOXOFFICE_PUBLIC_URL", &app.state.settings.public_url);
+
+    let output = tokio::task::block_in_place(|| command.output().unwrap());
+
+    assert!(output.status.success(), "{}", error(&output));
+    assert_eq!(registered().await, before);
+}
+
+#[test]
+fn command_without_database_creates_none() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let output = boxoffice(folder.path(), &["admin", "orders", "find"]).output().unwrap();
+
+    assert_eq!(output.status.code(), Some(1));
+    assert!(error(&output).contains("there is no SQLite database"), "{}", error(&output));
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
 }

@@ -175,8 +175,9 @@ fn restore_needs_an_empty_folder() {
     fs::write(other.join("notes"), "").unwrap();
     let over_other = sample.restore_to("other");
     fs::remove_file(other.join("notes")).unwrap();
-    // The operator has kept the key of the mails apart; a killed program has left the rest.
+    // The operator has kept the keys apart; a killed program has left the rest.
     fs::write(other.join("mail.key"), "key").unwrap();
+    fs::write(other.join("ticket.key"), "key").unwrap();
     fs::write(other.join("boxoffice.db.restoring"), "half").unwrap();
     fs::create_dir(other.join("media")).unwrap();
     let restored = sample.restore_to("other");
@@ -187,7 +188,7 @@ fn restore_needs_an_empty_folder() {
     }
     assert_eq!(fs::read(sample.data().join("boxoffice.db")).unwrap(), before);
     assert!(restored.status.success(), "{}", errors(&restored));
-    assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media"]);
+    assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media", "ticket.key"]);
     assert_eq!(fs::read(other.join("mail.key")).unwrap(), b"key");
 }
 

@@ -322,6 +322,7 @@ async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &Fak
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(gateway.clone());
     Arc::get_mut(&mut parts.kernel).unwrap().mailer = Box::new(mailbox.clone());
+    bootstrap::store_ticket_key(&state).await.unwrap();
     state
 }
 

@@ -35,7 +35,7 @@ pub struct ConfigFile {
 
 /// The file as it is written. A delay is a number or a range.
 #[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "options such as `seed: 7`")]
 #[derive(Default)]
 struct Written {
     spec: Option<PathBuf>,

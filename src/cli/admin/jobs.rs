@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Admin;
 use super::output::Field;
-use crate::bootstrap::plain;
+use crate::bootstrap::{self, plain};
 use crate::kernel::jobs::{self, JobRun};
 use crate::kernel::types::clock::Timestamp;
 use crate::server::JOBS;
@@ -51,6 +51,8 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
             let job = JOBS.into_iter().find(|job| job.name == name);
             let names = || JOBS.iter().map(|job| format!("`{}`", job.name)).collect::<Vec<_>>().join(", ");
             let job = job.with_context(|| format!("no job has the name `{name}`; there are {}", names()))?;
+            // Mails have tickets with codes, which other servers verify.
+            bootstrap::store_ticket_key(app).await?;
             let run = jobs::run_now(&job, app).await;
             if !run.is_success {
                 bail!("the job failed: {}", run.error);

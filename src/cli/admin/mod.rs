@@ -13,7 +13,7 @@ mod output;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use boxoffice_http::ApiError;
 use boxoffice_http::error::one_line;
 use clap::{Args, Subcommand};
@@ -27,6 +27,7 @@ use super::open;
 use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions};
 use crate::contract;
+use crate::kernel::db::DatabaseLocation;
 use crate::kernel::http::Operator;
 use crate::kernel::types::paging::PageRequest;
 use crate::routes::routes;
@@ -108,6 +109,11 @@ impl PageOptions {
 /// Returns an error if the command is rejected, or fails.
 pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
+    if let DatabaseLocation::Sqlite(path) = platform.database_url()?.parse()? {
+        // Otherwise the command would create one, and find nothing in it.
+        let (path, is_there) = (path.display(), path.exists());
+        ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
+    }
     let app = open(&platform, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     // An account that was removed from the system has no name.

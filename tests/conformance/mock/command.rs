@@ -75,6 +75,11 @@ async fn options_are_read_from_configuration_file() {
         let error = String::from_utf8(failed.stderr).unwrap();
         assert!(!failed.status.success() && error.contains(part), "{error}");
     }
+    fs::write(config, "seed = 7\n").unwrap();
+    let invalid =
+        Command::new(env!("CARGO_BIN_EXE_boxoffice")).arg("mock").env("BOXOFFICE_MOCK_CONFIG", config).output().unwrap();
+    let error = String::from_utf8(invalid.stderr).unwrap();
+    assert!(invalid.status.code() == Some(2) && error.contains("expected options such as `seed: 7`"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
