@@ -4,6 +4,7 @@
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
+//! - [`admin`]: the health checks and the metrics, for operators.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
 //! - [`open_page`]: the page to which links in mails lead.
@@ -14,7 +15,8 @@
 //! (types). `docs/tour.md` follows one request through all of them.
 //!
 //! Other crates of the workspace: `boxoffice-openapi` (the contract at run time), `boxoffice-http` (the dispatcher),
-//! `boxoffice-mock` and `boxoffice-conformance` (`boxoffice compare`).
+//! `boxoffice-mock`, `boxoffice-reference` (the start page and the API reference), and `boxoffice-conformance` (`boxoffice compare`
+//! and `boxoffice proxy`).
 
 pub mod admin;
 pub mod backup;

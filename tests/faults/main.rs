@@ -1,5 +1,5 @@
-//! Faults under load: the database goes away, the disk is full, the clock jumps, the server is stopped or killed, and another
-//! server works beside it.
+//! Faults under load: the database goes away, the disk is full, the server is stopped or killed, and another server works beside
+//! it.
 //!
 //! By default each test has a short form of a few seconds. `BOXOFFICE_FAULTS=full` makes the faults last longer, kills the server
 //! 50 times instead of three times, and lets 10,000 users compete for tickets instead of 1,000. `BOXOFFICE_SEED` repeats a run; the tests

@@ -31,7 +31,7 @@ pub struct CompareOptions {
     /// Address of a second server, such as a mock, that must return the same statuses and shapes
     #[arg(long, env = "BOXOFFICE_REFERENCE", value_name = "URL")]
     reference: Option<String>,
-    /// OpenAPI 3.0 document to compare with [default: the built-in contract]
+    /// OpenAPI 3 document to compare with [default: the built-in contract]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
     /// Key of an administrator, a bearer token, or user:password for basic authentication; a mock accepts any key
