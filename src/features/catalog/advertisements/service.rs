@@ -22,24 +22,11 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
-/// Selects if rows are locked when they are loaded. A locked row includes all earlier changes; later changes by other
-/// transactions wait until this one ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Locking {
-    No,
-    Yes,
-}
-
-/// Returns an advertisement and its event, if the caller may change it: an administrator of its host or a platform administrator.
-async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, locking: Locking) -> Result<(AdvertisementRow, EventRow)> {
-    let row = if locking == Locking::Yes { lock(tx, id, None).await? } else { load(tx, id).await? };
-    with_managed_event(tx, caller, row).await
-}
-
-async fn with_managed_event(tx: &mut Tx, caller: &Caller, row: AdvertisementRow) -> Result<(AdvertisementRow, EventRow)> {
+/// Returns the event of an advertisement, if the caller may change both: an administrator of its host or a platform administrator.
+async fn managed_event(tx: &mut Tx, caller: &Caller, row: &AdvertisementRow) -> Result<EventRow> {
     let event = events::load(tx, row.event_id).await?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
-    Ok((row, event))
+    Ok(event)
 }
 
 async fn load(tx: &mut Tx, id: Id) -> Result<AdvertisementRow> {
@@ -58,9 +45,11 @@ pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<Advertiseme
     if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
 }
 
-/// Requires an advertisement that the caller may change; see [`load_managed`].
+/// Requires an advertisement that the caller may change; see [`managed_event`].
 pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    load_managed(&mut ctx.unit.read().await?, caller, id, Locking::No).await.map(drop)
+    let mut tx = ctx.unit.read().await?;
+    let row = load(&mut tx, id).await?;
+    managed_event(&mut tx, caller, &row).await.map(drop)
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
@@ -124,7 +113,8 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
         let mut tx = ctx.unit.read().await?;
-        check_new(&ctx.app, &mut tx, caller, &new, &booking, Locking::No).await?;
+        let event = events::find(&mut tx, new.event.id()).await?;
+        check_new(&ctx.app, &mut tx, caller, event, &booking).await?;
         check_name(&mut tx, &new.name, None).await?;
         drop(tx);
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
@@ -144,7 +134,9 @@ async fn book(
     booking: &AdvertisementDraft,
     artwork: Id,
 ) -> Result<Advertisement> {
-    check_new(app, tx, caller, new, booking, Locking::Yes).await?;
+    // Locked, so that it can't be removed or cancelled before the commit.
+    let event = events::lock(tx, new.event.id()).await?;
+    check_new(app, tx, caller, event, booking).await?;
     require_space(tx, new.event.id()).await?;
     let (width, height) = booking.dimensions(None);
     let row = AdvertisementRow {
@@ -170,7 +162,8 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
     let artwork_id = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork_id) {
         let mut tx = ctx.unit.read().await?;
-        check_change(&ctx.app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
+        let before = load(&mut tx, id).await?;
+        check_change(&ctx.app, &mut tx, caller, &before, &change, &booking).await?;
         if let Some(name) = &change.name {
             check_name(&mut tx, name, Some(id)).await?;
         }
@@ -211,7 +204,8 @@ async fn modify(
     booking: &AdvertisementDraft,
     artwork: Option<Id>,
 ) -> Result<(Advertisement, Id)> {
-    let before = check_change(app, tx, caller, id, change, booking, Locking::Yes).await?;
+    let before = lock(tx, id, change.event.as_ref().map(|event| event.id())).await?;
+    check_change(app, tx, caller, &before, change, booking).await?;
     let (width, height) = booking.dimensions(Some(&before));
     let row = AdvertisementRow {
         event_id: change.event.as_ref().map_or(before.event_id, |event| event.id()),
@@ -239,7 +233,8 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 
 /// Removes an advertisement. Returns the identifier of its artwork, to be discarded after the commit.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
-    let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
+    let row = lock(tx, id, None).await?;
+    managed_event(tx, caller, &row).await?;
     review::forget(tx, SubmissionType::Advertisement, [id]).await?;
     store::delete(tx, id).await?;
     Ok(row.artwork_id)
@@ -255,7 +250,8 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
 
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
-        let (row, event) = load_managed(tx, caller, id, Locking::Yes).await?;
+        let row = lock(tx, id, None).await?;
+        let event = managed_event(tx, caller, &row).await?;
         if row.status != EventStatus::Draft {
             return Err(Code::AdvertisementNotDraft.into());
         }
@@ -284,7 +280,8 @@ pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Resu
 
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
     transaction!(ctx.unit, |tx| {
-        let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
+        let row = lock(tx, id, None).await?;
+        managed_event(tx, caller, &row).await?;
         if !store::transition(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
             return Err(Code::AdvertisementNotListed.into());
         }
@@ -295,47 +292,35 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
 /// Maximum number of advertisements of an event.
 const MAX_ADVERTISEMENTS: i64 = 1000;
 
-/// Validates a new advertisement. A caller who may not act for the event's host gets a 403 before any other error.
-async fn check_new(
-    app: &App,
-    tx: &mut Tx,
-    caller: &Caller,
-    new: &AdvertisementCreate,
-    booking: &AdvertisementDraft,
-    locking: Locking,
-) -> Result<()> {
-    let event = new.event.id();
-    // Locked, so that it can't be removed or cancelled before the commit.
-    let event = if locking == Locking::Yes { events::lock(tx, event).await? } else { events::find(tx, event).await? };
+/// Validates a new advertisement of an event. A caller who may not act for the event's host gets a 403 before any other error.
+async fn check_new(app: &App, tx: &mut Tx, caller: &Caller, event: Option<EventRow>, booking: &AdvertisementDraft) -> Result<()> {
     let event = check_arguments(tx, caller, event, booking, None).await?;
     require_bookable(tx, &event, app.clock.now()).await
 }
 
-/// Validates a change of an advertisement. Returns its row before the change.
+/// Validates a change of an advertisement.
 async fn check_change(
     app: &App,
     tx: &mut Tx,
     caller: &Caller,
-    id: Id,
+    before: &AdvertisementRow,
     change: &AdvertisementUpdate,
     booking: &AdvertisementDraft,
-    locking: Locking,
-) -> Result<AdvertisementRow> {
+) -> Result<()> {
     let target = change.event.as_ref().map(|event| event.id());
-    let before = if locking == Locking::Yes { lock(tx, id, target).await? } else { load(tx, id).await? };
-    let (before, event) = with_managed_event(tx, caller, before).await?;
+    let event = managed_event(tx, caller, before).await?;
     let event = match target {
         Some(target) if target != event.id => events::find(tx, target).await?,
         _ => Some(event),
     };
-    let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
+    let event = check_arguments(tx, caller, event, booking, Some(before)).await?;
     if before.status == EventStatus::Cancelled {
         return Err(Code::AdvertisementCancelled.into());
     }
     if booking.is_booking() || event.id != before.event_id {
         require_bookable(tx, &event, app.clock.now()).await?;
     }
-    Ok(before)
+    Ok(())
 }
 
 /// Validates the fields of the resulting advertisement and returns its event. The caller must be allowed to act for the event's
