@@ -9,13 +9,20 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`RegionRow`]. A macro, because statements are literals.
+macro_rules! columns {
+    () => {
+        "id, name, country, district, city"
+    };
+}
+
 /// Returns a page of regions, the oldest first. A region is active if a listed event that is not over takes place in it.
 pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
     const ACTIVE: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
     let active = (filter.active == Some(true)).then_some(now);
     let inactive = (filter.active == Some(false)).then_some(now);
-    tx.list("r.id, r.name, r.country, r.district, r.city", "from regions r where true")
+    tx.list(columns!(), "from regions r where true")
         .and_where(ACTIVE, active)
         .and_where(&format!("not {ACTIVE}"), inactive)
         .page("r.id", filter.paging)
@@ -23,11 +30,11 @@ pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
-    tx.select("id, name, country, district, city from regions where true").and_in("id", ids).all().await
+    tx.select(concat!(columns!(), " from regions where true")).and_in("id", ids).all().await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
-    tx.query("select id, name, country, district, city from regions where id = $1").bind(id).optional().await
+    tx.query(concat!("select ", columns!(), " from regions where id = $1")).bind(id).optional().await
 }
 
 /// Returns whether the region exists. It can't be removed before the transaction ends.
@@ -51,11 +58,13 @@ pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
 
 /// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &RegionUpdate) -> Result<Option<RegionRow>> {
-    tx.query(
+    tx.query(concat!(
         "update regions set name = coalesce($2, name), country = coalesce($3, country),
          district = coalesce($4, district), city = coalesce($5, city),
-         folded_name = case when name = coalesce($2, name) then folded_name else $6 end where id = $1 returning id, name, country, district, city",
-    )
+         folded_name = case when name = coalesce($2, name) then folded_name else $6 end where id = $1
+         returning ",
+        columns!()
+    ))
     .bind(id)
     .bind(change.name.clone())
     .bind(change.country.clone())

@@ -34,8 +34,8 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
 
 /// Returns a venue, which can't be removed before the transaction ends.
 pub async fn find_and_lock_shared(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
-    let columns = "id, name, region_id, address, longitude, latitude, approved, creator_id from venues where true";
-    Ok(tx.select(columns).and_where("id = ?", Some(id)).for_key_share().all().await?.pop())
+    let find = tx.select(concat!(columns!(), " from venues where true"));
+    Ok(find.and_where("id = ?", Some(id)).for_key_share().all().await?.pop())
 }
 
 /// Locks a venue until the transaction ends. Returns whether it exists.
@@ -46,11 +46,12 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
 
 pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
     let row: Option<VenueRow> = tx
-        .query(
-            "insert into venues (id, name, region_id, address, longitude, latitude, approved, creator_id,
-             folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-             returning id, name, region_id, address, longitude, latitude, approved, creator_id",
-        )
+        .query(concat!(
+            "insert into venues (",
+            columns!(),
+            ", folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ",
+            columns!()
+        ))
         .bind(id)
         .bind(new.name.clone())
         .bind(new.region.id)
@@ -73,12 +74,13 @@ pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
 
 /// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
-    tx.query(
+    tx.query(concat!(
         "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),
          longitude = coalesce($5, longitude), latitude = coalesce($6, latitude),
          folded_name = case when name = coalesce($2, name) then folded_name else $7 end where id = $1
-         returning id, name, region_id, address, longitude, latitude, approved, creator_id",
-    )
+         returning ",
+        columns!()
+    ))
     .bind(id)
     .bind(change.name.clone())
     .bind(change.region.as_ref().map(|region| region.id))

@@ -21,7 +21,7 @@ pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>
 
 /// Returns these zones, which can be neither removed nor resized before the transaction ends.
 pub async fn find_and_lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
-    tx.select("id, name, description, width, height from zones where true").and_in("id", ids).for_key_share().all().await
+    tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).for_key_share().all().await
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
