@@ -22,7 +22,7 @@ use crate::kernel::types::id::Id;
 
 /// A row of the audit log.
 #[derive(Debug, Clone)]
-pub struct AuditEntry {
+pub struct NewAuditEntry {
     /// Time of the response.
     pub at: Timestamp,
     /// Identifier of the API key.
@@ -48,7 +48,7 @@ pub struct AuditEntry {
 /// Everything that is stored of one request.
 pub struct AuditRecord {
     /// Its row of the audit log; `None` if it is only counted.
-    pub entry: Option<AuditEntry>,
+    pub entry: Option<NewAuditEntry>,
     /// Its response, if it carries an `Idempotency-Key`.
     pub stored: Option<(Arc<IdempotentRequest>, StoredResponse)>,
 }
@@ -65,7 +65,7 @@ pub async fn insert_records<'a>(tx: &mut Tx, records: impl IntoIterator<Item = &
 }
 
 /// Inserts rows of the audit log.
-pub async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a AuditEntry>) -> Result<()> {
+pub async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a NewAuditEntry>) -> Result<()> {
     let into = "audit (at, key_id, account_id, operation, resource, status, code, request, count, operator)";
     tx.insert_rows(into, entries, |columns| {
         columns

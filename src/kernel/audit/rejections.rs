@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use boxoffice_http::error::{Code, Result};
 
-use super::{AuditEntry, insert};
+use super::{NewAuditEntry, insert};
 use crate::kernel::Kernel;
 use crate::kernel::db::transaction;
 use crate::kernel::types::id::Id;
@@ -21,18 +21,18 @@ struct Kind {
 
 /// The rejections since the last entries. Their number of kinds is bounded by those of keys, operations and codes.
 #[derive(Debug, Default)]
-pub struct RejectionCounts(Mutex<HashMap<Kind, AuditEntry>>);
+pub struct RejectionCounts(Mutex<HashMap<Kind, NewAuditEntry>>);
 
 impl RejectionCounts {
     /// Counts a rejected request. Its entry names the resource and the identifier of the last request of its kind.
-    pub fn add(&self, entry: AuditEntry) {
+    pub fn add(&self, entry: NewAuditEntry) {
         let kind = Kind { key: entry.key, operation: entry.operation.clone(), code: entry.code.map(Code::as_str) };
         let mut counts = self.lock();
         let count = counts.get(&kind).map_or(0, |counted| counted.count);
-        counts.insert(kind, AuditEntry { count: count + entry.count, ..entry });
+        counts.insert(kind, NewAuditEntry { count: count + entry.count, ..entry });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Kind, AuditEntry>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Kind, NewAuditEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -42,7 +42,7 @@ impl RejectionCounts {
 /// # Errors
 /// Returns an error if the database fails. The rejections stay counted.
 pub async fn write_rejections(kernel: &Kernel) -> Result<u64> {
-    let counted: Vec<AuditEntry> = std::mem::take(&mut *kernel.rejections.lock()).into_values().collect();
+    let counted: Vec<NewAuditEntry> = std::mem::take(&mut *kernel.rejections.lock()).into_values().collect();
     if counted.is_empty() {
         return Ok(0);
     }

@@ -14,10 +14,10 @@ use crate::kernel::idempotency::{IdempotentRequest, PreviousOutcome};
 const MAX_RECORDS: usize = 1000;
 
 /// The outcome of an earlier request with the same `Idempotency-Key`, if there was one; then nothing is written.
-type Outcome = Result<Option<PreviousOutcome>>;
+type WriteResult = Result<Option<PreviousOutcome>>;
 
 /// Writes audit records in batches.
-pub struct AuditWriter(Arc<Batcher<(), AuditRecord, Outcome>>);
+pub struct AuditWriter(Arc<Batcher<(), AuditRecord, WriteResult>>);
 
 impl Default for AuditWriter {
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl Default for AuditWriter {
 
 impl AuditWriter {
     /// Writes a record and waits until it is committed.
-    pub async fn write(&self, db: &Db, record: AuditRecord) -> Outcome {
+    pub async fn write(&self, db: &Db, record: AuditRecord) -> WriteResult {
         if record.entry.is_none() && record.stored.is_none() {
             return Ok(None);
         }
@@ -36,7 +36,7 @@ impl AuditWriter {
     }
 }
 
-async fn write_all(db: Db, records: Vec<AuditRecord>) -> Result<Vec<Outcome>> {
+async fn write_all(db: Db, records: Vec<AuditRecord>) -> Result<Vec<WriteResult>> {
     match transaction!(db, |tx| write(tx, &records).await) {
         Ok(previous) => Ok(previous.into_iter().map(Ok).collect()),
         Err(error) if error.is_definite() && records.len() > 1 => Ok(write_each(&db, &records).await),
@@ -46,8 +46,8 @@ async fn write_all(db: Db, records: Vec<AuditRecord>) -> Result<Vec<Outcome>> {
 
 /// Writes each record in a transaction of its own, because the database has rejected one of them. Stops at the first failure
 /// after which the database is not available.
-async fn write_each(db: &Db, records: &[AuditRecord]) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(records.len());
+async fn write_each(db: &Db, records: &[AuditRecord]) -> Vec<WriteResult> {
+    let mut outcomes: Vec<WriteResult> = Vec::with_capacity(records.len());
     for record in records {
         if outcomes.last().is_some_and(|last| last.as_ref().is_err_and(|error| !error.is_definite())) {
             outcomes.push(Err(Code::ServerUnavailable.into()));
@@ -60,10 +60,9 @@ async fn write_each(db: &Db, records: &[AuditRecord]) -> Vec<Outcome> {
 }
 
 async fn write(tx: &mut Tx, records: &[AuditRecord]) -> Result<Vec<Option<PreviousOutcome>>> {
-    let requests: Vec<&IdempotentRequest> = records.iter().filter_map(|record| Some(&*record.stored.as_ref()?.0)).collect();
-    let mut claimed = IdempotentRequest::claim_all(tx, &requests).await?.into_iter();
-    let previous: Vec<Option<PreviousOutcome>> =
-        records.iter().map(|record| record.stored.as_ref().and_then(|_| claimed.next().flatten())).collect();
+    let requests: Vec<Option<&IdempotentRequest>> =
+        records.iter().map(|record| record.stored.as_ref().map(|(request, _)| &**request)).collect();
+    let previous = IdempotentRequest::claim_all(tx, &requests).await?;
     let new = records.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(record, _)| record);
     insert_records(tx, new).await?;
     Ok(previous)

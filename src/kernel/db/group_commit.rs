@@ -139,7 +139,7 @@ where
 }
 
 /// The result of a request, or the outcome of an earlier request with the same `Idempotency-Key`.
-type Outcome<R> = Result<Result<R>, PreviousOutcome>;
+type BatchResult<R> = Result<Result<R>, PreviousOutcome>;
 
 /// Executes a batch in a transaction of its own, and retries it as `transaction!` does.
 async fn execute<A, B>(
@@ -147,7 +147,7 @@ async fn execute<A, B>(
     db: &Db,
     batch: &[&B],
     participants: &[&Participant<B::Output>],
-) -> Result<(Tx, Vec<Outcome<B::Output>>)>
+) -> Result<(Tx, Vec<BatchResult<B::Output>>)>
 where
     A: Sync,
     B: BatchOperation<A>,
@@ -172,16 +172,14 @@ async fn execute_in<A, B>(
     tx: &mut Tx,
     batch: &[&B],
     participants: &[&Participant<B::Output>],
-) -> Result<Vec<Outcome<B::Output>>>
+) -> Result<Vec<BatchResult<B::Output>>>
 where
     A: Sync,
     B: BatchOperation<A>,
 {
-    let requests: Vec<&IdempotentRequest> =
-        participants.iter().filter_map(|participant| participant.request.as_deref()).collect();
-    let mut claimed = IdempotentRequest::claim_all(tx, &requests).await?.into_iter();
-    let previous: Vec<Option<PreviousOutcome>> =
-        participants.iter().map(|participant| participant.request.as_ref().and_then(|_| claimed.next().flatten())).collect();
+    let requests: Vec<Option<&IdempotentRequest>> =
+        participants.iter().map(|participant| participant.request.as_deref()).collect();
+    let previous = IdempotentRequest::claim_all(tx, &requests).await?;
     let new: Vec<&B> = batch.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(new, _)| *new).collect();
     let results = AssertUnwindSafe(B::execute(app, tx, &new)).catch_unwind().await;
     let mut results = results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("a batch has panicked"))))?.into_iter();
@@ -193,7 +191,7 @@ where
 }
 
 /// Sends each request its result, collects the audit records and commits.
-async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<Outcome<R>>) -> Result<()> {
+async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<BatchResult<R>>) -> Result<()> {
     let (mut receivers, mut requests) = (Vec::with_capacity(participants.len()), Vec::with_capacity(participants.len()));
     for (participant, outcome) in participants.into_iter().zip(outcomes) {
         let (record, receiver) = oneshot::channel();

@@ -13,7 +13,7 @@ use slog::{Logger, info, warn};
 use tokio::time::{Instant, sleep};
 
 use crate::kernel::Kernel;
-use crate::kernel::audit::{self, AuditEntry, AuditRecord, redact};
+use crate::kernel::audit::{self, AuditRecord, NewAuditEntry, redact};
 use crate::kernel::db::{AfterFailure, Db, Tx, Uncommitted, UnitOfWork, transaction};
 use crate::kernel::idempotency::{IdempotentRequest, LEASE, StoredResponse};
 use crate::kernel::types::id::Id;
@@ -22,7 +22,7 @@ use crate::kernel::types::id::Id;
 const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The response, or the error that is returned instead.
-pub type Outcome = Result<Response<Body>, ApiError>;
+pub type ResponseResult = Result<Response<Body>, ApiError>;
 
 /// The facts of a request or of an operator's command that its audit record has.
 pub struct AuditContext<'a> {
@@ -78,7 +78,7 @@ impl AuditContext<'_> {
     fn record(
         &self,
         kernel: &Kernel,
-        outcome: &Outcome,
+        outcome: &ResponseResult,
         stored: Option<(Arc<IdempotentRequest>, StoredResponse)>,
     ) -> AuditRecord {
         let (key, account, operation, resource, operator) = match &self.source {
@@ -90,7 +90,7 @@ impl AuditContext<'_> {
                 (Id::NONE, None, (*operation).to_owned(), resource.clone(), Some((*operator).to_owned()))
             }
         };
-        let entry = AuditEntry {
+        let entry = NewAuditEntry {
             at: kernel.clock.now(),
             key,
             account,
@@ -119,8 +119,8 @@ pub async fn execute(
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Option<Arc<IdempotentRequest>>,
-    handler: impl Future<Output = Outcome> + Send,
-) -> Outcome {
+    handler: impl Future<Output = ResponseResult> + Send,
+) -> ResponseResult {
     let outcome = match request.clone() {
         None => run_and_commit(kernel, audit, unit, None, handler).await,
         // Boxed, because few requests get here: it keeps the future of all others small.
@@ -163,8 +163,8 @@ async fn execute_idempotent(
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Arc<IdempotentRequest>,
-    handler: impl Future<Output = Outcome> + Send,
-) -> Outcome {
+    handler: impl Future<Output = ResponseResult> + Send,
+) -> ResponseResult {
     // The request in progress will have the audit record.
     let _guard = kernel.in_progress.enter(&request).ok_or(Code::IdempotencyUnderWay)?;
     // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
@@ -182,7 +182,7 @@ async fn execute_idempotent(
 ///
 /// # Errors
 /// With the rejection, or when the record can't be written.
-pub async fn audit_rejection(kernel: &Kernel, audit: AuditContext<'_>, error: ApiError) -> Outcome {
+pub async fn audit_rejection(kernel: &Kernel, audit: AuditContext<'_>, error: ApiError) -> ResponseResult {
     let rejected = Err(error);
     if audit.is_mutating() && !is_unrecorded(&rejected) {
         kernel.audit.write(&kernel.db, audit.record(kernel, &rejected, None)).await?;
@@ -195,8 +195,8 @@ async fn run_and_commit(
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Option<Arc<IdempotentRequest>>,
-    handler: impl Future<Output = Outcome> + Send,
-) -> Outcome {
+    handler: impl Future<Output = ResponseResult> + Send,
+) -> ResponseResult {
     let outcome = check_precondition(unit, handler.await).await;
     if let Some(previous) = request.as_ref().and_then(|request| request.take_previous()) {
         return Ok(previous.into_response()?);
@@ -234,7 +234,7 @@ async fn run_and_commit(
 /// Checks the precondition of a request that committed nothing, such as a change without effect.
 ///
 /// Precedence: 403 and 404 win over 412, and 412 wins over 400 and 409.
-async fn check_precondition(unit: &UnitOfWork, outcome: Outcome) -> Outcome {
+async fn check_precondition(unit: &UnitOfWork, outcome: ResponseResult) -> ResponseResult {
     let wins = |error: &ApiError| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&error.status());
     if let Some(precondition) = unit.precondition()
         && !outcome.as_ref().is_err_and(wins)
@@ -259,7 +259,7 @@ async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<
 }
 
 /// Returns the response in the form in which it is stored, and the outcome unchanged.
-async fn store_response(outcome: Outcome) -> Result<(StoredResponse, Outcome), ApiError> {
+async fn store_response(outcome: ResponseResult) -> Result<(StoredResponse, ResponseResult), ApiError> {
     match outcome {
         Ok(response) => {
             let (stored, response) = StoredResponse::of(response).await?;
@@ -269,16 +269,16 @@ async fn store_response(outcome: Outcome) -> Result<(StoredResponse, Outcome), A
     }
 }
 
-fn status(outcome: &Outcome) -> StatusCode {
+fn status(outcome: &ResponseResult) -> StatusCode {
     outcome.as_ref().map_or_else(ApiError::status, Response::status)
 }
 
 /// Returns whether the outcome is neither audited nor stored: a failure, which is in the log, or a rejection by the rate limit.
-fn is_unrecorded(outcome: &Outcome) -> bool {
+fn is_unrecorded(outcome: &ResponseResult) -> bool {
     matches!(status(outcome).as_u16(), 429 | 500..)
 }
 
 /// Returns whether the server has failed, so that nothing may have been changed.
-fn is_server_failure(outcome: &Outcome) -> bool {
+fn is_server_failure(outcome: &ResponseResult) -> bool {
     outcome.as_ref().is_err_and(|error| matches!(error.code(), Code::ServerError | Code::ServerUnavailable))
 }

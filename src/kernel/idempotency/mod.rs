@@ -116,19 +116,19 @@ impl IdempotentRequest {
     /// # Errors
     /// Returns an error if an earlier attempt has claimed it; [`take_previous`](Self::take_previous) then returns its outcome.
     pub async fn claim(&self, tx: &mut Tx) -> Result<()> {
-        match Self::claim_all(tx, &[self]).await?.pop().flatten() {
+        match Self::claim_all(tx, &[Some(self)]).await?.pop().flatten() {
             Some(previous) => Err(self.set_previous(previous)),
             None => Ok(()),
         }
     }
 
     /// Claims each of these requests, or returns the outcome of its earlier attempt.
-    pub async fn claim_all(tx: &mut Tx, requests: &[&Self]) -> Result<Vec<Option<PreviousOutcome>>> {
-        if requests.is_empty() {
-            return Ok(Vec::new());
+    pub async fn claim_all(tx: &mut Tx, requests: &[Option<&Self>]) -> Result<Vec<Option<PreviousOutcome>>> {
+        let mut sorted: Vec<&Self> = requests.iter().copied().flatten().collect();
+        if sorted.is_empty() {
+            return Ok(requests.iter().map(|_| None).collect());
         }
-        // Sorted, so that servers take the row locks in the same order.
-        let mut sorted = requests.to_vec();
+        // Servers take the row locks in the same order.
         sorted.sort_by_key(|request| (request.key, &request.hash));
         let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(&sorted, |columns| {
             columns
@@ -155,11 +155,11 @@ impl IdempotentRequest {
         let claimed: HashSet<(Id, &str)> = claimed.iter().map(|(key, hash)| (*key, hash.as_str())).collect();
         let mut outcomes = Vec::with_capacity(requests.len());
         for request in requests {
-            let is_claimed = claimed.contains(&(request.key, request.hash.as_str()));
-            outcomes.push(if is_claimed {
-                None
-            } else {
-                Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress))
+            outcomes.push(match request {
+                Some(request) if !claimed.contains(&(request.key, request.hash.as_str())) => {
+                    Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress))
+                }
+                _ => None,
             });
         }
         Ok(outcomes)
