@@ -4,7 +4,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::output::Field;
-use super::{Admin, PageOptions, encode};
+use super::{Admin, PageOptions, encode, filters};
 use crate::cli::print;
 
 const COLUMNS: [Field; 6] = [
@@ -71,9 +71,7 @@ pub enum EventsCommand {
 pub async fn run(admin: &Admin, command: EventsCommand) -> anyhow::Result<()> {
     match command {
         EventsCommand::Find { title, status, host, page } => {
-            let filters = [("title", title), ("status", status), ("host", host)];
-            let filters = filters.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encode(&value?))));
-            let filters: String = filters.collect();
+            let filters = filters([("title", title), ("status", status), ("host", host)]);
             admin.output.page(&admin.get(&format!("/events?{}{filters}", page.query())).await?, &COLUMNS)
         }
         EventsCommand::Show { event } => {

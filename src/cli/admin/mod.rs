@@ -132,6 +132,11 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     done
 }
 
+/// Returns the parameters of these filters, each with a `&` before it.
+fn filters(filters: [(&str, Option<String>); 3]) -> String {
+    filters.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encode(&value?)))).collect()
+}
+
 /// An operator, and how they want to be asked and answered.
 struct Admin {
     operator: Operator<App>,

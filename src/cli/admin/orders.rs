@@ -1,11 +1,10 @@
 //! `admin orders`.
 
 use clap::Subcommand;
-use http::Method;
 use serde_json::{Value, json};
 
 use super::output::Field;
-use super::{Admin, PageOptions, describe, encode};
+use super::{Admin, PageOptions, describe, encode, filters};
 use crate::cli::print;
 use crate::features::sales::orders::resend_confirmation;
 use crate::kernel::types::id::Id;
@@ -97,9 +96,7 @@ pub enum OrdersCommand {
 pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
     match command {
         OrdersCommand::Find { customer, status, number, page } => {
-            let filters = [("customer", customer), ("status", status), ("number", number)];
-            let filters = filters.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encode(&value?))));
-            let filters: String = filters.collect();
+            let filters = filters([("customer", customer), ("status", status), ("number", number)]);
             let orders = admin.get(&format!("/orders?sort=date&order=desc&{}{filters}", page.query())).await?;
             admin.output.page(&orders, &COLUMNS)
         }
@@ -156,7 +153,7 @@ async fn show(admin: &Admin, number: &str) -> anyhow::Result<()> {
 
 async fn change(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
     let path = format!("/orders/{}/{step}", encode(number));
-    let order = admin.operator.request(Method::POST, &path, body).await.map_err(|error| describe(&error))?;
+    let order = admin.post(&path, body).await?;
     admin
         .output
         .done(&order, &format!("The order {number} {done}. Its status is {}.", order["status"].as_str().unwrap_or_default()))
