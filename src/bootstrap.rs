@@ -64,7 +64,7 @@ pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredent
 /// Returns an error if the file can't be written, or the database fails.
 pub async fn first_start_to_file(app: &Arc<App>, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let Some((tx, credentials)) = begin_first_start(app).await? else { return Ok(None) };
-    let file = SecretFile::create(folder, &format!("{credentials}\n"));
+    let file = CredentialsFile::create(folder, &format!("{credentials}\n"));
     let file = file.with_context(|| format!("cannot write the first credentials to a file in {}", folder.display()))?;
     tx.commit().await.map_err(plain)?;
     Ok(Some(file.keep()))
@@ -104,9 +104,9 @@ async fn create_first_account(app: &App, tx: &mut Tx, new: PreparedAccount) -> R
 }
 
 /// A new file that only this user can read. Dropping it deletes the file.
-struct SecretFile(Option<PathBuf>);
+struct CredentialsFile(Option<PathBuf>);
 
-impl SecretFile {
+impl CredentialsFile {
     /// Creates `first-start.txt`, or `first-start-2.txt` and so on if that exists. Creates the folder if necessary.
     fn create(folder: &Path, text: &str) -> io::Result<Self> {
         private_files::create_folder(folder)?;
@@ -130,7 +130,7 @@ impl SecretFile {
     }
 }
 
-impl Drop for SecretFile {
+impl Drop for CredentialsFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             // If it can't be deleted, it contains credentials that are not valid.

@@ -9,7 +9,6 @@ use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
 use tokio::time::{sleep, timeout};
 
-use crate::admin;
 use crate::clock_watch;
 use crate::contract;
 use crate::features::catalog::events;
@@ -21,6 +20,7 @@ use crate::kernel::context::Context;
 use crate::kernel::http;
 use crate::kernel::idempotency;
 use crate::kernel::jobs::{Job, Jobs};
+use crate::operators_listener;
 use crate::retention;
 use crate::routes::routes;
 use crate::state::App;
@@ -192,7 +192,8 @@ impl RunningApp {
     /// Returns an error if the server can't listen on an address.
     pub fn start_with_admin(app: Arc<App>, listener: impl Into<Listener>, admin: Option<Listener>) -> anyhow::Result<Self> {
         let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
-        let start_admin = |listener| admin::start(Arc::clone(&app), Arc::clone(server.shutdown_state()), listener, &app.log);
+        let start_admin =
+            |listener| operators_listener::start(Arc::clone(&app), Arc::clone(server.shutdown_state()), listener, &app.log);
         let admin = admin.map(start_admin).transpose()?;
         let jobs = Jobs::start(&app, JOBS);
         Ok(Self { app, server, admin, jobs })

@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
-use crate::admin::Readiness;
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
@@ -29,6 +28,7 @@ use crate::kernel::context::Context;
 use crate::kernel::db::{Batcher, GroupCommit};
 use crate::kernel::http::AppState;
 use crate::kernel::worker_pool::WorkerPool;
+use crate::operators_listener::Readiness;
 
 /// Requests for the readiness that share one check.
 const MAX_READINESS_REQUESTS: usize = 1000;

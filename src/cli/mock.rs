@@ -7,7 +7,7 @@ use anyhow::Context;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::LevelControl;
 use boxoffice_http::{Listener, ServerHandle};
-use boxoffice_mock::{CallbackTargets, ConfigFile, DelayRange, FaultRule, FileWatcher, Settings};
+use boxoffice_mock::{CallbackTargets, DelayRange, FaultRule, FileWatcher, MockConfigFile, MockSettings};
 use boxoffice_openapi::Contract;
 use clap::Args;
 use clap::builder::FalseyValueParser;
@@ -76,7 +76,7 @@ struct MockConfig {
     /// The document; `None` for the built-in contract.
     spec: Option<PathBuf>,
     watch: bool,
-    settings: Settings,
+    settings: MockSettings,
 }
 
 impl MockOptions {
@@ -85,14 +85,14 @@ impl MockOptions {
     /// # Errors
     /// Returns an error that names everything that is wrong.
     fn merge(self) -> anyhow::Result<MockConfig> {
-        let file = self.config.as_deref().map(ConfigFile::read).transpose();
+        let file = self.config.as_deref().map(MockConfigFile::read).transpose();
         let file = file.map_err(|error| InvalidSettings::from_cause(&error))?.unwrap_or_default();
         InvalidSettings::reject([self.listen.as_ref().and_then(Setting::problem), self.tls.problem()])?;
         let address = match &self.listen {
             Some(address) => address.get()?.clone(),
             None => file.listen.as_deref().unwrap_or(LISTEN).parse().context("listen in the configuration file")?,
         };
-        let settings = Settings {
+        let settings = MockSettings {
             seed: self.seed.or(file.seed).unwrap_or_default(),
             key: self.key.or(file.key),
             is_stateful: self.stateful || file.stateful,
@@ -149,7 +149,7 @@ fn load(spec: Option<&Path>, log: &Logger) -> anyhow::Result<Arc<Contract>> {
     Ok(contract)
 }
 
-fn start(contract: &Arc<Contract>, settings: &Settings, listener: &Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
+fn start(contract: &Arc<Contract>, settings: &MockSettings, listener: &Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
     let mock = boxoffice_mock::start(Arc::clone(contract), settings.clone(), listener.clone(), log)?;
     let (address, operations) = (mock.address(), contract.operations().count());
     info!(log, "mock server started"; "address" => address, "document" => title(contract), "operations" => operations);

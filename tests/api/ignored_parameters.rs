@@ -1,6 +1,6 @@
 //! `X-Ignored-Parameters`: the names of query parameters that an operation doesn't define.
 
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 
 use crate::on_both_databases;
 use crate::support::{MockServer, TestApp, mock_request, operations};
@@ -45,7 +45,7 @@ async fn every_operation_names_ignored_parameter(app: TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_names_ignored_parameters() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let response = mock.send(&mock_request("GET", "/regions?staus=Listed")).await;
     assert_eq!(response.headers["x-ignored-parameters"], "staus");
 }

@@ -1,7 +1,7 @@
 //! Unusual JSON, Unicode and images in requests.
 
 use boxoffice_client::Error;
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -52,7 +52,7 @@ async fn deeply_nested_body_is_malformed(app: TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_rejects_deeply_nested_body() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     for body in ["[".repeat(64 * 1024), "{\"name\":".repeat(7000)] {
         let mut nested = mock_request("POST", "/regions").with_header(CONTENT_TYPE.as_str(), "application/json");
         nested.body = Some(body.into_bytes());
@@ -153,11 +153,11 @@ async fn integer_has_any_notation(app: TestApp) {
     assert_eq!(app.post("/zones", r#"{"name": -1e999, "width": 1, "height": 1}"#).await.invalid_arguments(), ["name"]);
 
     for query in ["records=1e1&page=1.0", "records=10.0&page=1"] {
-        let page = app.request("GET", &format!("/zones?{query}")).key(&app.staff.key).send().await;
+        let page = app.get(&app.staff.key, &format!("/zones?{query}")).await;
         assert_eq!((page.status, &page.body["records"], &page.body["total"]), (200, &json!(10), &json!(3)), "{query}");
     }
     for query in ["records=1.5", "records=1e999", "records=1e", "records=0x10", "records=NaN"] {
-        let rejected = app.request("GET", &format!("/zones?{query}")).key(&app.staff.key).send().await;
+        let rejected = app.get(&app.staff.key, &format!("/zones?{query}")).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["records".to_owned()]), "{query}");
     }
 }
@@ -259,7 +259,7 @@ async fn limits_filter_expression(app: TestApp) {
     kofi.order(&event.sections[0], 1).await.unwrap();
     let list = async |number: &str| {
         let encoded: String = form_urlencoded::byte_serialize(number.as_bytes()).collect();
-        app.request("GET", &format!("/orders?number={encoded}")).key(&app.staff.key).send().await
+        app.get(&app.staff.key, &format!("/orders?number={encoded}")).await
     };
 
     for bomb in ["(a{1000}){1000}", "((a{100}){100}){100}", r"\pL{900}", "(?:(?:(?:a?){99}){99}){99}", &"(".repeat(100)] {

@@ -11,7 +11,7 @@ use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::ServerHandle;
 use boxoffice_http::log;
-use boxoffice_mock::{self, Settings};
+use boxoffice_mock::{self, MockSettings};
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -32,10 +32,10 @@ struct Mock {
 }
 
 fn mock() -> Mock {
-    mock_of(Settings::default())
+    mock_of(MockSettings::default())
 }
 
-fn mock_of(settings: Settings) -> Mock {
+fn mock_of(settings: MockSettings) -> Mock {
     let running = boxoffice_mock::start(boxoffice::contract::load().unwrap(), settings, ANY_PORT, &log::silent()).unwrap();
     Mock { address: format!("http://{}", running.address()), _running: running }
 }
@@ -122,7 +122,7 @@ async fn mock_with_fixtures_conforms_to_contract() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stateful_mock_conforms_to_contract() {
-    let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
+    let mock = mock_of(MockSettings { is_stateful: true, ..MockSettings::default() });
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 

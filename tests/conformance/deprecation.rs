@@ -1,7 +1,7 @@
 //! Deprecated operations: the headers that announce their removal.
 
 use boxoffice_conformance::http_client::Request;
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ async fn every_response_of_deprecated_operation_announces_removal() {
     let mut document = CONTRACT.document.clone();
     let declared: Value = serde_yaml_ng::from_str(documented("yaml")).unwrap();
     document["paths"]["/time"]["get"].as_object_mut().unwrap().extend(declared.as_object().unwrap().clone());
-    let mock = MockServer::of(document, Settings::default());
+    let mock = MockServer::of(document, MockSettings::default());
     let announced = async |request: Request| {
         let response = mock.send(&request).await;
         let header = |name: &str| Some(format!("{name}: {}\n", response.headers.get(name)?.to_str().unwrap()));

@@ -10,7 +10,7 @@ mod pages;
 mod stateful;
 
 use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn header<'a>(reply: &'a ReceivedResponse, name: &str) -> &'a str {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_operation_returns_its_first_example() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let requests = requests(&mock.contract);
     assert_eq!(requests.len(), 163);
     for (operation, request) in requests {
@@ -63,7 +63,7 @@ async fn every_operation_returns_its_first_example() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_declared_status_can_be_selected() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let mut requested = 0;
     for (operation, request) in requests(&mock.contract) {
         for status in &operation.statuses {
@@ -77,7 +77,7 @@ async fn every_declared_status_can_be_selected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_can_be_selected() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let mut requested = 0;
     for (operation, request) in requests(&mock.contract) {
         for (answer, content) in
@@ -101,7 +101,7 @@ async fn every_example_can_be_selected() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_response_can_be_generated_from_schema() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     for (operation, request) in requests(&mock.contract) {
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..20 {
@@ -126,10 +126,10 @@ async fn same_seed_and_request_generate_same_data() {
         mock.send(&create).await.json()
     };
     let (one, same) = (
-        MockServer::start(Settings { seed: 7, ..Settings::default() }),
-        MockServer::start(Settings { seed: 7, ..Settings::default() }),
+        MockServer::start(MockSettings { seed: 7, ..MockSettings::default() }),
+        MockServer::start(MockSettings { seed: 7, ..MockSettings::default() }),
     );
-    let other = MockServer::start(Settings { seed: 8, ..Settings::default() });
+    let other = MockServer::start(MockSettings { seed: 8, ..MockSettings::default() });
 
     let first = ask(&one, "/regions", "Accra").await;
     assert_eq!(ask(&one, "/regions", "Accra").await, first);
@@ -141,7 +141,7 @@ async fn same_seed_and_request_generate_same_data() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_selection_lists_available_ones() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     for (prefer, actual) in [
         (
             "code=418",
@@ -171,7 +171,7 @@ async fn unknown_selection_lists_available_ones() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn selections_combine_and_are_reported() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let order = |prefer| {
         request("POST", "/orders").with_json(&json!({ "items": { "/sections/17637000000061": 2 } })).with_header("Prefer", prefer)
     };
@@ -189,7 +189,7 @@ async fn selections_combine_and_are_reported() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn response_is_delayed_on_request() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let begun = std::time::Instant::now();
     let reply = mock.send(&request("GET", "/time").with_header("Prefer", "delay=80")).await;
     assert!(begun.elapsed().as_millis() >= 80);
@@ -198,7 +198,7 @@ async fn response_is_delayed_on_request() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prefer_header_sets_scope_of_any_key() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.needs_key) {
         for scope in ["public", "customer", "administrator", "redeemer", "none"] {
             let reply = mock.send(&request.clone().with_header("Prefer", &format!("scope={scope}"))).await;
@@ -210,13 +210,13 @@ async fn prefer_header_sets_scope_of_any_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn configured_key_is_required() {
-    let mock = MockServer::start(Settings { key: Some("the one".to_owned()), ..Settings::default() });
+    let mock = MockServer::start(MockSettings { key: Some("the one".to_owned()), ..MockSettings::default() });
     let with_key = async |key: &str| mock.send(&request("GET", "/regions").with_header(API_KEY_HEADER, key)).await.status;
     assert_eq!([with_key("the one").await, with_key("another").await, with_key(" ").await], [200, 403, 401]);
 }
 
 async fn error_responses_equal_those_of_platform(app: TestApp) {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     let platform = HttpClient::new(&app.address).unwrap();
     let staff = |method: &str, path: &str| request(method, path).with_header(API_KEY_HEADER, &app.staff.key);
     let region = || staff("POST", "/regions").with_json(&json!({ "name": "Accra", "country": "Ghana" }));

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use boxoffice_openapi::Contract;
 use futures::StreamExt;
 use http::{Method, Request, Response, StatusCode};
@@ -234,7 +234,7 @@ async fn valid_exchanges_pass_and_are_recorded() {
     assert!(!text.contains("kept-secret") && !text.contains("abc-123"), "{text}");
     let recorded = Contract::read(&folder.path().join("recorded.yaml")).unwrap();
     assert!(recorded.warnings.is_empty(), "{:?}", recorded.warnings);
-    let mock = MockServer::of(recorded.document.clone(), Settings::default());
+    let mock = MockServer::of(recorded.document.clone(), MockSettings::default());
     let request =
         |method: &str, path: &str| boxoffice_conformance::http_client::Request::new(method, path).with_header("X-API-Key", "k");
     assert_eq!(mock.send(&request("GET", "/books/2")).await.json(), json!({ "id": 1, "title": "a", "apiKey": "xxx-000" }));

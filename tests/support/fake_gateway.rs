@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
-use boxoffice::features::sales::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
+use boxoffice::features::sales::payments::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
 use tokio::sync::watch;
 
 /// The balance of each payment, and the refunds that were made.
@@ -132,9 +132,9 @@ impl Gateway for FakeGateway {
         Sandbox.accepts(token)
     }
 
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome> {
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<ChargeResult> {
         let outcome = Sandbox.charge(charge).await?;
-        if outcome != Outcome::Declined {
+        if outcome != ChargeResult::Declined {
             self.record_charge(charge.payment.0, charge.amount.0);
         }
         self.wait_while_blocked().await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
 use boxoffice_http::ServerHandle;
 use boxoffice_http::log;
-use boxoffice_mock::{self, Settings};
+use boxoffice_mock::{self, MockSettings};
 use boxoffice_openapi::Contract;
 use serde_json::Value;
 
@@ -21,16 +21,16 @@ pub struct MockServer {
 
 impl MockServer {
     /// Starts a mock of the platform's contract.
-    pub fn start(settings: Settings) -> Self {
+    pub fn start(settings: MockSettings) -> Self {
         Self::with_contract(boxoffice::contract::load().unwrap(), settings)
     }
 
     /// Starts a mock of any document.
-    pub fn of(document: Value, settings: Settings) -> Self {
+    pub fn of(document: Value, settings: MockSettings) -> Self {
         Self::with_contract(Arc::new(Contract::new(document).unwrap()), settings)
     }
 
-    fn with_contract(contract: Arc<Contract>, settings: Settings) -> Self {
+    fn with_contract(contract: Arc<Contract>, settings: MockSettings) -> Self {
         let running = boxoffice_mock::start(Arc::clone(&contract), settings, ANY_PORT, &log::silent()).unwrap();
         let server = HttpClient::new(&format!("http://{}", running.address())).unwrap();
         Self { server, contract, running }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use boxoffice::features::sales::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
+use boxoffice::features::sales::payments::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
 use serde_json::{Value, json};
@@ -38,13 +38,13 @@ impl Gateway for RemoteFakeGateway {
         Sandbox.accepts(token)
     }
 
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome> {
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<ChargeResult> {
         let Charge { payment, order, amount, currency, token } = charge;
         let request = json!({ "charge": payment.0, "order": order.0, "amount": amount.0, "currency": currency, "token": token });
         let response = self.send(request).await?;
         Ok(match response["approved"].as_str() {
-            Some(reference) => Outcome::Approved { reference: reference.to_owned() },
-            None => Outcome::Declined,
+            Some(reference) => ChargeResult::Approved { reference: reference.to_owned() },
+            None => ChargeResult::Declined,
         })
     }
 
@@ -96,8 +96,8 @@ impl FakeGateway {
             let (payment, order) = (Id(number("charge")), Id(number("order")));
             let charge = Charge { payment, order, amount, currency: text("currency"), token: text("token") };
             return Ok(match self.charge(&charge).await? {
-                Outcome::Approved { reference } => json!({ "approved": reference }),
-                Outcome::Declined => json!({ "declined": true }),
+                ChargeResult::Approved { reference } => json!({ "approved": reference }),
+                ChargeResult::Declined => json!({ "declined": true }),
             });
         }
         if request["refund"].is_number() {

@@ -12,7 +12,7 @@ use crate::{CallbackTargets, DelayRange, FaultRule};
 
 /// The options in a configuration file. Options of the command line take precedence.
 #[derive(Debug, Default, PartialEq)]
-pub struct ConfigFile {
+pub struct MockConfigFile {
     /// The document, relative to the folder of the configuration file.
     pub spec: Option<PathBuf>,
     /// The address to listen on.
@@ -49,7 +49,7 @@ struct Written {
     callbacks: Option<String>,
 }
 
-impl ConfigFile {
+impl MockConfigFile {
     /// Reads a configuration file.
     ///
     /// # Errors
@@ -83,18 +83,19 @@ impl ConfigFile {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> anyhow::Result<ConfigFile> {
+    fn read(text: &str) -> anyhow::Result<MockConfigFile> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mock.yaml");
         fs::write(&file, text).unwrap();
-        ConfigFile::read(&file).map(|read| ConfigFile { spec: read.spec.map(|spec| spec.file_name().unwrap().into()), ..read })
+        MockConfigFile::read(&file)
+            .map(|read| MockConfigFile { spec: read.spec.map(|spec| spec.file_name().unwrap().into()), ..read })
     }
 
     #[test]
     fn reads_every_option() {
         let text = "spec: api/openapi.yaml\nlisten: 127.0.0.1:9000\nseed: 7\nkey: k\nstateful: true\nwatch: true\ndelay: 20..200\n\
             faults:\n  - 5% 503\n  - 50% 409 POST /orders\ncallbacks: loopback\n";
-        let expected = ConfigFile {
+        let expected = MockConfigFile {
             spec: Some("openapi.yaml".into()),
             listen: Some("127.0.0.1:9000".to_owned()),
             seed: Some(7),
@@ -106,7 +107,7 @@ mod tests {
             callbacks: Some(CallbackTargets::Loopback),
         };
         assert_eq!(read(text).unwrap(), expected);
-        assert_eq!(read("# nothing\n").unwrap(), ConfigFile::default());
+        assert_eq!(read("# nothing\n").unwrap(), MockConfigFile::default());
         assert_eq!(read("delay: 100").unwrap().delay, Some("100".parse().unwrap()));
     }
 

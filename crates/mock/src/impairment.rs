@@ -11,7 +11,7 @@ use http::StatusCode;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use crate::Settings;
+use crate::MockSettings;
 use crate::prefer_header::MAX_DELAY;
 
 /// The delay of every response, in milliseconds: a number, or a range such as `20..200` from which each delay is drawn.
@@ -76,7 +76,7 @@ impl Impairment {
     ///
     /// # Errors
     /// Returns an error if a rule names an operation that the document doesn't have.
-    pub fn new(settings: &Settings, contract: &Contract) -> anyhow::Result<Self> {
+    pub fn new(settings: &MockSettings, contract: &Contract) -> anyhow::Result<Self> {
         for (method, path) in settings.faults.iter().filter_map(|rule| rule.operation.as_ref()) {
             let is_declared = contract.operations().any(|operation| operation.method == *method && operation.path == *path);
             ensure!(is_declared, "the document has no operation {method} {path}, which a fault names");

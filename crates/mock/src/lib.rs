@@ -39,16 +39,16 @@ use slog::{Logger, info};
 use state::{MockRequest, MockStore};
 
 pub use callbacks::CallbackTargets;
-pub use config_file::ConfigFile;
+pub use config_file::MockConfigFile;
 pub use impairment::{DelayRange, FaultRule};
 pub use watcher::FileWatcher;
 
 /// Reason of a rejection, for documents whose errors have no place for it.
 const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
 
-/// Settings of a mock.
+/// MockSettings of a mock.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct MockSettings {
     /// Seed for generated data: the same request and seed produce the same data.
     pub seed: u64,
     /// The only accepted key; `None` accepts any.
@@ -65,7 +65,7 @@ pub struct Settings {
 
 /// The handler behind the dispatcher.
 struct Mock {
-    settings: Settings,
+    settings: MockSettings,
     minimum_client_version: ClientVersion,
     /// By the operation's pointer. Operation identifiers may be missing in a document, and so not be unique.
     responses: HashMap<String, OperationResponses>,
@@ -105,7 +105,7 @@ impl From<&ApiError> for Rejection {
 /// Returns an error if the server cannot listen on the address, or a fault names an operation that the document doesn't have.
 pub fn start(
     contract: impl Into<Arc<Contract>>,
-    settings: Settings,
+    settings: MockSettings,
     listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<ServerHandle> {

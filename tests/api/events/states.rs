@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{change, delete, read, rejection};
+use super::rejection;
 use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Event, Host, Response, TestApp, section};
@@ -16,18 +16,18 @@ on_both_databases![
 
 /// The result of an action: the new status, a deletion, or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum Expected {
     Now(&'static str),
     Gone,
     Refused(u16, &'static str),
 }
 
-use Outcome::{Gone, Now, Refused};
+use Expected::{Gone, Now, Refused};
 
-const NOT_DRAFT: Outcome = Refused(409, "event.not-draft");
-const NOT_LISTED: Outcome = Refused(409, "event.not-listed");
-const DECIDED: Outcome = Refused(409, "submission.decided");
-const NEVER_SUBMITTED: Outcome = Refused(404, "resource.not-found");
+const NOT_DRAFT: Expected = Refused(409, "event.not-draft");
+const NOT_LISTED: Expected = Refused(409, "event.not-listed");
+const DECIDED: Expected = Refused(409, "submission.decided");
+const NEVER_SUBMITTED: Expected = Refused(404, "resource.not-found");
 
 /// Creates an event in this status, with a free section.
 async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
@@ -58,15 +58,15 @@ async fn perform(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) ->
         "cancel" => post("cancellations").await,
         "approve" => decide(true).await,
         "reject" => decide(false).await,
-        "update" => change(app, key, &event.uri, json!({ "description": "More jazz." })).await,
-        "delete" => delete(app, key, &event.uri).await,
+        "update" => app.put(key, &event.uri, json!({ "description": "More jazz." })).await,
+        "delete" => app.delete(key, &event.uri).await,
         "sell" => app.place_order(key, json!({ event.sections[0].as_str(): 1 })).await,
         other => panic!("unknown action {other}"),
     }
 }
 
 /// Tries every action on a new event in this status.
-async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome); 8]) {
+async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Expected); 8]) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     for (action, outcome) in expected {
@@ -95,8 +95,8 @@ async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome)
 /// Returns the event, its latest submission and the number of orders.
 async fn load_state(app: &TestApp, event: &Event) -> [Value; 3] {
     let orders = app.read("/orders").await["total"].clone();
-    let submission = read(app, &app.staff.key, &submission_of(&event.uri)).await.body;
-    [read(app, &app.staff.key, &event.uri).await.body, submission, orders]
+    let submission = app.get(&app.staff.key, &submission_of(&event.uri)).await.body;
+    [app.get(&app.staff.key, &event.uri).await.body, submission, orders]
 }
 
 async fn every_action_on_draft(app: TestApp) {

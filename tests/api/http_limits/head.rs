@@ -1,6 +1,6 @@
 //! The request head: its maximum size, and invalid heads.
 
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use serde_json::json;
 
 use super::raw::{request, send_raw};
@@ -83,7 +83,7 @@ async fn accepts_longest_query_of_contract(app: TestApp) {
         let query = form_urlencoded::Serializer::new("approved=false".to_owned()).append_pair("reason", &reason).finish();
 
         let uri = format!("{}?{query}", submission_of(&event.uri));
-        let decided = app.request("DELETE", &uri).key(&app.staff.key).send().await;
+        let decided = app.delete(&app.staff.key, &uri).await;
 
         assert_eq!((decided.status, &decided.body["reason"]), (200, &json!(reason)));
     }
@@ -106,7 +106,7 @@ async fn checks_size_before_everything_else(app: TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_has_same_limits() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
 
     let long = send_raw(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
     let large = send_raw(mock.address(), &request("GET /regions", &[&headers_of_size(33 * 1024)], "")).await.unwrap();

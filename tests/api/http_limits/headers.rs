@@ -1,6 +1,6 @@
 //! Headers common to all responses.
 
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use http::HeaderMap;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ async fn every_error_response_has_common_headers(app: TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_success_response_has_common_headers() {
-    let mock = MockServer::start(Settings::default());
+    let mock = MockServer::start(MockSettings::default());
     for operation in operations() {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
         let requested = mock_request(&operation.method, path.trim_end_matches(['?', '&']));
@@ -94,11 +94,11 @@ async fn cache_control_matches_visibility(app: TestApp) {
     assert_eq!((read.status, read.header("cache-control")), (200, kept));
     assert!(created.is_err());
     let ama = app.sign_up("ama").await;
-    let session = app.request("GET", "/sessions/active").key(&ama.key).send().await;
+    let session = app.get(&ama.key, "/sessions/active").await;
     assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "it contains a key");
     let host = app.create_host(&ama).await;
     let tokens = format!("{}/tokens", app.create_draft(&host).await.uri);
-    let read = app.request("GET", &tokens).key(&ama.key).send().await;
+    let read = app.get(&ama.key, &tokens).await;
     let again = app.request("GET", &tokens).key(&ama.key).header("If-None-Match", read.header("etag")).send().await;
     assert_eq!((read.status, read.header("cache-control")), (200, "no-store"), "it contains codes");
     assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it has an ETag nevertheless");

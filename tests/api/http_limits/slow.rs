@@ -96,7 +96,7 @@ async fn mock_times_out_on_pause() {
     let impatient = listener(BodyTimeouts { idle: Duration::from_millis(50), total: LONG });
     let mock = boxoffice_mock::start(
         boxoffice::contract::load().unwrap(),
-        boxoffice_mock::Settings::default(),
+        boxoffice_mock::MockSettings::default(),
         impatient,
         &log::silent(),
     )

@@ -8,7 +8,7 @@ use boxoffice_conformance::model::Check;
 use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::log;
-use boxoffice_mock::{self, Settings};
+use boxoffice_mock::{self, MockSettings};
 use boxoffice_openapi::Contract;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -201,7 +201,7 @@ async fn ignored_filter_of_paged_list_is_found() {
     let contract = || Contract::new(notes()).unwrap();
     let valid_filters: &[&str] = &["color=red", "color=green"];
     for (ignored, expected) in [(&[][..], None), (valid_filters, Some(Check::Filter))] {
-        let settings = Settings { is_stateful: true, ..Settings::default() };
+        let settings = MockSettings { is_stateful: true, ..MockSettings::default() };
         let mock = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
         let address = server_ignoring(format!("http://{}", mock.address()), ignored).await;
         let side = Target::connect(&address, None).await.unwrap();
@@ -221,7 +221,7 @@ async fn ignored_filter_of_paged_list_is_found() {
 async fn mock_of_other_document_conforms() {
     for document in [books(), points(), trees(), notes()] {
         let contract = || Contract::new(document.clone()).unwrap();
-        let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
+        let mock = boxoffice_mock::start(contract(), MockSettings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
         let requested = select_operations(&contract(), &[], &[]).unwrap();
         let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice::routes::routes;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Finding};
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
@@ -219,7 +219,7 @@ async fn every_difference_from_reference_is_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_persistence_is_found() {
-    let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
+    let mock = mock_of(MockSettings { is_stateful: true, ..MockSettings::default() });
     for (request, changed, on, change, output) in UNKEPT {
         let mut comparison = comparison(&mock.address, None).await;
         comparison.selected = BTreeSet::from([request.to_owned()]);

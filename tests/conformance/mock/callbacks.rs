@@ -1,7 +1,7 @@
 //! Callbacks of the mock.
 
 use boxoffice_conformance::http_client::Request;
-use boxoffice_mock::{CallbackTargets, Settings};
+use boxoffice_mock::{CallbackTargets, MockSettings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -29,7 +29,7 @@ fn subscribing(targets: Option<CallbackTargets>) -> MockServer {
             "absent": { "{$request.body#/nothing}": callback(json!({ "event": "absent" })) },
         },
     } } }, "components": { "pathItems": { "Parts": callback(json!({ "event": "parts" })) } } });
-    MockServer::of(document, Settings { callbacks: targets, ..Settings::default() })
+    MockServer::of(document, MockSettings { callbacks: targets, ..MockSettings::default() })
 }
 
 /// Receives requests, and returns the request line and the body of each, sorted.

@@ -3,7 +3,7 @@
 mod media_types;
 
 use boxoffice_conformance::http_client::Request;
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
 use super::header;
@@ -76,7 +76,7 @@ fn small(paths: Value, schemas: Value) -> MockServer {
         "paths": paths,
         "components": { "schemas": schemas },
     });
-    MockServer::of(document, Settings::default())
+    MockServer::of(document, MockSettings::default())
 }
 
 /// Builds an operation that returns 200 with this content.
@@ -85,7 +85,7 @@ fn answered(content: Value) -> Value {
 }
 
 fn mock() -> MockServer {
-    MockServer::of(document(), Settings::default())
+    MockServer::of(document(), MockSettings::default())
 }
 
 fn tree(query: &str) -> Request {
@@ -326,7 +326,7 @@ async fn document_of_openapi_3_1_is_served() {
         "webhooks": { "grown": { "post": {} } },
         "components": { "schemas": schemas },
     });
-    let mock = MockServer::of(document, Settings::default());
+    let mock = MockServer::of(document, MockSettings::default());
     let body = mock.send(&Request::new("GET", "/a")).await.json();
     assert_eq!((&body["kind"], &body["note"]), (&json!("tree"), &json!("a note")), "{body}");
 }

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use boxoffice_conformance::http_client::Request;
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
 use super::header;
 use crate::support::{MockServer, mock_request};
 
-fn with_faults(faults: &[&str]) -> Settings {
-    Settings { faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(), ..Settings::default() }
+fn with_faults(faults: &[&str]) -> MockSettings {
+    MockSettings { faults: faults.iter().map(|fault| fault.parse().unwrap()).collect(), ..MockSettings::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -30,7 +30,7 @@ async fn requests_fail_by_rule() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_are_as_frequent_as_stated_and_repeat_with_the_seed() {
     let statuses = async |seed: u64| {
-        let mock = MockServer::start(Settings { seed, ..with_faults(&["20% 500", "50% 429"]) });
+        let mock = MockServer::start(MockSettings { seed, ..with_faults(&["20% 500", "50% 429"]) });
         let mut statuses = Vec::new();
         for _ in 0..200 {
             statuses.push(mock.send(&mock_request("GET", "/time")).await.status);
@@ -62,7 +62,7 @@ async fn undeclared_fault_has_plain_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_response_is_delayed() {
-    let mock = MockServer::start(Settings { delay: Some("80..90".parse().unwrap()), ..Settings::default() });
+    let mock = MockServer::start(MockSettings { delay: Some("80..90".parse().unwrap()), ..MockSettings::default() });
     for (prefer, least) in [("wait=1", 80), ("delay=120", 120), ("delay=0", 0)] {
         let begun = Instant::now();
         assert_eq!(mock.send(&mock_request("GET", "/time").with_header("Prefer", prefer)).await.status, 200);

@@ -1,6 +1,6 @@
 //! The pages of the mock.
 
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
 use crate::support::MockServer;
@@ -28,7 +28,7 @@ async fn pages_show_the_served_document() {
             } } },
             "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } } },
         }),
-        Settings::default(),
+        MockSettings::default(),
     );
 
     let start = get(&mock, "/").await.text().await.unwrap();
@@ -110,7 +110,7 @@ async fn path_of_the_document_takes_precedence() {
     let answer =
         json!({ "responses": { "200": { "description": "", "content": { "application/json": { "example": "theirs" } } } } });
     let document = json!({ "openapi": "3.0.3", "info": {}, "paths": { "/docs": { "get": answer } } });
-    let mock = MockServer::of(document, Settings::default());
+    let mock = MockServer::of(document, MockSettings::default());
 
     assert_eq!(get(&mock, "/docs").await.text().await.unwrap(), "\"theirs\"");
     assert!(get(&mock, "/").await.text().await.unwrap().contains("<h1>API</h1>"));

@@ -1,7 +1,7 @@
 //! The stateful mock.
 
 use boxoffice_conformance::http_client::Request;
-use boxoffice_mock::Settings;
+use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
 use super::{header, requests};
@@ -9,7 +9,7 @@ use crate::support::{Client, Rejection};
 use crate::support::{MockServer, mock_request as request};
 
 fn stateful() -> MockServer {
-    MockServer::start(Settings { is_stateful: true, ..Settings::default() })
+    MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -297,7 +297,7 @@ fn pets() -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn supports_other_documents() {
-    let mock = MockServer::of(pets(), Settings { is_stateful: true, ..Settings::default() });
+    let mock = MockServer::of(pets(), MockSettings { is_stateful: true, ..MockSettings::default() });
     let ask = async |method: &str, path: &str, body: Option<Value>| {
         let ask = Request::new(method, path);
         mock.send(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await
@@ -333,7 +333,7 @@ async fn oldest_items_are_evicted() {
     let mut document = pets();
     let shown = &mut document["paths"]["/pets/{petId}"]["get"]["responses"]["200"]["content"]["application/json"];
     shown["example"] = json!({ "id": 1_000_000, "name": "Rex" });
-    let mock = MockServer::of(document, Settings { is_stateful: true, ..Settings::default() });
+    let mock = MockServer::of(document, MockSettings { is_stateful: true, ..MockSettings::default() });
     let post = async |number: u64| {
         let create = Request::new("POST", "/pets").with_json(&json!({ "id": number, "name": "Rex" }));
         assert_eq!(mock.server.send(&create).await.unwrap().status, 201);

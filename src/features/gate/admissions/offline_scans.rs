@@ -60,13 +60,13 @@ impl Gate<'_> {
 
 /// A scan with its ticket and its outcome.
 struct Judged<'a> {
-    scan: &'a Scan,
+    scan: &'a DistinctScan,
     row: Option<&'a ScannedTicketRow>,
-    outcome: Outcome,
+    outcome: ScanDecision,
 }
 
 /// The outcome of a scan.
-enum Outcome {
+enum ScanDecision {
     /// The ticket is Issued, and becomes Redeemed.
     Admit,
     /// The same gate has admitted the ticket: by an earlier upload of this scan, or by a request whose response was lost.
@@ -102,7 +102,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
 
     let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
     let admit = |Judged { scan, row, outcome }: &Judged<'_>| {
-        let row = row.filter(|_| matches!(outcome, Outcome::Admit))?;
+        let row = row.filter(|_| matches!(outcome, ScanDecision::Admit))?;
         Some(AdmissionRow {
             id: app.clock.next_id(),
             event_id: event.id,
@@ -128,9 +128,9 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     for Judged { scan, row, outcome } in judged {
         let earlier = || row.and_then(|row| row.admission.view(event.id));
         match outcome {
-            Outcome::Admit | Outcome::Admitted => result.admitted += 1,
-            Outcome::Refused(reason) => result.refused.push(refused(scan, reason, None)),
-            Outcome::Conflict(_) => match conflicts.get(&scan.serial) {
+            ScanDecision::Admit | ScanDecision::Admitted => result.admitted += 1,
+            ScanDecision::Refused(reason) => result.refused.push(refused(scan, reason, None)),
+            ScanDecision::Conflict(_) => match conflicts.get(&scan.serial) {
                 Some(conflict) => result.conflicts.push(conflicts::view(conflict)),
                 None => result.refused.push(refused(scan, RefusalReason::Redeemed, earlier())),
             },
@@ -140,7 +140,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
 }
 
 /// A scan of a ticket.
-struct Scan {
+struct DistinctScan {
     /// The serial number as the client sent it.
     given: String,
     /// The serial number as tickets have it.
@@ -149,8 +149,8 @@ struct Scan {
 }
 
 /// Returns the earliest scan of each serial number, in the order of the request.
-fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<Scan> {
-    let mut scans: Vec<Scan> = Vec::with_capacity(uploaded.len());
+fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<DistinctScan> {
+    let mut scans: Vec<DistinctScan> = Vec::with_capacity(uploaded.len());
     let mut positions: HashMap<String, usize> = HashMap::with_capacity(uploaded.len());
     for scan in uploaded {
         let (serial, scanned) = (scan.serial.normalized(), scan.scanned.0);
@@ -161,7 +161,7 @@ fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<Scan> {
             }
             Entry::Vacant(position) => {
                 position.insert(scans.len());
-                scans.push(Scan { given: scan.serial.0.clone(), serial, scanned });
+                scans.push(DistinctScan { given: scan.serial.0.clone(), serial, scanned });
             }
         }
     }
@@ -169,30 +169,30 @@ fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<Scan> {
 }
 
 fn outcome(
-    scan: &Scan,
+    scan: &DistinctScan,
     row: Option<&ScannedTicketRow>,
     gate: &Gate<'_>,
     undone: &HashMap<Id, Timestamp>,
     now: Timestamp,
-) -> Outcome {
-    let Some(row) = row else { return Outcome::Refused(RefusalReason::Unknown) };
+) -> ScanDecision {
+    let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
     let is_plausible = row.issued.minus(MAX_SKEW) <= scan.scanned && scan.scanned <= now.plus(MAX_SKEW);
     if !row.is_covered {
-        return Outcome::Refused(RefusalReason::OtherSection);
+        return ScanDecision::Refused(RefusalReason::OtherSection);
     }
     if !is_plausible {
-        return Outcome::Refused(RefusalReason::ImplausibleTime);
+        return ScanDecision::Refused(RefusalReason::ImplausibleTime);
     }
     if undone.get(&row.id).is_some_and(|undone| scan.scanned <= *undone) {
-        return Outcome::Refused(RefusalReason::Undone);
+        return ScanDecision::Refused(RefusalReason::Undone);
     }
     match (row.status, row.admission.admission_id) {
-        (TicketStatus::Issued, _) => Outcome::Admit,
-        (TicketStatus::Pending, _) => Outcome::Refused(RefusalReason::Pending),
-        (TicketStatus::Void, _) => Outcome::Refused(RefusalReason::Void),
-        (TicketStatus::Redeemed, Some(_)) if row.is_admitted_by(|device, token| gate.is(device, token)) => Outcome::Admitted,
-        (TicketStatus::Redeemed, Some(admission)) => Outcome::Conflict(admission),
-        (TicketStatus::Redeemed, None) => Outcome::Refused(RefusalReason::Redeemed),
+        (TicketStatus::Issued, _) => ScanDecision::Admit,
+        (TicketStatus::Pending, _) => ScanDecision::Refused(RefusalReason::Pending),
+        (TicketStatus::Void, _) => ScanDecision::Refused(RefusalReason::Void),
+        (TicketStatus::Redeemed, Some(_)) if row.is_admitted_by(|device, token| gate.is(device, token)) => ScanDecision::Admitted,
+        (TicketStatus::Redeemed, Some(admission)) => ScanDecision::Conflict(admission),
+        (TicketStatus::Redeemed, None) => ScanDecision::Refused(RefusalReason::Redeemed),
     }
 }
 
@@ -208,7 +208,7 @@ async fn record_conflicts(
     now: Timestamp,
 ) -> Result<HashMap<String, ConflictRow>> {
     let in_conflict = |Judged { scan, row, outcome }: &Judged<'_>| match outcome {
-        Outcome::Conflict(admission) => row.map(|row| (row.id, *admission, scan.scanned)),
+        ScanDecision::Conflict(admission) => row.map(|row| (row.id, *admission, scan.scanned)),
         _ => None,
     };
     let found: Vec<(Id, Id, Timestamp)> = judged.iter().filter_map(in_conflict).collect();
@@ -245,6 +245,6 @@ async fn record_conflicts(
     Ok(of_gate.map(|conflict| (conflict.serial.clone(), conflict)).collect())
 }
 
-fn refused(scan: &Scan, reason: RefusalReason, admission: Option<EarlierAdmission>) -> RefusedTicket {
+fn refused(scan: &DistinctScan, reason: RefusalReason, admission: Option<EarlierAdmission>) -> RefusedTicket {
     RefusedTicket { serial: scan.given.clone(), reason, admission }
 }

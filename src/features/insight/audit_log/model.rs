@@ -19,8 +19,7 @@ string_newtype!(
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "AuditOutcome")]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// The request succeeded.
     Done,
     /// The request was rejected.
@@ -35,7 +34,7 @@ pub struct AuditEntry {
     pub account: NullableField<AccountNumber>,
     pub operation: String,
     pub resource: String,
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     pub status: i64,
     pub code: NullableField<String>,
     pub request: String,
@@ -53,7 +52,7 @@ pub struct AuditFilter {
     pub key: Option<Id>,
     pub operation: Option<String>,
     pub resource: Option<String>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<AuditOutcome>,
 }
 
 /// A row of `audit`, with the number of its account.
@@ -81,7 +80,7 @@ impl AuditRow {
             account: NullableField(self.number.map(AccountNumber)),
             operation: self.operation,
             resource: self.resource,
-            outcome: if self.status < 400 { Outcome::Done } else { Outcome::Refused },
+            outcome: if self.status < 400 { AuditOutcome::Done } else { AuditOutcome::Refused },
             status: self.status,
             code: NullableField(self.code),
             request: self.request,

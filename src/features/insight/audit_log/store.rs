@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{AuditFilter, AuditRow, Outcome};
+use super::model::{AuditFilter, AuditOutcome, AuditRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -25,8 +25,8 @@ pub async fn list_of_resources(tx: &mut Tx, resources: Vec<String>, paging: Page
 pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
     let entries = tx.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
     let entries = match filter.outcome {
-        Some(Outcome::Done) => entries.push(" and t.status < 400"),
-        Some(Outcome::Refused) => entries.push(" and t.status >= 400"),
+        Some(AuditOutcome::Done) => entries.push(" and t.status < 400"),
+        Some(AuditOutcome::Refused) => entries.push(" and t.status >= 400"),
         None => entries,
     };
     entries

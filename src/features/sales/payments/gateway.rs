@@ -48,7 +48,7 @@ pub struct CancelCharge {
 
 /// The result of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ChargeResult {
     /// The charge was made.
     Approved {
         /// The gateway's reference for the charge.
@@ -62,14 +62,14 @@ pub enum Outcome {
 #[async_trait]
 pub trait Gateway: Send + Sync {
     /// Returns whether `token` has the form of the gateway's tokens. It is called before the payment begins. A well-formed token
-    /// without a card leads to [`Outcome::Declined`].
+    /// without a card leads to [`ChargeResult::Declined`].
     fn accepts(&self, token: &str) -> bool;
 
     /// Makes a charge.
     ///
     /// # Errors
     /// Returns an error if the gateway fails. The result of the charge is then unknown, and the charge will be cancelled.
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome>;
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<ChargeResult>;
 
     /// Refunds a charge, in whole or in part.
     ///
@@ -106,10 +106,10 @@ impl Gateway for Sandbox {
         [Self::APPROVE, Self::DECLINE, Self::ERROR].contains(&token)
     }
 
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome> {
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<ChargeResult> {
         match charge.token.as_str() {
-            Self::APPROVE => Ok(Outcome::Approved { reference: format!("SBX-{:08}", charge.payment.0 % 100_000_000) }),
-            Self::DECLINE => Ok(Outcome::Declined),
+            Self::APPROVE => Ok(ChargeResult::Approved { reference: format!("SBX-{:08}", charge.payment.0 % 100_000_000) }),
+            Self::DECLINE => Ok(ChargeResult::Declined),
             _ => anyhow::bail!("the sandbox gateway failed, as the token requested"),
         }
     }

@@ -23,7 +23,7 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
+pub use gateway::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
 pub(crate) use model::Payment;
 pub use model::uri;
 pub use processing::PaymentStep;

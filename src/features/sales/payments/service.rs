@@ -4,7 +4,7 @@ use boxoffice_http::error::{Code, Error, Result, one_line};
 use slog::warn;
 use tokio::time::timeout;
 
-use super::gateway::{Charge, GATEWAY_TIMEOUT, Outcome};
+use super::gateway::{Charge, ChargeResult, GATEWAY_TIMEOUT};
 use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, PaymentViewRow};
 use super::{processing, refunds, store};
 use crate::features::sales::orders;
@@ -46,13 +46,13 @@ async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<Pay
     let charge = Charge { payment: payment.id, order: payment.order_id, amount: payment.amount, currency, token };
     let result = timeout(GATEWAY_TIMEOUT, ctx.app.gateway.charge(&charge)).await;
     match result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
-        Ok(Outcome::Approved { reference }) => {
+        Ok(ChargeResult::Approved { reference }) => {
             payment.reference = reference;
             let Some(error) = processing::capture(ctx, payment.clone()).await? else { return Ok(payment) };
             refunds::process_after_commit(ctx, payment.order_id).await;
             Err(error)
         }
-        Ok(Outcome::Declined) => {
+        Ok(ChargeResult::Declined) => {
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Declined").await)?;
             Err(Code::PaymentDeclined.into())
         }

@@ -5,7 +5,7 @@
 //! again in the last transaction, after the rows of both databases were counted and compared by checksums. Until then no server
 //! starts on the target.
 
-mod endpoint;
+mod database;
 mod table;
 mod value;
 
@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-pub(super) use endpoint::PROGRESS;
-use endpoint::{DEFERRED, Endpoint};
+pub(super) use database::PROGRESS;
+use database::{CopyDatabase, DEFERRED};
 use serde_json::Value as Json;
 use table::Table;
 use value::{Checksum, Value};
@@ -53,7 +53,7 @@ pub async fn copy(from: &str, to: &str, report: fn(&str)) -> Result<CopySummary>
         }
         None => bail!("{} contains no tables of boxoffice", state.name),
     }
-    let mut source = Endpoint::open_source(&source_location).await?;
+    let mut source = CopyDatabase::open_source(&source_location).await?;
     let target_state = inspect(to).await?;
     match target_state.pending {
         Some(0) => {}
@@ -63,7 +63,7 @@ pub async fn copy(from: &str, to: &str, report: fn(&str)) -> Result<CopySummary>
         ),
         None => Db::open(to).await?.close().await,
     }
-    let mut target = Endpoint::open_target(&target_location).await?;
+    let mut target = CopyDatabase::open_target(&target_location).await?;
     let tables = source.tables().await?;
     ensure!(
         tables == target.tables().await?,
@@ -84,7 +84,7 @@ pub async fn copy(from: &str, to: &str, report: fn(&str)) -> Result<CopySummary>
 }
 
 /// Checks that the target is empty, creates the tables of the progress, and removes triggers and foreign keys.
-async fn prepare(target: &mut Endpoint, tables: &[Table], name: &str) -> Result<()> {
+async fn prepare(target: &mut CopyDatabase, tables: &[Table], name: &str) -> Result<()> {
     let filled = target.filled_tables(tables).await?;
     ensure!(
         filled.is_empty(),
@@ -107,7 +107,12 @@ async fn prepare(target: &mut Endpoint, tables: &[Table], name: &str) -> Result<
 }
 
 /// Copies the rows that are not in the target yet.
-async fn copy_rows(source: &mut Endpoint, target: &mut Endpoint, tables: &[Table], report: fn(&str)) -> Result<CopySummary> {
+async fn copy_rows(
+    source: &mut CopyDatabase,
+    target: &mut CopyDatabase,
+    tables: &[Table],
+    report: fn(&str),
+) -> Result<CopySummary> {
     let saved = target.progress().await?;
     let mut saved: BTreeMap<String, _> = saved.into_iter().map(|(table, rows, key, done)| (table, (rows, key, done))).collect();
     let rows_before = saved.values().map(|(rows, ..)| rows.unsigned_abs()).sum();
@@ -147,7 +152,13 @@ async fn copy_rows(source: &mut Endpoint, target: &mut Endpoint, tables: &[Table
 }
 
 /// Compares the number of rows and the checksum of each table.
-async fn verify(source: &mut Endpoint, target: &mut Endpoint, tables: &[Table], rows: u64, report: fn(&str)) -> Result<()> {
+async fn verify(
+    source: &mut CopyDatabase,
+    target: &mut CopyDatabase,
+    tables: &[Table],
+    rows: u64,
+    report: fn(&str),
+) -> Result<()> {
     let mut progress = Progress::start("verified", rows, report);
     let mut different = Vec::new();
     for table in tables {
@@ -166,10 +177,10 @@ async fn verify(source: &mut Endpoint, target: &mut Endpoint, tables: &[Table], 
     Ok(())
 }
 
-async fn checksum(endpoint: &mut Endpoint, table: &Table) -> Result<Checksum> {
+async fn checksum(database: &mut CopyDatabase, table: &Table) -> Result<Checksum> {
     let (mut checksum, mut after) = (Checksum::default(), None);
     loop {
-        let page = endpoint.read_page(table, after.as_deref()).await?;
+        let page = database.read_page(table, after.as_deref()).await?;
         page.iter().for_each(|row| checksum.add(row));
         let Some(last) = page.last() else { return Ok(checksum) };
         after = table.key_of(last);
@@ -180,7 +191,7 @@ async fn checksum(endpoint: &mut Endpoint, table: &Table) -> Result<Checksum> {
 }
 
 /// Creates triggers and foreign keys again, and removes the tables of the progress, in one transaction.
-async fn complete(target: &mut Endpoint) -> Result<()> {
+async fn complete(target: &mut CopyDatabase) -> Result<()> {
     target.execute("begin").await?;
     for statement in target.deferred().await? {
         target.execute(&statement).await?;

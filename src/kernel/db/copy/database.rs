@@ -32,12 +32,12 @@ pub(super) const DEFERRED: &str = "copy_deferred";
 type Suspension = (String, String);
 
 /// A database with exclusive access.
-pub(super) enum Endpoint {
+pub(super) enum CopyDatabase {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
 }
 
-impl Endpoint {
+impl CopyDatabase {
     /// Opens the source and excludes all other programs: from a SQLite database by its lock; from a database of PostgreSQL by rejecting
     /// it if there are other connections, and by [`lock`](Self::lock).
     pub(super) async fn open_source(location: &DatabaseLocation) -> Result<Self> {
