@@ -81,9 +81,9 @@ async fn export_has_pages(app: TestApp) {
     app.execute_sql(many).await;
 
     let whole = app.export(&ama.key, &ama.number).await;
-    let rest = app.request("GET", &format!("/accounts/{}/export?after=0-1", ama.number)).key(&ama.key).send().await;
-    let end = app.request("GET", &format!("/accounts/{}/export?after=99-0", ama.number)).key(&ama.key).send().await;
-    let invalid = app.request("GET", &format!("/accounts/{}/export?after=all", ama.number)).key(&ama.key).send().await;
+    let rest = app.get(&ama.key, &format!("/accounts/{}/export?after=0-1", ama.number)).await;
+    let end = app.get(&ama.key, &format!("/accounts/{}/export?after=99-0", ama.number)).await;
+    let invalid = app.get(&ama.key, &format!("/accounts/{}/export?after=all", ama.number)).await;
 
     let submissions = whole.iter().filter(|(kind, _)| kind == "submission");
     let numbers: BTreeSet<&str> = submissions.map(|(_, data)| data["content"].as_str().unwrap()).collect();

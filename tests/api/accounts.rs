@@ -58,7 +58,7 @@ async fn creates_account_with_all_properties(app: TestApp) {
         "language": "", "preferences": format!("{uri}/preferences"),
     });
     assert_eq!(response.body, expected);
-    assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
+    assert_eq!(app.get(&app.staff.key, &uri).await.body, expected);
 }
 
 async fn creates_account_with_required_properties_only(app: TestApp) {
@@ -95,9 +95,9 @@ async fn account_is_readable_by_owner_and_staff(app: TestApp) {
     assert_eq!(get(&app.staff.client).await.unwrap().username, "ama");
     assert_eq!(get(&kofi.client).await.rejection(), (403, "resource.not-yours".to_owned()));
     assert_eq!(get(&app.public_client).await.rejection(), (403, "key.refused".to_owned()));
-    let unknown = app.request("GET", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+    let unknown = app.get(&ama.key, "/accounts/ZZ-00000000").await;
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
-    let malformed = app.request("GET", "/accounts/ama").key(&ama.key).send().await;
+    let malformed = app.get(&ama.key, "/accounts/ama").await;
     assert_eq!((malformed.status, malformed.body), (404, unknown.body));
 }
 
@@ -166,7 +166,7 @@ async fn rejects_invalid_new_account(app: TestApp) {
 async fn staff_list_and_filter_accounts(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let list = async |query: &str| {
-        let response = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
+        let response = app.get(&app.staff.key, &format!("/accounts{query}")).await;
         let entries = response.body["entries"].as_array().unwrap().clone();
         entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -178,10 +178,10 @@ async fn staff_list_and_filter_accounts(app: TestApp) {
     assert_eq!(list(&format!("?number={}&username=ama", kofi.number)).await, [""; 0]);
     assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
     for key in [&ama.key, &app.public_key] {
-        let rejected = app.request("GET", "/accounts").key(key).send().await;
+        let rejected = app.get(key, "/accounts").await;
         assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
-    let unreadable = app.request("GET", "/accounts?number=1&email=ama&username=a").key(&app.staff.key).send().await;
+    let unreadable = app.get(&app.staff.key, "/accounts?number=1&email=ama&username=a").await;
     assert_eq!(unreadable.invalid_arguments(), ["number", "email", "username"]);
 }
 
@@ -189,7 +189,7 @@ async fn lists_accounts_in_pages(app: TestApp) {
     for name in ["ama", "kofi", "esi"] {
         app.sign_up(name).await;
     }
-    let page = async |page| app.request("GET", &format!("/accounts?records=3&page={page}")).key(&app.staff.key).send().await;
+    let page = async |page| app.get(&app.staff.key, &format!("/accounts?records=3&page={page}")).await;
 
     let (first, second, third) = (page(1).await, page(2).await, page(3).await);
 

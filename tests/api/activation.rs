@@ -175,7 +175,7 @@ async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {
         assert_eq!((rejected.status, rejected.code()), (409, "account.last-administrator"));
     }
     // An inactive administrator does not count.
-    let removed = app.request("DELETE", &format!("/accounts/{staff}")).key(&key).send().await;
+    let removed = app.delete(&key, &format!("/accounts/{staff}")).await;
     assert_eq!(removed.status, 204);
 }
 
@@ -197,7 +197,7 @@ async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
         let rejected: Vec<_> = responses.iter().filter(|response| response.status == 409).collect();
         assert_eq!(rejected.len(), 1, "{responses:?}");
         assert_eq!(rejected[0].code(), "account.last-administrator");
-        let accounts = app.request("GET", "/accounts?records=100").key(&key).send().await;
+        let accounts = app.get(&key, "/accounts?records=100").await;
         let entries = accounts.body["entries"].as_array().unwrap();
         let left: Vec<_> = entries.iter().filter(|account| account["activated"] == true).collect();
         assert_eq!(left.len(), 1);
@@ -229,19 +229,19 @@ async fn take(app: &TestApp, user: &User, step: Step) -> Response {
     match step {
         Step::Toggle => app.toggle(&user.number).await,
         Step::AskForDeletion => app.request_deletion(staff, &user.number).await,
-        Step::Remove => app.request("DELETE", &path).key(staff).send().await,
+        Step::Remove => app.delete(staff, &path).await,
         Step::LogIn => {
             let body = json!({ "identification": user.username, "password": PASSWORD });
             app.request("POST", "/sessions").json(&body).send().await
         }
-        Step::UseKey => app.request("GET", &path).key(&user.key).send().await,
+        Step::UseKey => app.get(&user.key, &path).await,
         Step::Update => app.request("PUT", &path).key(staff).json(&json!({ "city": "Ho" })).send().await,
     }
 }
 
 /// Returns the state of an account: active, inactive or deleted.
 async fn state(app: &TestApp, user: &User) -> &'static str {
-    let response = app.request("GET", &format!("/accounts/{}", user.number)).key(&app.staff.key).send().await;
+    let response = app.get(&app.staff.key, &format!("/accounts/{}", user.number)).await;
     match (response.status, response.body["activated"].as_bool()) {
         (200, Some(true)) => "active",
         (200, Some(false)) => "deactivated",

@@ -65,7 +65,7 @@ async fn audited(app: &TestApp) -> Vec<(String, String, i64)> {
 async fn manages_accounts(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let number = ama.number.as_str();
-    let status = async || app.request("GET", &format!("/accounts/{number}")).key(&ama.key).send().await.status;
+    let status = async || app.get(&ama.key, &format!("/accounts/{number}")).await.status;
 
     for found in ["ama", "AMA@example.com", number] {
         let page = json_of(&app, &["accounts", "find", found]);
@@ -165,7 +165,7 @@ async fn manages_orders_and_events(app: TestApp) {
 async fn manages_keys(app: TestApp) {
     let created = json_of(&app, &["keys", "create", "--role", "public", "--name", "Shop"]);
     let (id, key) = (created["id"].as_str().unwrap(), created["key"].as_str().unwrap());
-    let status = async || app.request("GET", "/time").key(key).send().await.status;
+    let status = async || app.get(key, "/time").await.status;
     assert_eq!(status().await, 200);
 
     let keys = json_of(&app, &["keys", "list"]);

@@ -67,12 +67,12 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
         (&response.body[1]["patron"]["number"], &response.body[1]["section"]["self"]),
         (&json!(esi.number), &json!(event.sections[1]))
     );
-    let wallet = app.request("GET", &format!("/accounts/{}/tickets", ama.number)).key(&ama.key).send().await;
+    let wallet = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
     for ticket in wallet.body["entries"].as_array().unwrap() {
         assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Redeemed"), &first["admitted"]));
         assert_ne!(ticket["issued"], ticket["redeemed"]);
     }
-    let list = app.request("GET", &path).key(&key).send().await;
+    let list = app.get(&key, &path).await;
     assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &response.body));
 }
 
@@ -107,14 +107,14 @@ async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let floor = ama.order_free_tickets(&event.sections[1], 1).await;
     let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let tickets = async || app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await.body;
+    let tickets = async || app.get(&kofi.key, &format!("{}/tickets", event.uri)).await.body;
     let before = tickets().await;
 
     let rejected = admit(&app, &key, &event, &[&floor[0]]).await;
 
     assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
     assert_eq!(tickets().await, before);
-    let admissions = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    let admissions = app.get(&kofi.key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(admissions.body["total"], 0);
 }
 
@@ -138,7 +138,7 @@ async fn second_scan_does_not_admit_again(app: TestApp) {
     assert_eq!(won.len(), serials.len(), "each ticket admits exactly once");
     assert_eq!(won.iter().collect::<BTreeSet<_>>().len(), serials.len());
     assert!(responses.iter().filter(|response| response.status != 201).all(|response| response.code() == "admission.none"));
-    let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    let list = app.get(&kofi.key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(list.body["total"], serials.len());
 }
 
@@ -171,7 +171,7 @@ async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
     for key in [&ama.key, &of_another_event] {
         let rejected = admit(&app, key, &event, &[&serials[0]]).await;
         assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
-        let list = app.request("GET", &format!("{}/admissions", event.uri)).key(key).send().await;
+        let list = app.get(key, &format!("{}/admissions", event.uri)).await;
         assert_eq!((list.status, list.code()), (403, "resource.not-yours"));
         for method in ["GET", "POST"] {
             let path = "/events/17637000000001/admissions";
@@ -213,13 +213,13 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     let path = format!("{}/admissions", event.uri);
     let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
     let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
-    let empty = app.request("GET", &path).key(&vip_gate).send().await;
+    let empty = app.get(&vip_gate, &path).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 
     admit(&app, &main_gate, &event, &[&floor[1], &vip[0]]).await;
     admit(&app, &main_gate, &event, &[&floor[0]]).await;
 
-    let list = async |key: &str, query: &str| app.request("GET", &format!("{path}{query}")).key(key).send().await;
+    let list = async |key: &str, query: &str| app.get(key, &format!("{path}{query}")).await;
     assert_eq!(admitted(&list(&vip_gate, "").await), [&vip[0]]);
     for key in [&main_gate, &kofi.key, &app.staff.key] {
         assert_eq!(admitted(&list(key, "").await), [&floor[1], &vip[0], &floor[0]]);
@@ -242,7 +242,7 @@ async fn filters_admissions(app: TestApp) {
         let body = json!({ "serials": [serial], "redeemer": redeemer, "device": device });
         assert_eq!(app.request("POST", &path).key(&kofi.key).json(&body).send().await.status, 201);
     }
-    let list = async |query: &str| app.request("GET", &format!("{path}?{query}")).key(&kofi.key).send().await;
+    let list = async |query: &str| app.get(&kofi.key, &format!("{path}?{query}")).await;
     let (vip, elsewhere) = (event.sections[0].as_str(), other.sections[0].as_str());
     let (short, id) = (vip.strip_prefix(&event.uri).unwrap(), vip.rsplit('/').next().unwrap());
 
@@ -292,7 +292,7 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     let gate_of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
     let created: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
     let uri = created["self"].as_str().unwrap();
-    let read = async |key: &str, uri: &str| app.request("GET", uri).key(key).send().await;
+    let read = async |key: &str, uri: &str| app.get(key, uri).await;
 
     for key in [&vip_gate, &main_gate, &kofi.key, &app.staff.key] {
         let response = read(key, uri).await;
@@ -353,7 +353,7 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
     }
     let not_theirs = admit(&app, &ama.key, &event, &[&serials[1]]).await;
     assert_eq!((not_theirs.status, not_theirs.code()), (403, "resource.not-yours"));
-    let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&gate).send().await;
+    let list = app.get(&gate, &format!("{}/admissions", event.uri)).await;
     assert_eq!(admitted(&list), [&serials[0]], "the earlier admission stays");
     let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     assert_eq!(wallet["entries"][1]["status"], "Issued", "it can still be returned");

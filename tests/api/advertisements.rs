@@ -60,18 +60,6 @@ pub async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/advertisements").key(key).json(body).send().await
 }
 
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
-async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
-async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("GET", uri).key(key).send().await
-}
-
 async fn submit(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("POST", &format!("{uri}/submissions")).key(key).send().await
 }
@@ -82,7 +70,7 @@ async fn cancel(app: &TestApp, key: &str, uri: &str) -> Response {
 
 async fn decide(app: &TestApp, uri: &str, approved: bool) -> Response {
     let decision = format!("{}?approved={approved}&reason=Because", submission_of(uri));
-    app.request("DELETE", &decision).key(&app.staff.key).send().await
+    app.delete(&app.staff.key, &decision).await
 }
 
 /// Submits and approves an advertisement.
@@ -142,7 +130,7 @@ async fn creates_draft(app: TestApp) {
     });
     assert_eq!(created.body, expected);
     assert!(shown["category"].as_str().unwrap().starts_with("Music") && shown["sections"][0]["name"] == "Floor");
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
     assert_eq!(app.fetch_image("artwork", &uri).await.header("content-type"), "image/png");
 }
 
@@ -241,9 +229,9 @@ async fn name_is_unique(app: TestApp) {
     let other = uri(&create(&app, &ama.key, &advertisement_body("Rock", &hers, &[&zone])).await);
 
     let same = create(&app, &ama.key, &advertisement_body("Jazz", &hers, &[&zone])).await;
-    let renamed = change(&app, &ama.key, &other, json!({ "name": "Jazz" })).await;
-    let repainted = change(&app, &ama.key, &other, json!({ "name": "Jazz", "artwork": png(300, 250) })).await;
-    let kept = change(&app, &ama.key, &other, json!({ "name": "Rock", "artwork": png(300, 250) })).await;
+    let renamed = app.put(&ama.key, &other, json!({ "name": "Jazz" })).await;
+    let repainted = app.put(&ama.key, &other, json!({ "name": "Jazz", "artwork": png(300, 250) })).await;
+    let kept = app.put(&ama.key, &other, json!({ "name": "Rock", "artwork": png(300, 250) })).await;
 
     for rejected in [same, renamed, repainted] {
         assert_eq!(rejection(&rejected), (409, "advertisement.taken"));
@@ -271,15 +259,15 @@ async fn removed_host_cannot_advertise(app: TestApp) {
     let booked = create(&app, &kofi.key, &advertisement_body("New", &event, &[&zone])).await;
     let submitted = submit(&app, &kofi.key, &draft).await;
     let approved = decide(&app, &waiting, true).await;
-    let rezoned = change(&app, &kofi.key, &draft, json!({ "zones": [zone] })).await;
-    let rescheduled = change(&app, &kofi.key, &draft, json!({ "schedule": schedule })).await;
+    let rezoned = app.put(&kofi.key, &draft, json!({ "zones": [zone] })).await;
+    let rescheduled = app.put(&kofi.key, &draft, json!({ "schedule": schedule })).await;
 
     for rejected in [booked, submitted, approved, rezoned, rescheduled] {
         assert_eq!(rejection(&rejected), (409, "host.removed"));
     }
     assert_eq!(app.read(&draft).await, before);
     assert_eq!((app.read(&waiting).await["status"].clone(), files(&app)), (json!("Under Review"), 2));
-    let corrected = change(&app, &kofi.key, &draft, json!({ "description": "No more." })).await;
+    let corrected = app.put(&kofi.key, &draft, json!({ "description": "No more." })).await;
     assert_eq!((corrected.status, decide(&app, &waiting, false).await.status), (200, 200), "the rejection cancels the booking");
 }
 
@@ -289,7 +277,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     let (event, cancelled, over) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
     let zone = app.create_zone(300, 250).await;
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    assert_eq!(change(&app, &kofi.key, &over.uri, past).await.status, 200);
+    assert_eq!(app.put(&kofi.key, &over.uri, past).await.status, 200);
     let mut tx = app.state.db.begin().await.unwrap();
     let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
     cancel.execute().await.unwrap();
@@ -298,15 +286,15 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
 
     for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {
         let booked = create(&app, &kofi.key, &advertisement_body("New", event, &[&zone])).await;
-        let moved = change(&app, &kofi.key, &uri(&created), json!({ "event": event.id })).await;
+        let moved = app.put(&kofi.key, &uri(&created), json!({ "event": event.id })).await;
         assert_eq!(rejection(&booked), (409, code));
         assert_eq!(rejection(&moved), (409, code));
     }
     assert_eq!(app.read(&uri(&created)).await, created.body);
     assert_eq!(files(&app), 1);
     app.execute_sql("update events set ends = 1 where status = 'Draft'").await;
-    let rescheduled = change(&app, &kofi.key, &uri(&created), json!({ "schedule": created.body["schedule"] })).await;
-    let renamed = change(&app, &kofi.key, &uri(&created), json!({ "name": "Late" })).await;
+    let rescheduled = app.put(&kofi.key, &uri(&created), json!({ "schedule": created.body["schedule"] })).await;
+    let renamed = app.put(&kofi.key, &uri(&created), json!({ "name": "Late" })).await;
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 
@@ -319,13 +307,13 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     let statuses = async || {
         let mut statuses = Vec::new();
         for key in [&app.public_key, &ama.key, &kofi.key, &app.staff.key] {
-            statuses.push(read(&app, key, &uri).await.status);
+            statuses.push(app.get(key, &uri).await.status);
         }
         statuses
     };
 
     assert_eq!(statuses().await, [403, 403, 200, 200]);
-    assert_eq!(read(&app, &ama.key, &uri).await.code(), "resource.not-yours");
+    assert_eq!(app.get(&ama.key, &uri).await.code(), "resource.not-yours");
     submit(&app, &kofi.key, &uri).await;
     assert_eq!(statuses().await, [403, 403, 200, 200]);
     decide(&app, &uri, true).await;
@@ -333,7 +321,7 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     cancel(&app, &kofi.key, &uri).await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);
     for nothing in ["/advertisements/17637000000001", "/advertisements/1", "/advertisements/-1", "/advertisements/jazz"] {
-        assert_eq!(rejection(&read(&app, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&app.get(&ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
     }
 }
 
@@ -346,9 +334,9 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
     publish(&app, &uri).await;
 
     let shown = async |key: &str| {
-        let total = async |path: &str| read(&app, key, path).await.body["total"].clone();
+        let total = async |path: &str| app.get(key, path).await.body["total"].clone();
         let lists = (total("/advertisements").await, total(&format!("{zone}/advertisements")).await);
-        (read(&app, key, &uri).await.status, lists)
+        (app.get(key, &uri).await.status, lists)
     };
 
     assert_eq!(shown(&ama.key).await, (403, (json!(0), json!(0))));
@@ -365,21 +353,21 @@ async fn delete_removes_everything(app: TestApp) {
     let draft = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);
     publish(&app, &running).await;
     let shown = format!("{zone}/advertisements");
-    assert_eq!(read(&app, &ama.key, &shown).await.body["total"], 1);
+    assert_eq!(app.get(&ama.key, &shown).await.body["total"], 1);
 
-    let stranger = delete(&app, &ama.key, &running).await;
-    let application = delete(&app, &app.public_key, &running).await;
+    let stranger = app.delete(&ama.key, &running).await;
+    let application = app.delete(&app.public_key, &running).await;
     let kept = files(&app);
-    let removed = delete(&app, &kofi.key, &running).await;
-    let staff = delete(&app, &app.staff.key, &draft).await;
+    let removed = app.delete(&kofi.key, &running).await;
+    let staff = app.delete(&app.staff.key, &draft).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&application), (403, "key.refused"));
     assert_eq!((kept, removed.status, removed.body, staff.status), (2, 204, Value::Null, 204));
-    assert_eq!(read(&app, &ama.key, &shown).await.body["total"], 0, "at once");
-    assert_eq!(rejection(&read(&app, &kofi.key, &running).await), (404, "resource.not-found"));
-    assert_eq!(rejection(&delete(&app, &kofi.key, &running).await), (404, "resource.not-found"));
-    assert_eq!(read(&app, &app.staff.key, &submission_of(&running)).await.status, 404);
+    assert_eq!(app.get(&ama.key, &shown).await.body["total"], 0, "at once");
+    assert_eq!(rejection(&app.get(&kofi.key, &running).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.delete(&kofi.key, &running).await), (404, "resource.not-found"));
+    assert_eq!(app.get(&app.staff.key, &submission_of(&running)).await.status, 404);
     let image = format!("/media/artwork/{}", running.rsplit('/').next().unwrap());
     assert_eq!((app.request("GET", &image).no_key().version(None).send().await.status, files(&app)), (404, 0));
 }
@@ -396,15 +384,15 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     submit(&app, &kofi.key, &second).await;
     submit(&app, &kofi.key, &others).await;
 
-    let removed = delete(&app, &kofi.key, &event.uri).await;
+    let removed = app.delete(&kofi.key, &event.uri).await;
 
     assert_eq!(removed.status, 204);
     for gone in [&first, &second] {
-        assert_eq!(read(&app, &app.staff.key, gone).await.status, 404);
-        assert_eq!(read(&app, &app.staff.key, &submission_of(gone)).await.status, 404);
+        assert_eq!(app.get(&app.staff.key, gone).await.status, 404);
+        assert_eq!(app.get(&app.staff.key, &submission_of(gone)).await.status, 404);
     }
-    assert_eq!(read(&app, &kofi.key, &others).await.status, 200);
-    assert_eq!(read(&app, &app.staff.key, &submission_of(&others)).await.body["status"], "Pending");
+    assert_eq!(app.get(&kofi.key, &others).await.status, 200);
+    assert_eq!(app.get(&app.staff.key, &submission_of(&others)).await.body["status"], "Pending");
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (1, 1));
 }
 
@@ -416,7 +404,7 @@ async fn event_deletion_waits_for_booking(app: TestApp) {
         let event = app.create_draft(&host).await;
         let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);
 
-        let (booked, removed) = join(create(&app, &kofi.key, &body), delete(&app, &kofi.key, &event.uri)).await;
+        let (booked, removed) = join(create(&app, &kofi.key, &body), app.delete(&kofi.key, &event.uri)).await;
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert!([201, 400].contains(&booked.status), "{}", booked.body);
@@ -433,7 +421,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
         let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
         let body = json!({ "zones": [zone], "artwork": png(300, 250) });
 
-        let (changed, removed) = join(change(&app, &kofi.key, &uri, body), delete(&app, &kofi.key, &event.uri)).await;
+        let (changed, removed) = join(app.put(&kofi.key, &uri, body), app.delete(&kofi.key, &event.uri)).await;
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert!([200, 404].contains(&changed.status), "{}", changed.body);
@@ -449,8 +437,8 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
         let event = app.create_draft(&host).await;
         let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
 
-        let reading = join_all((0..4).map(|_| join(read(&app, &kofi.key, &uri), read(&app, &kofi.key, "/advertisements"))));
-        let (read, removed) = join(reading, delete(&app, &kofi.key, &event.uri)).await;
+        let reading = join_all((0..4).map(|_| join(app.get(&kofi.key, &uri), app.get(&kofi.key, "/advertisements"))));
+        let (read, removed) = join(reading, app.delete(&kofi.key, &event.uri)).await;
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         for (one, all) in read {
@@ -473,7 +461,7 @@ async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
     }
     assert_eq!(cancel(&app, &kofi.key, &cancelled.uri).await.status, 200);
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    assert_eq!(change(&app, &kofi.key, &over.uri, past).await.status, 200);
+    assert_eq!(app.put(&kofi.key, &over.uri, past).await.status, 200);
 
     for (uri, code) in waiting.iter().zip(["event.cancelled", "event.over"]) {
         assert_eq!(rejection(&decide(&app, uri, true).await), (409, code));

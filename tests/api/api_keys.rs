@@ -84,7 +84,7 @@ async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     let new = json!({ "password": "an entirely new one" });
     app.request("PUT", &format!("/accounts/{}", kofi.number)).key(&app.staff.key).json(&new).send().await;
     app.toggle(&yaa.number).await;
-    app.request("DELETE", &tills).key(&app.staff.key).send().await;
+    app.delete(&app.staff.key, &tills).await;
 
     for key in [&ama.key, &kofi.key, &yaa.key, &integration] {
         assert_eq!(status(key).await, (403, 403));

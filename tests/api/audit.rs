@@ -84,7 +84,7 @@ async fn rejected_change_is_recorded(app: TestApp) {
     let rejections = [
         make_region(&app, &ama.key, "Volta").await,
         make_region(&app, &app.staff.key, "").await,
-        app.request("DELETE", host).key(&ama.key).send().await,
+        app.delete(&ama.key, host).await,
         with_one_key("Ahafo").await,
         make_region(&app, "an unknown key", "Volta").await,
         app.request("POST", "/regions").key(&ama.key).version(None).send().await,
@@ -159,7 +159,7 @@ async fn unchanging_requests_are_not_recorded(app: TestApp) {
     let before = entries(&app, "").await.len();
 
     for path in ["/regions", "/accounts", "/regions/17637000000001", "/audit"] {
-        app.request("GET", path).key(&app.staff.key).send().await;
+        app.get(&app.staff.key, path).await;
     }
 
     assert_eq!(entries(&app, "").await.len(), before);
@@ -203,7 +203,7 @@ async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     app.allow_server_errors();
     let guilty = "/hosts/17637000000007";
     app.execute_sql("create unique index one_of_it on audit (resource) where resource = '/hosts/17637000000007'").await;
-    app.request("DELETE", guilty).key(&app.staff.key).send().await;
+    app.delete(&app.staff.key, guilty).await;
     let paths: Vec<String> = (0..20).map(|number| format!("/hosts/176370000000{number:02}")).collect();
 
     let responses = join_all(paths.iter().map(|path| app.request("DELETE", path).key(&app.staff.key).send())).await;
@@ -221,7 +221,7 @@ async fn filters_entries(app: TestApp) {
         app.request("PUT", &path).key(key).json(&json!({ "city": city })).send().await;
     }
     app.advance_clock(Duration::from_secs(3600));
-    app.request("DELETE", "/sessions/active").key(&esi.key).send().await;
+    app.delete(&esi.key, "/sessions/active").await;
 
     let count = async |query: &str| entries(&app, query).await.len();
     let now = app.state.clock.now().to_minutes();
@@ -241,7 +241,7 @@ async fn filters_entries(app: TestApp) {
     let newest = entries(&app, "").await;
     assert_eq!(newest[0]["operation"], "session_active_delete");
     assert!(newest.iter().map(|entry| entry["at"].as_str().unwrap()).is_sorted_by(|a, b| a >= b));
-    let wrong = app.request("GET", "/audit?from=2026-01-02T00:00&to=2026-01-01T00:00").key(&app.staff.key).send().await;
+    let wrong = app.get(&app.staff.key, "/audit?from=2026-01-02T00:00&to=2026-01-01T00:00").await;
     assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["to".to_owned()]));
 }
 
@@ -326,7 +326,7 @@ async fn normalizes_identifiers(app: TestApp) {
     ];
 
     for (path, kept) in &sent {
-        let rejected = app.request("DELETE", path).key(&app.staff.key).send().await;
+        let rejected = app.delete(&app.staff.key, path).await;
 
         let found = entries(&app, "outcome=refused").await;
         assert_eq!(
@@ -340,7 +340,7 @@ async fn normalizes_identifiers(app: TestApp) {
 async fn entries_survive_account_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
-    let erased = app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await;
+    let erased = app.delete(&ama.key, &format!("/accounts/{}", ama.number)).await;
 
     let found = entries(&app, &format!("account={}", ama.number)).await;
 

@@ -105,7 +105,7 @@ async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
     let before = app.request("GET", category).send().await.body;
 
     let without = send(&app, "PUT", category, json!({ "name": "Concerts", "subcategories": ["Rock", "Gospel"] })).await;
-    let removed = app.request("DELETE", category).key(&app.staff.key).send().await;
+    let removed = app.delete(&app.staff.key, category).await;
 
     assert_eq!((without.status, without.code()), (409, "category.in-use"));
     assert_eq!((removed.status, removed.code()), (409, "category.in-use"));

@@ -109,9 +109,9 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     app.assert_invariants().await;
 
     app.advance_clock(Duration::from_secs(31 * 24 * 3600));
-    let late = app.request("GET", "/sessions/active").key(&ama.key).send().await;
+    let late = app.get(&ama.key, "/sessions/active").await;
     app.state.clock.rewind(2 * HOUR);
-    let later = app.request("GET", "/sessions/active").key(&ama.key).send().await;
+    let later = app.get(&ama.key, "/sessions/active").await;
     assert_eq!((late.status, later.status), (403, 403), "a session that has ended doesn't come back");
 }
 
@@ -367,7 +367,7 @@ async fn step_back_keeps_reservations_of_section_that_is_changed(mut app: TestAp
             match way {
                 "change" => app.request("PUT", floor).key(&kofi.key).json(&json!({ "description": "New" })).send().await,
                 "order" => app.place_order(&esi.key, json!({ floor: 1 })).await,
-                _ => app.request("DELETE", &event.uri).key(&kofi.key).send().await,
+                _ => app.delete(&kofi.key, &event.uri).await,
             }
         };
         let step_back = async {

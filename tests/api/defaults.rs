@@ -52,7 +52,7 @@ async fn any_key_reads_defaults(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for path in ["/countries", "/time", "/defaults"] {
         for key in [&app.public_key, &ama.key, &app.staff.key] {
-            assert_eq!(app.request("GET", path).key(key).send().await.status, 200, "{path}");
+            assert_eq!(app.get(key, path).await.status, 200, "{path}");
         }
         assert_eq!(app.request("GET", path).no_key().send().await.status, 401, "{path}");
     }

@@ -101,7 +101,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
         "language": "", "preferences": format!("{path}/preferences"),
     });
     assert_eq!(customer, &expected);
-    let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await;
+    let tickets = app.get(&kofi.key, &format!("{}/tickets", event.uri)).await;
     assert_eq!(tickets.body["entries"][0]["owner"], expected);
     let found = app.read(&format!("/orders?customer={}", ama.number)).await;
     assert_eq!(
@@ -291,11 +291,11 @@ async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     assert_eq!(app.remove(&app.staff.key, &ama).await.status, 204);
 
     for key in [ama.key.as_str(), &other.key, integration["key"].as_str().unwrap()] {
-        let rejected = app.request("GET", "/time").key(key).send().await;
+        let rejected = app.get(key, "/time").await;
         assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
-    assert_eq!(app.request("GET", "/time").key(&kofis).send().await.status, 200);
-    let integration = app.request("GET", integration["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    assert_eq!(app.get(&kofis, "/time").await.status, 200);
+    let integration = app.get(&app.staff.key, integration["self"].as_str().unwrap()).await;
     assert_eq!((integration.status, integration.code()), (404, "resource.not-found"));
     let open = "select count(*) from api_keys k join accounts a on a.id = k.account_id where a.number = $1 and k.ended is null";
     assert_eq!(app.count(open, &ama).await, 0);
@@ -401,7 +401,7 @@ async fn account_is_deleted_by_owner_and_staff(app: TestApp) {
 
     let anothers = app.remove(&kofi.key, &ama).await;
     let programs = app.remove(&app.public_key, &ama).await;
-    let unknown = app.request("DELETE", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+    let unknown = app.delete(&ama.key, "/accounts/ZZ-00000000").await;
 
     assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
     assert_eq!((programs.status, programs.code()), (403, "key.refused"));

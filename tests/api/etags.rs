@@ -275,7 +275,7 @@ async fn other_changes_change_etag(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
-    let seen = app.request("GET", &event.uri).key(&kofi.key).send().await.header("etag").to_owned();
+    let seen = app.get(&kofi.key, &event.uri).await.header("etag").to_owned();
     app.list_event(&host, &event).await;
 
     let change = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "description": "Jazz, indoors." }));
@@ -289,7 +289,7 @@ async fn other_changes_change_etag(app: TestApp) {
 async fn etag_depends_on_representation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let again = app.sign_in("ama", crate::support::PASSWORD).await.unwrap().key;
-    let active = async |key: &str| app.request("GET", "/sessions/active").key(key).send().await;
+    let active = async |key: &str| app.get(key, "/sessions/active").await;
     let (first, second) = (active(&ama.key).await, active(&again).await);
 
     let end = app.request("DELETE", "/sessions/active").key(&again).header("If-Match", first.header("etag"));

@@ -73,7 +73,7 @@ async fn returns_all_orders_of_cancelled_event(mut app: TestApp) {
     let done = app.read(uri).await;
     assert_eq!(progress(&done), json!(["Done", 2, 4, 305.97, 0]));
     assert!(done["finished"].is_string() && done["reason"] == "A storm.");
-    let list = app.request("GET", &format!("{}/returns", event.uri)).key(&kofi.key).send().await;
+    let list = app.get(&kofi.key, &format!("{}/returns", event.uri)).await;
     assert_eq!(list.body["entries"], json!([done]));
 
     app.expire_due().await;
@@ -106,9 +106,9 @@ async fn tickets_of_other_events_stay_valid(mut app: TestApp) {
     let order = app.read(&order).await;
     assert_eq!((&order["status"], &order["refunded"]), (&json!("Fulfilled"), &json!(101.99)));
     assert_eq!(app.sold_and_reserved(&other.sections[0]).await, (1, 0));
-    assert_eq!(rejection(&app.request("GET", &uri).key(&esi.key).send().await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.get(&esi.key, &uri).await), (403, "resource.not-yours"));
     let of_other = uri.replace(&event.uri, &other.uri);
-    assert_eq!(rejection(&app.request("GET", &of_other).key(&esi.key).send().await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&esi.key, &of_other).await), (404, "resource.not-found"));
     app.assert_invariants().await;
 }
 
@@ -124,7 +124,7 @@ async fn another_run_returns_tickets_that_became_valid(mut app: TestApp) {
     run_job(&app).await;
 
     let admission = admitted.body[0]["self"].as_str().unwrap();
-    assert!(app.request("DELETE", admission).key(&kofi.key).send().await.status < 300);
+    assert!(app.delete(&kofi.key, admission).await.status < 300);
     let again = start(&app, &kofi.key, &event).await.body;
     run_job(&app).await;
 
@@ -152,7 +152,7 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(mut app: TestApp) {
     let missing = app.request("POST", "/events/17637000000001/returns").key(&kofi.key).json(&json!({})).send().await;
     assert_eq!(rejection(&missing), (404, "resource.not-found"));
     // The event has no tickets, so it can be deleted with its runs.
-    assert_eq!(app.request("DELETE", &event.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
 }
 
 async fn concurrent_run_and_other_changes_refund_once(mut app: TestApp) {

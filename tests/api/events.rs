@@ -48,18 +48,6 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/events").key(key).json(body).send().await
 }
 
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
-async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
-async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("GET", uri).key(key).send().await
-}
-
 fn uri(response: &Response) -> String {
     response.body["self"].as_str().unwrap().to_owned()
 }
@@ -96,9 +84,9 @@ async fn creates_draft(app: TestApp) {
     let mut expected = body.clone();
     expected["self"] = uri.as_str().into();
     expected["status"] = "Draft".into();
-    expected["category"] = read(&app, &kofi.key, body["category"].as_str().unwrap()).await.body;
-    expected["venue"] = read(&app, &kofi.key, body["venue"].as_str().unwrap()).await.body;
-    expected["venue"]["region"] = read(&app, &kofi.key, expected["venue"]["region"].as_str().unwrap()).await.body;
+    expected["category"] = app.get(&kofi.key, body["category"].as_str().unwrap()).await.body;
+    expected["venue"] = app.get(&kofi.key, body["venue"].as_str().unwrap()).await.body;
+    expected["venue"]["region"] = app.get(&kofi.key, expected["venue"]["region"].as_str().unwrap()).await.body;
     for image in ["banner", "thumbnail"] {
         expected[image] = format!("https://boxoffice.example/media/{image}/{}", uri.rsplit('/').next().unwrap()).into();
     }
@@ -106,8 +94,8 @@ async fn creates_draft(app: TestApp) {
     expected["popularity"] = 0.into();
     expected["sections"] = json!([]);
     assert_eq!(created.body, expected);
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
-    let tokens = read(&app, &kofi.key, &format!("{uri}/tokens")).await;
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
+    let tokens = app.get(&kofi.key, &format!("{uri}/tokens")).await;
     assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
 }
 
@@ -222,8 +210,8 @@ async fn title_is_unique(app: TestApp) {
     let other = create(&app, &ama.key, &event_body(&app, &amas, "Rock Night").await).await;
 
     let same = create(&app, &ama.key, &event_body(&app, &amas, "Jazz Night").await).await;
-    let renamed = change(&app, &ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
-    let kept = change(&app, &ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
+    let renamed = app.put(&ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
+    let kept = app.put(&ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
 
     assert_eq!(rejection(&same), (409, "event.taken"));
     assert_eq!(rejection(&renamed), (409, "event.taken"));
@@ -249,13 +237,13 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
         let keys = [&app.public_key, &ama.key, &kofi.key, &app.staff.key];
         let mut statuses = Vec::new();
         for key in keys {
-            statuses.push(read(&app, key, &event.uri).await.status);
+            statuses.push(app.get(key, &event.uri).await.status);
         }
         statuses
     };
 
     assert_eq!(statuses().await, [403, 403, 200, 200]);
-    assert_eq!(read(&app, &ama.key, &event.uri).await.code(), "resource.not-yours");
+    assert_eq!(app.get(&ama.key, &event.uri).await.code(), "resource.not-yours");
     kofi.client.event_submission_create().event(event.id.as_str()).send().await.unwrap();
     assert_eq!(statuses().await, [403, 403, 200, 200]);
     app.execute_sql("update events set status = 'Listed'").await;
@@ -263,7 +251,7 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     cancel_events(&app).await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);
     for nothing in ["/events/17637000000001", "/events/jazz"] {
-        assert_eq!(rejection(&read(&app, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&app.get(&ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
     }
 }
 
@@ -275,9 +263,9 @@ async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
     let code = tokens.entries[0].code.to_string();
     let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
 
-    let own = read(&app, &yaw, &event.uri).await;
-    let others = read(&app, &yaw, &other.uri).await;
-    let list = read(&app, &yaw, "/events").await;
+    let own = app.get(&yaw, &event.uri).await;
+    let others = app.get(&yaw, &other.uri).await;
+    let list = app.get(&yaw, "/events").await;
 
     assert_eq!((own.status, &own.body["status"]), (200, &json!("Draft")));
     assert_eq!(rejection(&others), (403, "resource.not-yours"));
@@ -291,18 +279,18 @@ async fn deletes_event_without_sales(app: TestApp) {
     let code = tokens.entries[0].code.to_string();
     let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
 
-    let stranger = delete(&app, &ama.key, &event.uri).await;
-    let removed = delete(&app, &kofi.key, &event.uri).await;
+    let stranger = app.delete(&ama.key, &event.uri).await;
+    let removed = app.delete(&kofi.key, &event.uri).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     for gone in [&event.uri, &event.sections[0]] {
-        assert_eq!(rejection(&read(&app, &kofi.key, gone).await), (404, "resource.not-found"), "{gone}");
+        assert_eq!(rejection(&app.get(&kofi.key, gone).await), (404, "resource.not-found"), "{gone}");
     }
-    assert_eq!(rejection(&delete(&app, &kofi.key, &event.uri).await), (404, "resource.not-found"));
-    assert_eq!(rejection(&read(&app, &yaw, &event.uri).await), (403, "key.refused"), "its tokens' keys have ended");
+    assert_eq!(rejection(&app.delete(&kofi.key, &event.uri).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&yaw, &event.uri).await), (403, "key.refused"), "its tokens' keys have ended");
     let submission = crate::review::submission_of(&event.uri);
-    assert_eq!(read(&app, &app.staff.key, &submission).await.status, 404);
+    assert_eq!(app.get(&app.staff.key, &submission).await.status, 404);
 }
 
 async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
@@ -310,10 +298,10 @@ async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
 
-    let response = delete(&app, &kofi.key, &event.uri).await;
+    let response = app.delete(&kofi.key, &event.uri).await;
 
     assert_eq!(rejection(&response), (409, "event.sold"));
-    let event = read(&app, &ama.key, &event.uri).await.body;
+    let event = app.get(&ama.key, &event.uri).await.body;
     assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
 }
 
@@ -322,9 +310,9 @@ async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
 
-    let reserved = delete(&app, &kofi.key, &event.uri).await;
+    let reserved = app.delete(&kofi.key, &event.uri).await;
     app.advance_clock(app.state.settings.reservation);
-    let over = delete(&app, &kofi.key, &event.uri).await;
+    let over = app.delete(&kofi.key, &event.uri).await;
 
     assert_eq!(rejection(&reserved), (409, "event.sold"));
     assert_eq!(over.status, 204);
@@ -349,7 +337,7 @@ async fn draft_is_submitted_once(app: TestApp) {
     });
     assert_eq!(submitted.body, expected);
     assert_eq!(rejection(&again), (409, "event.not-draft"));
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Under Review");
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body["status"], "Under Review");
     let nothing = app.request("POST", "/events/17637000000001/submissions").key(&kofi.key).send().await;
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
@@ -362,5 +350,5 @@ async fn removed_host_cannot_submit_events(app: TestApp) {
     let response = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
 
     assert_eq!(rejection(&response), (409, "host.removed"));
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Draft");
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body["status"], "Draft");
 }

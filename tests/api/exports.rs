@@ -57,7 +57,7 @@ async fn exports_are_tables(app: TestApp) {
         assert_eq!(lines(&app, &kofi.key, &format!("{path}?{empty}")).await, ledger[..1]);
     }
     for wrong in ["month=2020-13", "from=2026-02-01T00:00&to=2026-01-01T00:00"] {
-        assert_eq!(app.request("GET", &format!("{path}?{wrong}")).key(&kofi.key).send().await.status, 400);
+        assert_eq!(app.get(&kofi.key, &format!("{path}?{wrong}")).await.status, 400);
     }
 }
 

@@ -50,10 +50,10 @@ async fn staff_read_histories(app: TestApp) {
     assert_eq!(account["audit"]["entries"][0]["operation"], "order_create");
 
     for path in [format!("{}/history", order.self_), format!("/accounts/{}/history", ama.number)] {
-        assert_eq!(rejection(&app.request("GET", &path).key(&ama.key).send().await), (403, "key.refused"));
+        assert_eq!(rejection(&app.get(&ama.key, &path).await), (403, "key.refused"));
     }
     for path in ["/orders/17637000000001/history", "/accounts/ZZ-00000000/history"] {
-        assert_eq!(rejection(&app.request("GET", path).key(&app.staff.key).send().await), (404, "resource.not-found"));
+        assert_eq!(rejection(&app.get(&app.staff.key, path).await), (404, "resource.not-found"));
     }
 }
 
@@ -70,7 +70,7 @@ async fn sales_are_listed_by_day(app: TestApp) {
     let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
     app.pay(&ama.key, &order.self_, card_payment()).await;
     ama.order(&event.sections[1], 1).await.unwrap();
-    let list = async |query: &str| app.request("GET", &format!("{}/sales/days{query}", event.uri)).key(&kofi.key).send().await;
+    let list = async |query: &str| app.get(&kofi.key, &format!("{}/sales/days{query}", event.uri)).await;
 
     let all = list("").await;
 

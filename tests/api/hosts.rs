@@ -31,10 +31,6 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/hosts").key(key).json(body).send().await
 }
 
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
 fn names(page: &Response) -> Vec<&str> {
     page.body["entries"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect()
 }
@@ -75,9 +71,9 @@ async fn address_may_have_several_lines(app: TestApp) {
     let own = format!("/accounts/{}", ama.number);
 
     let created = create(&app, &ama.key, &with_address(host)).await;
-    let changed = change(&app, &ama.key, created.body["self"].as_str().unwrap_or_default(), address.clone()).await;
+    let changed = app.put(&ama.key, created.body["self"].as_str().unwrap_or_default(), address.clone()).await;
     let signed_up = app.request("POST", "/accounts").json(&with_address(account)).send().await;
-    let moved = change(&app, &ama.key, &own, address.clone()).await;
+    let moved = app.put(&ama.key, &own, address.clone()).await;
 
     for (response, status) in [(&created, 201), (&changed, 200), (&signed_up, 201), (&moved, 200)] {
         assert_eq!(response.status, status, "{}", response.body);
@@ -118,8 +114,8 @@ async fn name_is_unique(app: TestApp) {
     let other = other.body["self"].as_str().unwrap();
 
     let same = create(&app, &kofi.key, &host("Accra Live")).await;
-    let renamed = change(&app, &kofi.key, other, json!({ "name": "Accra Live" })).await;
-    let its_own = change(&app, &kofi.key, other, json!({ "name": "Kumasi Live" })).await;
+    let renamed = app.put(&kofi.key, other, json!({ "name": "Accra Live" })).await;
+    let its_own = app.put(&kofi.key, other, json!({ "name": "Kumasi Live" })).await;
 
     assert_eq!((same.status, same.code()), (409, "host.taken"));
     assert_eq!((renamed.status, renamed.code()), (409, "host.taken"));
@@ -132,11 +128,11 @@ async fn host_is_updated_by_administrators_and_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let uri = app.create_host(&ama).await.uri;
 
-    let other = change(&app, &kofi.key, &uri, json!({ "phone": "1" })).await;
-    let application = change(&app, &app.public_key, &uri, json!({ "phone": "2" })).await;
-    let own = change(&app, &ama.key, &uri, json!({ "phone": "3" })).await;
-    let staff = change(&app, &app.staff.key, &uri, json!({ "phone": "4" })).await;
-    let unknown = change(&app, &kofi.key, "/hosts/17637000000001", json!({ "phone": "5" })).await;
+    let other = app.put(&kofi.key, &uri, json!({ "phone": "1" })).await;
+    let application = app.put(&app.public_key, &uri, json!({ "phone": "2" })).await;
+    let own = app.put(&ama.key, &uri, json!({ "phone": "3" })).await;
+    let staff = app.put(&app.staff.key, &uri, json!({ "phone": "4" })).await;
+    let unknown = app.put(&kofi.key, "/hosts/17637000000001", json!({ "phone": "5" })).await;
 
     assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
     assert_eq!((application.status, application.code()), (403, "key.refused"));
@@ -150,8 +146,8 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     let before = create(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
     let uri = before.body["self"].as_str().unwrap();
 
-    let after = change(&app, &ama.key, uri, json!({ "contact": "Kofi", "phone": null, "city": "", "unknown": 1 })).await;
-    let blank = change(&app, &ama.key, uri, json!({ "name": "", "contact": " ", "state": "Volta" })).await;
+    let after = app.put(&ama.key, uri, json!({ "contact": "Kofi", "phone": null, "city": "", "unknown": 1 })).await;
+    let blank = app.put(&ama.key, uri, json!({ "name": "", "contact": " ", "state": "Volta" })).await;
 
     let mut expected = before.body.clone();
     expected["contact"] = "Kofi".into();
@@ -208,7 +204,7 @@ async fn host_list_of_account_requires_owner_or_staff(app: TestApp) {
         (&app.public_key, &ama.number, (403, "key.refused")),
         (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
     ] {
-        let rejected = app.request("GET", &format!("/accounts/{number}/hosts")).key(key).send().await;
+        let rejected = app.get(key, &format!("/accounts/{number}/hosts")).await;
         assert_eq!((rejected.status, rejected.code()), expected, "{number}");
     }
 }

@@ -42,7 +42,7 @@ async fn key_acts_as_its_account(app: TestApp) {
 
     let integration = app.create_integration_key(&ama).await;
 
-    let status = async |number| app.request("GET", &format!("/accounts/{number}")).key(&integration).send().await.status;
+    let status = async |number| app.get(&integration, &format!("/accounts/{number}")).await.status;
     assert_eq!(status(&ama.number).await, 200);
     assert_eq!(status(&kofi.number).await, 403);
 }
@@ -64,7 +64,7 @@ async fn key_is_shown_once(app: TestApp) {
     });
     assert_eq!(created.body, expected);
     expected.as_object_mut().unwrap().remove("key");
-    assert_eq!(app.request("GET", uri).key(&app.staff.key).send().await.body, expected);
+    assert_eq!(app.get(&app.staff.key, uri).await.body, expected);
 }
 
 async fn integration_acts_as_creator_by_default(app: TestApp) {
@@ -91,13 +91,13 @@ async fn role_limits_scope_of_key(app: TestApp) {
 async fn key_works_until_it_expires(app: TestApp) {
     let soon = app.state.clock.now().plus(Duration::from_secs(3600)).format_rfc3339();
     let created = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
-    let status = async || app.request("GET", "/time").key(created.body["key"].as_str().unwrap()).send().await.status;
+    let status = async || app.get(created.body["key"].as_str().unwrap(), "/time").await.status;
 
     app.advance_clock(Duration::from_secs(3590));
     assert_eq!(status().await, 200);
     app.advance_clock(Duration::from_secs(11));
     assert_eq!(status().await, 403);
-    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    let read = app.get(&app.staff.key, created.body["self"].as_str().unwrap()).await;
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still visible");
 }
 
@@ -141,9 +141,9 @@ async fn only_staff_manage_integrations(app: TestApp) {
 
     for key in [&ama.key, &app.public_key, created.body["key"].as_str().unwrap()] {
         let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
-        let listing = app.request("GET", "/integrations").key(key).send().await;
-        let reading = app.request("GET", created.body["self"].as_str().unwrap()).key(key).send().await;
-        let ending = app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send().await;
+        let listing = app.get(key, "/integrations").await;
+        let reading = app.get(key, created.body["self"].as_str().unwrap()).await;
+        let ending = app.delete(key, created.body["self"].as_str().unwrap()).await;
 
         for rejected in [making, listing, reading, ending] {
             assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
@@ -195,12 +195,12 @@ async fn revoked_integration_is_not_found(app: TestApp) {
     let other = app.create_integration_key(&ama).await;
     let uri = integration["self"].as_str().unwrap();
 
-    let ended = app.request("DELETE", uri).key(&app.staff.key).send().await;
+    let ended = app.delete(&app.staff.key, uri).await;
 
     assert_eq!((ended.status, ended.body), (204, Value::Null));
-    let rejected = app.request("GET", "/time").key(integration["key"].as_str().unwrap()).send().await;
+    let rejected = app.get(integration["key"].as_str().unwrap(), "/time").await;
     assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
-    assert_eq!(app.request("GET", "/time").key(&other).send().await.status, 200);
+    assert_eq!(app.get(&other, "/time").await.status, 200);
     for method in ["GET", "DELETE"] {
         let gone = app.request(method, uri).key(&app.staff.key).send().await;
         assert_eq!((gone.status, gone.code()), (404, "resource.not-found"), "{method}");

@@ -218,9 +218,9 @@ async fn lists_and_filters_transactions(app: TestApp) {
     ] {
         assert_eq!(amounts(&app.transactions(&format!("/transactions?{query}")).await), expected, "{query}");
     }
-    let reversed = app.request("GET", &format!("/transactions?from={second}&to={first}")).key(&app.staff.key).send().await;
+    let reversed = app.get(&app.staff.key, &format!("/transactions?from={second}&to={first}")).await;
     assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
-    let past_end = app.request("GET", "/transactions?page=2").key(&app.staff.key).send().await;
+    let past_end = app.get(&app.staff.key, "/transactions?page=2").await;
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
 
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -230,7 +230,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!(of_order(&format!("{}&type=Sale", id_of(&order))).await, all[..2]);
     assert_eq!(of_order(&id_of(&other).to_string()).await, [5.0]);
     assert_eq!(of_order("10000000000000").await, [0.0; 0]);
-    let malformed = app.request("GET", "/transactions?order=none").key(&app.staff.key).send().await;
+    let malformed = app.get(&app.staff.key, "/transactions?order=none").await;
     assert_eq!((malformed.status, malformed.invalid_arguments()), (400, vec!["order".to_owned()]));
 }
 
@@ -240,11 +240,11 @@ async fn ledger_requires_staff(app: TestApp) {
     let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
 
     for path in ["/transactions", found.as_str()] {
-        let rejected = app.request("GET", path).key(&ama.key).send().await;
+        let rejected = app.get(&ama.key, path).await;
         assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{path}");
     }
     for path in ["/transactions/17637000000001", "/transactions/none"] {
-        let missing = app.request("GET", path).key(&app.staff.key).send().await;
+        let missing = app.get(&app.staff.key, path).await;
         assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
     }
 }
@@ -259,7 +259,7 @@ async fn host_reads_own_share(app: TestApp) {
     assert_eq!(live, [entry("Sale", 101.99, 1.99)]);
     assert_eq!(players, [entry("Sale", 61.98, 1.98)]);
     let path = format!("{}/transactions", hosts[0]);
-    let found = app.request("GET", &path).key(&kofi.key).send().await.body;
+    let found = app.get(&kofi.key, &path).await.body;
     let whole = app.read("/transactions").await["entries"][0].clone();
     let mut expected = whole.clone();
     (expected["amount"], expected["fees"]) = (json!(101.99), json!(1.99));
@@ -309,7 +309,7 @@ async fn host_list_requires_administrators_or_staff(app: TestApp) {
     let MixedOrder { kofi, esi, ama, hosts, order } = create_mixed_order(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let path = format!("{}/transactions", hosts[0]);
-    let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
+    let get = async |key: &str, path: &str| app.get(key, path).await;
 
     for (key, status) in [(&kofi.key, 200), (&app.staff.key, 200), (&esi.key, 403), (&ama.key, 403)] {
         assert_eq!(get(key, &path).await.status, status);

@@ -24,7 +24,7 @@ const CHANGES: usize = 12;
 
 async fn total(app: &TestApp, key: &str, path: &str) -> usize {
     let separator = if path.contains('?') { '&' } else { '?' };
-    let page = app.request("GET", &format!("{path}{separator}records=100")).key(key).send().await;
+    let page = app.get(key, &format!("{path}{separator}records=100")).await;
     let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page:?}")).len();
     assert_eq!(page.body["total"], json!(entries), "{path}");
     entries
@@ -38,7 +38,7 @@ async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {
     let draft = app.create_draft(&live).await;
     let removed = app.create_draft(&live).await;
     app.create_draft(&players).await;
-    assert_eq!(app.request("DELETE", &removed.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &removed.uri).await.status, 204);
 
     let callers = [&app.staff.key, &kofi.key, &esi.key, &ama.key, &app.public_key];
     for (path, expected) in [
@@ -74,7 +74,7 @@ async fn totals_of_filtered_lists_are_counted(app: TestApp) {
         let offer = json!({ "recipient": esi.number, "tickets": [serial] });
         app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
     }
-    let first = app.request("GET", &format!("/accounts/{}/transfers", ama.number)).key(&ama.key).send().await.body;
+    let first = app.get(&ama.key, &format!("/accounts/{}/transfers", ama.number)).await.body;
     let claim = format!("{}/claims", first["entries"][0]["self"].as_str().unwrap());
     assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
     let scan = json!({ "serials": [serials[2]], "device": "Gate A" });
@@ -131,7 +131,7 @@ async fn orders_of_removed_events_leave_the_host(app: TestApp) {
 
     assert_eq!(orders().await, 4);
     for (event, expected) in [(0, 3), (1, 2)] {
-        let removed = app.request("DELETE", &events[event].uri).key(&kofi.key).send().await;
+        let removed = app.delete(&kofi.key, &events[event].uri).await;
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert_eq!(orders().await, expected);
     }
@@ -180,7 +180,7 @@ impl RandomClient<'_> {
         let Self { app, random, users, host, events: [event, other] } = self;
         let (sender, recipient) = if random.random() { (users[0], users[1]) } else { (users[1], users[0]) };
         let uris = async |path: String, key: &str, property: &str| -> Vec<String> {
-            let page = app.request("GET", &path).key(key).send().await.body;
+            let page = app.get(key, &path).await.body;
             let entries = page["entries"].as_array().cloned().unwrap_or_default();
             entries.iter().filter_map(|entry| entry[property].as_str().map(str::to_owned)).collect()
         };
@@ -229,11 +229,11 @@ impl RandomClient<'_> {
             6 => {
                 let admissions = uris(format!("{}/admissions", event.uri), &host.owner.key, "self").await;
                 let Some(admission) = admissions.choose(random) else { return };
-                app.request("DELETE", admission).key(&host.owner.key).send().await;
+                app.delete(&host.owner.key, admission).await;
             }
             7 => {
                 let draft = app.create_draft(host).await;
-                app.request("DELETE", &draft.uri).key(&host.owner.key).send().await;
+                app.delete(&host.owner.key, &draft.uri).await;
             }
             8 | 9 => {
                 let orders = uris(format!("{account}/orders?status=Fulfilled"), &sender.key, "self").await;

@@ -34,18 +34,6 @@ async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response 
     app.request("POST", &format!("{section}/modifiers")).key(key).json(body).send().await
 }
 
-async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("GET", uri).key(key).send().await
-}
-
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
-async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
 /// Creates a modifier, and returns its URI.
 async fn modifier(app: &TestApp, key: &str, section: &str, body: Value) -> String {
     let created = add(app, key, section, &body).await;
@@ -73,7 +61,7 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
         "maxOrder": null, "active": true,
     });
     assert_eq!(created.body, expected);
-    assert_eq!(read(&app, &app.public_key, uri).await.body, expected);
+    assert_eq!(app.get(&app.public_key, uri).await.body, expected);
 }
 
 async fn created_modifier_is_returned_unchanged(app: TestApp) {
@@ -89,7 +77,7 @@ async fn created_modifier_is_returned_unchanged(app: TestApp) {
     actual["self"] = created.body["self"].clone();
     actual["availableFrom"] = "2026-01-01T00:00".into();
     assert_eq!((created.status, &created.body), (201, &actual));
-    assert_eq!(read(&app, &kofi.key, actual["self"].as_str().unwrap()).await.body, actual);
+    assert_eq!(app.get(&kofi.key, actual["self"].as_str().unwrap()).await.body, actual);
 }
 
 async fn client_supports_modifiers(app: TestApp) {
@@ -140,11 +128,11 @@ async fn delta_is_positive_or_negative(app: TestApp) {
     let uri = modifier(&app, &kofi.key, &event.sections[0], json!({ "name": "Any", "priceDelta": 0 })).await;
 
     for delta in [-1_000_000.0, -999_999.99, -12.34, -0.29, -0.01, 0.0, 0.07, 1.1, 999_999.99, 1_000_000.0] {
-        let changed = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
+        let changed = app.put(&kofi.key, &uri, json!({ "priceDelta": delta })).await;
         assert_eq!((changed.status, &changed.body["priceDelta"]), (200, &json!(delta)), "{}", changed.body);
     }
     for delta in [-1_000_000.01, -0.005, 0.001, 1_000_000.01] {
-        let rejected = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
+        let rejected = app.put(&kofi.key, &uri, json!({ "priceDelta": delta })).await;
         assert_eq!(rejected.invalid_arguments(), ["priceDelta"], "{delta}");
     }
 }
@@ -157,7 +145,7 @@ async fn rejects_reversed_bounds(app: TestApp) {
         "maxOrder": 4,
     });
     let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
-    let before = read(&app, &kofi.key, &uri).await.body;
+    let before = app.get(&kofi.key, &uri).await.body;
 
     for (body, wrong) in [
         (json!({ "availableTo": "2026-05-01T00:00" }), vec!["availableTo"]),
@@ -165,16 +153,16 @@ async fn rejects_reversed_bounds(app: TestApp) {
         (json!({ "minOrder": 5 }), vec!["maxOrder"]),
         (json!({ "maxOrder": 1, "availableTo": "2026-01-01T00:00", "name": "June" }), vec!["availableTo", "maxOrder"]),
     ] {
-        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
+        let rejected = app.put(&kofi.key, &uri, body.clone()).await;
         assert_eq!(
             (rejected.status, rejected.invalid_arguments()),
             (400, wrong.into_iter().map(str::to_owned).collect()),
             "{body}"
         );
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, before);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, before);
     let moved = json!({ "availableFrom": "2026-06-01T00:00", "availableTo": "2026-06-01T00:01", "minOrder": 4 });
-    assert_eq!(change(&app, &kofi.key, &uri, moved).await.status, 200);
+    assert_eq!(app.put(&kofi.key, &uri, moved).await.status, 200);
 }
 
 async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
@@ -184,8 +172,8 @@ async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
     let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
 
     for _ in 0..10 {
-        change(&app, &kofi.key, &uri, json!({ "minOrder": 1, "maxOrder": 10 })).await;
-        let changes = [json!({ "minOrder": 7 }), json!({ "maxOrder": 3 })].map(|body| change(&app, &kofi.key, &uri, body));
+        app.put(&kofi.key, &uri, json!({ "minOrder": 1, "maxOrder": 10 })).await;
+        let changes = [json!({ "minOrder": 7 }), json!({ "maxOrder": 3 })].map(|body| app.put(&kofi.key, &uri, body));
         let statuses: Vec<_> = futures::future::join_all(changes).await.iter().map(|response| response.status).collect();
 
         assert!(statuses == [200, 400] || statuses == [400, 200], "{statuses:?}");
@@ -202,12 +190,12 @@ async fn name_is_unique_in_section(app: TestApp) {
     let early = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
 
     let same = add(&app, &kofi.key, floor, &gate).await;
-    let renamed = change(&app, &kofi.key, &early, json!({ "name": "Gate", "priceDelta": -9 })).await;
+    let renamed = app.put(&kofi.key, &early, json!({ "name": "Gate", "priceDelta": -9 })).await;
     let elsewhere = add(&app, &kofi.key, vip, &gate).await;
 
     assert_eq!(rejection(&same), (409, "modifier.taken"));
     assert_eq!(rejection(&renamed), (409, "modifier.taken"));
-    assert_eq!(read(&app, &kofi.key, &early).await.body["priceDelta"], -5.0);
+    assert_eq!(app.get(&kofi.key, &early).await.body["priceDelta"], -5.0);
     assert_eq!(elsewhere.status, 201);
     assert_eq!(count(&app).await, 3);
 }
@@ -224,14 +212,14 @@ async fn modifier_is_managed_by_event_administrators(app: TestApp) {
     for key in [&ama.key, &app.public_key] {
         let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
         assert_eq!(rejection(&add(&app, key, floor, &gate).await), (403, code));
-        assert_eq!(rejection(&change(&app, key, &uri, wrong.clone()).await), (403, code));
-        assert_eq!(rejection(&delete(&app, key, &uri).await), (403, code));
-        assert_eq!(read(&app, key, &uri).await.body["priceDelta"], -5.0);
+        assert_eq!(rejection(&app.put(key, &uri, wrong.clone()).await), (403, code));
+        assert_eq!(rejection(&app.delete(key, &uri).await), (403, code));
+        assert_eq!(app.get(key, &uri).await.body["priceDelta"], -5.0);
     }
     assert_eq!(count(&app).await, 1);
-    assert_eq!(change(&app, &app.staff.key, &uri, json!({ "active": false })).await.status, 200);
-    assert_eq!(delete(&app, &app.staff.key, &uri).await.status, 204);
-    assert_eq!(rejection(&delete(&app, &kofi.key, &uri).await), (404, "resource.not-found"));
+    assert_eq!(app.put(&app.staff.key, &uri, json!({ "active": false })).await.status, 200);
+    assert_eq!(app.delete(&app.staff.key, &uri).await.status, 204);
+    assert_eq!(rejection(&app.delete(&kofi.key, &uri).await), (404, "resource.not-found"));
 }
 
 async fn modifiers_of_draft_are_hidden(app: TestApp) {
@@ -241,13 +229,13 @@ async fn modifiers_of_draft_are_hidden(app: TestApp) {
     let floor = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
     let uri = modifier(&app, &kofi.key, &floor, json!({ "name": "Gate", "priceDelta": 5 })).await;
 
-    let before = [&ama.key, &app.public_key].map(|key| read(&app, key, &uri));
+    let before = [&ama.key, &app.public_key].map(|key| app.get(key, &uri));
     let before = futures::future::join_all(before).await;
-    let to_its_own = read(&app, &kofi.key, &uri).await;
+    let to_its_own = app.get(&kofi.key, &uri).await;
     app.list_event(&host, &event).await;
-    let listed = read(&app, &ama.key, &uri).await;
+    let listed = app.get(&ama.key, &uri).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
-    let cancelled = read(&app, &app.public_key, &uri).await;
+    let cancelled = app.get(&app.public_key, &uri).await;
 
     assert!(before.iter().all(|response| rejection(response) == (403, "resource.not-yours")), "{before:?}");
     assert_eq!([to_its_own.status, listed.status, cancelled.status], [200; 3]);
@@ -272,16 +260,16 @@ async fn modifier_has_one_path(app: TestApp) {
         format!("{}/sections/17637000000001/modifiers/{id}", event.uri),
         format!("/events/17637000000001{}", uri.strip_prefix(&event.uri).unwrap()),
     ] {
-        assert_eq!(rejection(&read(&app, &kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
-        let changed = change(&app, &kofi.key, &nothing, json!({ "priceDelta": 7 })).await;
+        assert_eq!(rejection(&app.get(&kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
+        let changed = app.put(&kofi.key, &nothing, json!({ "priceDelta": 7 })).await;
         assert_eq!(rejection(&changed), (404, "resource.not-found"), "{nothing}");
-        assert_eq!(rejection(&delete(&app, &kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&app.delete(&kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
     }
     let nowhere = [of_other(floor), format!("{}/sections/17637000000001", event.uri), "/events/x/sections/y".to_owned()];
     for nowhere in nowhere {
         assert_eq!(rejection(&add(&app, &kofi.key, &nowhere, &gate).await), (404, "resource.not-found"), "{nowhere}");
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body["priceDelta"], 5.0);
+    assert_eq!(app.get(&kofi.key, &uri).await.body["priceDelta"], 5.0);
     assert_eq!(count(&app).await, 1);
 }
 
@@ -293,13 +281,13 @@ async fn update_keeps_omitted_properties(app: TestApp) {
         "minOrder": 2, "maxOrder": 4,
     });
     let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
-    let mut expected = read(&app, &kofi.key, &uri).await.body;
+    let mut expected = app.get(&kofi.key, &uri).await.body;
 
-    let nothing = change(&app, &kofi.key, &uri, json!({})).await;
-    let blank = change(&app, &kofi.key, &uri, json!({ "name": "", "priceDelta": null })).await;
-    let nulls = change(&app, &kofi.key, &uri, json!({ "active": null })).await;
+    let nothing = app.put(&kofi.key, &uri, json!({})).await;
+    let blank = app.put(&kofi.key, &uri, json!({ "name": "", "priceDelta": null })).await;
+    let nulls = app.put(&kofi.key, &uri, json!({ "active": null })).await;
     let some = json!({ "priceDelta": 3, "availableTo": "2026-06-30T00:00", "active": false, "self": "/elsewhere" });
-    let some = change(&app, &kofi.key, &uri, some).await;
+    let some = app.put(&kofi.key, &uri, some).await;
 
     assert_eq!((nothing.status, &nothing.body), (200, &expected));
     assert_eq!(blank.invalid_arguments(), ["-name", "-priceDelta"]);
@@ -308,7 +296,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     expected["availableTo"] = "2026-06-30T00:00".into();
     expected["active"] = false.into();
     assert_eq!((some.status, &some.body), (200, &expected));
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
 async fn update_clears_bounds(app: TestApp) {
@@ -319,17 +307,17 @@ async fn update_clears_bounds(app: TestApp) {
         "minOrder": 2, "maxOrder": 4,
     });
     let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
-    let mut expected = read(&app, &kofi.key, &uri).await.body;
+    let mut expected = app.get(&kofi.key, &uri).await.body;
 
     for (change_to, cleared) in [
         (json!({ "availableFrom": null, "minOrder": "" }), ["availableFrom", "minOrder"]),
         (json!({ "availableTo": "", "maxOrder": null }), ["availableTo", "maxOrder"]),
     ] {
-        let changed = change(&app, &kofi.key, &uri, change_to).await;
+        let changed = app.put(&kofi.key, &uri, change_to).await;
         cleared.iter().for_each(|bound| expected[bound] = Value::Null);
         assert_eq!((changed.status, &changed.body), (200, &expected));
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
     let order = app.sign_up("ama").await.order(&event.sections[0], 1).await.unwrap();
     assert_eq!(order.subtotal, 18.5, "it applies at any time and to any number");
 }
@@ -349,15 +337,13 @@ async fn lists_modifiers(app: TestApp) {
         uris.push(modifier(&app, &kofi.key, &event.sections[0], body).await);
     }
     modifier(&app, &kofi.key, &event.sections[1], json!({ "name": "Stage", "priceDelta": 1 })).await;
-    let list = async |key: &str, section: &str, query: &str| {
-        app.request("GET", &format!("{section}/modifiers{query}")).key(key).send().await
-    };
+    let list = async |key: &str, section: &str, query: &str| app.get(key, &format!("{section}/modifiers{query}")).await;
 
     let all = list(&app.public_key, &event.sections[0], "").await;
 
     assert_eq!((all.status, &all.body["total"]), (200, &json!(3)), "{}", all.body);
     for (entry, uri) in all.body["entries"].as_array().unwrap().iter().zip(&uris) {
-        assert_eq!(entry, &read(&app, &app.public_key, uri).await.body);
+        assert_eq!(entry, &app.get(&app.public_key, uri).await.body);
     }
     let second = list(&app.public_key, &event.sections[0], "?records=2&page=2").await;
     assert_eq!(second.body["entries"], json!([all.body["entries"][2]]));
@@ -380,11 +366,11 @@ async fn cancelled_event_is_immutable(app: TestApp) {
     app.execute_sql("update events set status = 'Cancelled'").await;
 
     let added = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Early bird", "priceDelta": -5 })).await;
-    let changed = change(&app, &kofi.key, &uri, json!({ "priceDelta": 7 })).await;
+    let changed = app.put(&kofi.key, &uri, json!({ "priceDelta": 7 })).await;
 
     assert_eq!(rejection(&added), (409, "event.cancelled"));
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
-    assert_eq!(read(&app, &kofi.key, &uri).await.body["priceDelta"], 5.0);
+    assert_eq!(app.get(&kofi.key, &uri).await.body["priceDelta"], 5.0);
     assert_eq!(count(&app).await, 1);
 }
 
@@ -407,9 +393,9 @@ async fn deleting_section_deletes_its_modifiers(app: TestApp) {
         modifier(&app, &kofi.key, section, json!({ "name": "Gate", "priceDelta": 5 })).await;
     }
 
-    assert_eq!(delete(&app, &kofi.key, &event.sections[0]).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event.sections[0]).await.status, 204);
     assert_eq!(count(&app).await, 1);
-    assert_eq!(delete(&app, &kofi.key, &event.uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
     assert_eq!(count(&app).await, 0);
 }
 
@@ -438,15 +424,15 @@ async fn active_modifiers_are_counted(app: TestApp) {
         (&off, json!({ "active": false }), 20.0),
         (&on, json!({ "active": true, "availableFrom": "2998-12-01T12:00" }), 20.0),
     ] {
-        assert_eq!(change(&app, &kofi.key, uri, body.clone()).await.status, 200);
+        assert_eq!(app.put(&kofi.key, uri, body.clone()).await.status, 200);
         assert_eq!(shown().await, price, "{uri} {body}");
     }
     for uri in [&off, &on] {
-        assert_eq!(delete(&app, &kofi.key, uri).await.status, 204);
+        assert_eq!(app.delete(&kofi.key, uri).await.status, 204);
         assert_eq!(shown().await, 20.0);
     }
     let deleted = modifier(&app, &kofi.key, floor, json!({ "name": "Off", "priceDelta": 1 })).await;
-    assert_eq!((shown().await, delete(&app, &kofi.key, floor).await.status), (21.0, 204), "{deleted}");
+    assert_eq!((shown().await, app.delete(&kofi.key, floor).await.status), (21.0, 204), "{deleted}");
     app.assert_invariants().await;
 }
 
@@ -467,6 +453,6 @@ async fn section_has_at_most_fifty_modifiers(app: TestApp) {
     assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "modifier.too-many")).count(), 3);
     assert_eq!(count(&app).await, 50);
     modifier(&app, &kofi.key, &event.sections[1], named(0)).await;
-    assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &last).await.status, 204);
     modifier(&app, &kofi.key, &event.sections[0], named(54)).await;
 }

@@ -10,7 +10,7 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Host, RESERVATION_TTL, Rejection, Response, TestApp, section, types};
+use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, section, types};
 
 on_both_databases![
     fees_depend_on_ticket_price,
@@ -27,10 +27,6 @@ on_both_databases![
     only_valid_tickets_count_for_the_maximum,
     order_is_readable_by_customer_host_and_staff,
 ];
-
-async fn get(app: &TestApp, key: &str, path: &str) -> Response {
-    app.request("GET", path).key(key).send().await
-}
 
 /// Creates an event of Kofi with sections at these prices, with 100 tickets each.
 async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
@@ -70,16 +66,16 @@ async fn free_order_is_fulfilled_immediately(app: TestApp) {
 
     assert_eq!((order.status, order.total), (types::OrderStatus::Fulfilled, 0.0));
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
-    let tickets = get(&app, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
+    let tickets = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
     assert_eq!(tickets.body["total"], 3);
-    assert_eq!(get(&app, &ama.key, &event.uri).await.body["popularity"], 3);
-    let payments = get(&app, &ama.key, &order.payments).await;
+    assert_eq!(app.get(&ama.key, &event.uri).await.body["popularity"], 3);
+    let payments = app.get(&ama.key, &order.payments).await;
     assert_eq!(payments.body["total"], 0);
 
     // It stays fulfilled after the reservation time.
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Fulfilled");
+    assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Fulfilled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
@@ -94,7 +90,7 @@ async fn partly_free_order_waits_for_payment(app: TestApp) {
     ama.pay(&order).await.unwrap();
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
     assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (1, 0));
-    assert_eq!(get(&app, &ama.key, &event.uri).await.body["popularity"], 3);
+    assert_eq!(app.get(&ama.key, &event.uri).await.body["popularity"], 3);
 }
 
 async fn names_all_invalid_arguments(app: TestApp) {
@@ -162,7 +158,7 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
 
     let placed = order(&app.staff.key, &yaw.number).await;
     assert_eq!(placed.body["customer"]["number"], yaw.number);
-    assert_eq!(get(&app, &yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(app.get(&yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
     assert_eq!(order(&app.staff.key, "ZZ-00000000").await.invalid_arguments(), ["customer"]);
     let own = app.place_order(&app.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
     assert_eq!(own.body["customer"]["number"], app.staff.number);
@@ -212,7 +208,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
         let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
 
         assert_eq!((rejected.status, rejected.code()), (409, code));
-        let (text, title) = (rejected.body["error"].as_str().unwrap(), get(&app, &kofi.key, &event.uri).await.body);
+        let (text, title) = (rejected.body["error"].as_str().unwrap(), app.get(&kofi.key, &event.uri).await.body);
         // The title of a draft is not revealed.
         let names = match code {
             "event.not-listed" => [event.sections[0].as_str(); 2],
@@ -222,7 +218,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
         assert_eq!(app.sold_and_reserved(&open.sections[0]).await, (0, 0), "{code}");
     }
 
-    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
     let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
     assert_eq!((rejected.status, rejected.code()), (409, "host.removed"));
 }
@@ -243,7 +239,7 @@ async fn sold_out_section_rejects_whole_order(app: TestApp) {
     }
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
     assert_eq!(app.sold_and_reserved(vip).await, (2, 0));
-    assert_eq!(get(&app, &app.staff.key, "/orders").await.body["total"], 1);
+    assert_eq!(app.get(&app.staff.key, "/orders").await.body["total"], 1);
     ama.order_items([(stalls, 1), (vip, 1)]).await.unwrap();
 }
 
@@ -266,7 +262,7 @@ async fn section_limits_tickets_per_account(app: TestApp) {
     ama.order(vip, 3).await.unwrap();
     let rejected = app.place_order(&ama.key, json!({ floor: 1, vip: 2 })).await;
     assert_eq!((rejected.status, rejected.code()), (409, "section.account-maximum"));
-    let title = get(&app, &ama.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
+    let title = app.get(&ama.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
     let text = format!("An account may buy at most 4 tickets of the section VIP of {title}, and this one has 3.");
     assert_eq!(rejected.body["error"], text);
     assert_eq!(app.sold_and_reserved(floor).await, (0, 0), "the whole order is rejected");
@@ -307,7 +303,7 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     ama.pay(&paid).await.unwrap();
     is_full().await;
 
-    let wallet = get(&app, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
+    let wallet = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
     let mut issued = wallet["entries"].as_array().unwrap().iter().filter(|ticket| ticket["status"] == "Issued");
     let [one, other] = [issued.next().unwrap(), issued.next().unwrap()].map(|ticket| ticket["serial"].clone());
     let returned = app.return_tickets(&kofi.key, &paid.self_, json!({ "tickets": [one] })).await;
@@ -367,9 +363,9 @@ async fn order_is_readable_by_customer_host_and_staff(app: TestApp) {
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
 
     for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&kofi.key, 200), (&yaw.key, 403), (&app.public_key, 403)] {
-        assert_eq!(get(&app, key, &order).await.status, status);
+        assert_eq!(app.get(key, &order).await.status, status);
     }
-    assert_eq!(get(&app, &yaw.key, &order).await.code(), "resource.not-yours");
-    assert_eq!(get(&app, &ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
-    assert_eq!(get(&app, &ama.key, "/orders/1763700000000").await.code(), "resource.not-found");
+    assert_eq!(app.get(&yaw.key, &order).await.code(), "resource.not-yours");
+    assert_eq!(app.get(&ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
+    assert_eq!(app.get(&ama.key, "/orders/1763700000000").await.code(), "resource.not-found");
 }

@@ -296,7 +296,7 @@ async fn lists_payments_in_pages(app: TestApp) {
     let page = app.read(&format!("{list}?records=2&page=2")).await;
     assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(3), 1));
     assert_eq!(page["entries"][0]["amount"], 3.0);
-    let past_end = app.request("GET", &format!("{list}?page=2")).key(&ama.key).send().await;
+    let past_end = app.get(&ama.key, &format!("{list}?page=2")).await;
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
 }
 
@@ -308,7 +308,7 @@ async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
 
     for path in [format!("{order}/payments"), format!("{order}/payments/{number}")] {
         for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&yaw.key, 403)] {
-            assert_eq!(app.request("GET", &path).key(key).send().await.status, status, "{path}");
+            assert_eq!(app.get(key, &path).await.status, status, "{path}");
         }
     }
     for path in [
@@ -318,7 +318,7 @@ async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
         format!("/orders/17637000000001/payments/{number}"),
         "/orders/17637000000001/payments".to_owned(),
     ] {
-        let missing = app.request("GET", &path).key(&ama.key).send().await;
+        let missing = app.get(&ama.key, &path).await;
         assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
     }
 }

@@ -99,8 +99,8 @@ async fn requires_key(app: TestApp) {
     let expected = json!({ "message": "Your request could not be authenticated.", "code": "key.missing" });
 
     let without = app.request("GET", "/regions").no_key().send().await;
-    let empty = app.request("GET", "/regions").key("").send().await;
-    let blank = app.request("GET", "/regions").key("  ").send().await;
+    let empty = app.get("", "/regions").await;
+    let blank = app.get("  ", "/regions").await;
 
     for response in [without, empty, blank] {
         assert_eq!((response.status, &response.body), (401, &expected));
@@ -111,9 +111,9 @@ async fn rejects_unknown_key_and_insufficient_scope(app: TestApp) {
     let expected = json!({ "message": "You are restricted from accessing this resource.", "code": "key.refused" });
     let ama = app.sign_up("ama").await;
 
-    let unknown = app.request("GET", "/regions").key("abcdefghijklmnopqrstuvwxyz012345").send().await;
+    let unknown = app.get("abcdefghijklmnopqrstuvwxyz012345", "/regions").await;
     let nobody = app.request("GET", &format!("/accounts/{}", ama.number)).send().await;
-    let customer = app.request("GET", "/orders").key(&ama.key).send().await;
+    let customer = app.get(&ama.key, "/orders").await;
 
     for response in [unknown, nobody, customer] {
         assert_eq!((response.status, &response.body), (403, &expected));

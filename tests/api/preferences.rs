@@ -21,7 +21,7 @@ async fn put(app: &TestApp, key: &str, number: &str, body: Value) -> Response {
 }
 
 async fn get(app: &TestApp, key: &str, number: &str) -> Response {
-    app.request("GET", &format!("/accounts/{number}/preferences")).key(key).send().await
+    app.get(key, &format!("/accounts/{number}/preferences")).await
 }
 
 fn id(uri: &str) -> &str {
@@ -32,7 +32,7 @@ async fn new_account_has_no_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
 
-    let read = app.request("GET", &account.preferences).key(&ama.key).send().await;
+    let read = app.get(&ama.key, &account.preferences).await;
     let unchanged = put(&app, &ama.key, &ama.number, json!({})).await;
 
     assert_eq!((read.status, &read.body), (200, &json!({ "self": account.preferences, "region": null })));
@@ -81,7 +81,7 @@ async fn blank_or_null_region_is_unset(app: TestApp) {
 
 /// Returns the URIs of the published events on a page, for this key.
 async fn published(app: &TestApp, key: &str, query: &str) -> Vec<String> {
-    let page = app.request("GET", &format!("/published-events?{query}")).key(key).send().await;
+    let page = app.get(key, &format!("/published-events?{query}")).await;
     let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
     entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect()
 }
@@ -144,7 +144,7 @@ async fn deleted_region_is_removed_from_preferences(app: TestApp) {
     put(&app, &ama.key, &ama.number, json!({ "region": accra })).await;
     put(&app, &kofi.key, &kofi.number, json!({ "region": volta })).await;
 
-    let removed = app.request("DELETE", &accra).key(&app.staff.key).send().await;
+    let removed = app.delete(&app.staff.key, &accra).await;
 
     assert_eq!(removed.status, 204);
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], Value::Null);

@@ -40,7 +40,7 @@ async fn requests_survive_removal_of_their_resources(app: TestApp) {
             let (responses, removal) = join(requests, send(&app, &race.removal)).await;
             check(reference, &responses, &removal);
             for created in responses.iter().filter_map(|response| response.body["self"].as_str()) {
-                let read = app.request("GET", created).key(&app.staff.key).send().await;
+                let read = app.get(&app.staff.key, created).await;
                 let is_expected = read.status == 200 || (reference.cascades && read.status == 404);
                 assert!(is_expected, "{reference:?}: {created} {} {}", read.status, read.body);
             }
@@ -147,7 +147,7 @@ async fn payment_for_deleted_event_is_refunded(app: TestApp) {
     let deletion = async {
         app.gateway.wait_for_charges(1).await;
         app.execute_sql("update reservations set expires = 1").await;
-        let deleted = app.request("DELETE", &deleted.uri).key(&kofi.key).send().await;
+        let deleted = app.delete(&kofi.key, &deleted.uri).await;
         app.gateway.unblock();
         deleted.status
     };

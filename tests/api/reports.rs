@@ -6,7 +6,7 @@ use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Host, Response, TestApp, User, partial_card_payment, rejection, section};
+use crate::support::{Event, Host, TestApp, User, partial_card_payment, rejection, section};
 
 on_both_databases![
     host_without_sales_has_zero_totals,
@@ -21,10 +21,6 @@ on_both_databases![
     reports_require_host_or_staff,
     events_of_removed_host_are_reported,
 ];
-
-async fn get(app: &TestApp, key: &str, path: &str) -> Response {
-    app.request("GET", path).key(key).send().await
-}
 
 /// Creates an event of Kofi: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with a fee of 0.99, a free lawn.
 async fn create_concert(app: &TestApp, host: &Host<'_>) -> Event {
@@ -53,15 +49,15 @@ async fn host_without_sales_has_zero_totals(app: TestApp) {
 
     let of_host = format!("{}/statistics", host.uri);
     let expected = json!({ "self": of_host, "events": 2, "orders": 0, "revenue": 0.0, "tickets": 0, "customers": 0 });
-    assert_eq!(get(&app, &kofi.key, &of_host).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &of_host).await.body, expected);
     for (event, capacity) in [(&empty, 0), (&event, 120)] {
         let of_event = format!("{}/statistics", event.uri);
         let expected = json!({ "self": of_event, "capacity": capacity, "orders": 0, "revenue": 0.0, "tickets": 0 });
-        assert_eq!(get(&app, &kofi.key, &of_event).await.body, expected);
+        assert_eq!(app.get(&kofi.key, &of_event).await.body, expected);
     }
     let nothing = json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": {} });
-    assert_eq!(get(&app, &kofi.key, &format!("{}/sales", empty.uri)).await.body, nothing);
-    let sales = get(&app, &kofi.key, &format!("{}/sales", event.uri)).await.body;
+    assert_eq!(app.get(&kofi.key, &format!("{}/sales", empty.uri)).await.body, nothing);
+    let sales = app.get(&kofi.key, &format!("{}/sales", event.uri)).await.body;
     let zeros = sales_figures(0, 0.0, 0.0);
     assert_eq!(sales["breakdown"], json!({ "Stalls": zeros, "Balcony": zeros, "Lawn": zeros }));
 }
@@ -82,13 +78,13 @@ async fn counts_fulfilled_orders_only(app: TestApp) {
     app.cancel_order(&ama.key, &cancelled.self_).await;
 
     for _ in 0..2 {
-        let of_host = get(&app, &kofi.key, &format!("{}/statistics", host.uri)).await.body;
+        let of_host = app.get(&kofi.key, &format!("{}/statistics", host.uri)).await.body;
         let counts = ["events", "orders", "revenue", "tickets", "customers"].map(|name| of_host[name].clone());
         assert_eq!(counts, [json!(2), json!(4), json!(360.0), json!(13), json!(2)]);
-        let of_first = get(&app, &kofi.key, &format!("{}/statistics", first.uri)).await.body;
+        let of_first = app.get(&kofi.key, &format!("{}/statistics", first.uri)).await.body;
         let counts = ["capacity", "orders", "revenue", "tickets"].map(|name| of_first[name].clone());
         assert_eq!(counts, [json!(120), json!(3), json!(360.0), json!(9)]);
-        let sales = get(&app, &kofi.key, &format!("{}/sales", first.uri)).await.body;
+        let sales = app.get(&kofi.key, &format!("{}/sales", first.uri)).await.body;
         let breakdown = json!({ "Stalls": sales_figures(3, 300.0, 5.97), "Balcony": sales_figures(3, 60.0, 2.97), "Lawn": sales_figures(3, 0.0, 0.0) });
         assert_eq!(sales, json!({ "units": 9, "sales": 360.0, "fees": 8.94, "breakdown": breakdown }));
         app.advance_clock(app.state.settings.reservation);
@@ -105,13 +101,13 @@ async fn order_of_several_hosts_counts_for_each(app: TestApp) {
     ama.pay(&order).await.unwrap();
 
     for (host, event, tickets, revenue) in [(&his, &jazz, 2, 120.0), (&hers, &play, 2, 40.0)] {
-        let of_host = get(&app, &host.owner.key, &format!("{}/statistics", host.uri)).await.body;
+        let of_host = app.get(&host.owner.key, &format!("{}/statistics", host.uri)).await.body;
         let expected = json!({
             "self": format!("{}/statistics", host.uri), "events": 1, "orders": 1, "revenue": revenue, "tickets": tickets,
             "customers": 1,
         });
         assert_eq!(of_host, expected);
-        let of_event = get(&app, &host.owner.key, &format!("{}/statistics", event.uri)).await.body;
+        let of_event = app.get(&host.owner.key, &format!("{}/statistics", event.uri)).await.body;
         assert_eq!(
             (&of_event["orders"], &of_event["revenue"], &of_event["tickets"]),
             (&json!(1), &json!(revenue), &json!(tickets))
@@ -199,7 +195,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
     ] {
         let from = from.map(|time| format!("from={}&", exactly(time))).unwrap_or_default();
         let to = to.map(|time| format!("to={}", exactly(time))).unwrap_or_default();
-        let sales = get(&app, &kofi.key, &format!("{}/sales?{from}{to}", event.uri)).await.body;
+        let sales = app.get(&kofi.key, &format!("{}/sales?{from}{to}", event.uri)).await.body;
 
         let units = ["Stalls", "Balcony", "Lawn"].map(|name| sales["breakdown"][name]["units"].as_i64().unwrap());
         assert_eq!(units, expected, "{from}{to}");
@@ -220,7 +216,7 @@ async fn accepts_period_with_or_without_zone(app: TestApp) {
         ("to=2020-01-01T00:00:00%2B00:00", 0),
         ("from=&to=", 1),
     ] {
-        let sales = get(&app, &kofi.key, &format!("{}/sales?{query}", event.uri)).await;
+        let sales = app.get(&kofi.key, &format!("{}/sales?{query}", event.uri)).await;
         assert_eq!((sales.status, &sales.body["units"]), (200, &json!(units)), "{query}");
     }
 }
@@ -236,12 +232,12 @@ async fn reports_sales_of_section(app: TestApp) {
     app.add_section(&host, &event, &section(&id, 5.0, 5)).await;
 
     for section in [&id, &format!("/sections/{id}"), &format!("/v3/sections/{id}"), &long, &format!("/v3{long}"), "Stalls"] {
-        let sales = get(&app, &kofi.key, &format!("{}/sales?section={section}", event.uri)).await;
+        let sales = app.get(&kofi.key, &format!("{}/sales?section={section}", event.uri)).await;
         let expected =
             json!({ "units": 2, "sales": 200.0, "fees": 3.98, "breakdown": { "Stalls": sales_figures(2, 200.0, 3.98) } });
         assert_eq!((sales.status, sales.body), (200, expected), "{section}");
     }
-    let lawn = get(&app, &kofi.key, &format!("{}/sales?section=Lawn", event.uri)).await.body;
+    let lawn = app.get(&kofi.key, &format!("{}/sales?section=Lawn", event.uri)).await.body;
     assert_eq!(lawn, json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": { "Lawn": sales_figures(0, 0.0, 0.0) } }));
 }
 
@@ -262,12 +258,12 @@ async fn rejects_invalid_queries(app: TestApp) {
         ("from=2026-01-02T00:00&to=2026-01-01T00:00&section=Gallery".to_owned(), vec!["to", "section"]),
         ("from=yesterday&to=2026-02-30T00:00".to_owned(), vec!["from", "to"]),
     ] {
-        let rejected = get(&app, &kofi.key, &format!("{}/sales?{query}", event.uri)).await;
+        let rejected = app.get(&kofi.key, &format!("{}/sales?{query}", event.uri)).await;
         assert_eq!((rejected.status, rejected.code()), (400, "arguments.invalid"), "{query}");
         assert_eq!(rejected.invalid_arguments(), complaints, "{query}");
     }
     let same = "from=2026-01-02T00:00&to=2026-01-02T00:00Z";
-    assert_eq!(get(&app, &kofi.key, &format!("{}/sales?{same}", event.uri)).await.status, 200);
+    assert_eq!(app.get(&kofi.key, &format!("{}/sales?{same}", event.uri)).await.status, 200);
 }
 
 async fn reports_require_host_or_staff(app: TestApp) {
@@ -283,16 +279,16 @@ async fn reports_require_host_or_staff(app: TestApp) {
     };
 
     for path in reports(&host.uri, &event.uri) {
-        assert_eq!(rejection(&get(&app, &ama.key, &path).await), (403, "resource.not-yours"), "{path}");
-        assert_eq!(rejection(&get(&app, &app.public_key, &path).await), (403, "key.refused"), "{path}");
+        assert_eq!(rejection(&app.get(&ama.key, &path).await), (403, "resource.not-yours"), "{path}");
+        assert_eq!(rejection(&app.get(&app.public_key, &path).await), (403, "key.refused"), "{path}");
     }
     for path in reports(&host.uri, &event.uri).iter().map(|path| path.split('?').next().unwrap()) {
         for key in [&kofi.key, &app.staff.key] {
-            assert_eq!(get(&app, key, path).await.status, 200, "{path}");
+            assert_eq!(app.get(key, path).await.status, 200, "{path}");
         }
     }
     for path in reports("/hosts/17637000000001", "/events/17637000000001") {
-        assert_eq!(rejection(&get(&app, &ama.key, &path).await), (404, "resource.not-found"), "{path}");
+        assert_eq!(rejection(&app.get(&ama.key, &path).await), (404, "resource.not-found"), "{path}");
     }
 }
 
@@ -304,10 +300,10 @@ async fn events_of_removed_host_are_reported(app: TestApp) {
     let reports = [format!("{}/statistics", event.uri), format!("{}/sales", event.uri)];
     let before = [app.read(&reports[0]).await, app.read(&reports[1]).await];
 
-    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
 
     for (report, before) in reports.iter().zip(before) {
-        assert_eq!(get(&app, &kofi.key, report).await.body, before);
+        assert_eq!(app.get(&kofi.key, report).await.body, before);
     }
-    assert_eq!(rejection(&get(&app, &kofi.key, &format!("{}/statistics", host.uri)).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&kofi.key, &format!("{}/statistics", host.uri)).await), (404, "resource.not-found"));
 }

@@ -60,7 +60,7 @@ async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
 
     assert_eq!(reset.status, 200);
     for (key, status) in [(&ama.key, 403), (&other.key, 403), (&integration, 200), (&kofi.key, 200)] {
-        assert_eq!(app.request("GET", "/time").key(key).send().await.status, status);
+        assert_eq!(app.get(key, "/time").await.status, status);
     }
 }
 
@@ -112,7 +112,7 @@ async fn wrong_codes_exhaust_reset(app: TestApp) {
     assert_eq!((right.status, right.code()), (409, "reset.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
-    assert_eq!(app.request("GET", "/time").key(&ama.key).send().await.status, 200);
+    assert_eq!(app.get(&ama.key, "/time").await.status, 200);
 }
 
 async fn reset_expires_after_fifteen_minutes(app: TestApp) {

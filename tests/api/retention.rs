@@ -77,7 +77,7 @@ async fn deletes_what_is_no_longer_needed(mut app: TestApp) {
 
     assert_eq!(app.scalar::<i64>("select count(*) from codes").await, 0);
     assert_eq!(app.scalar::<i64>("select count(*) from api_keys where kind <> 'session'").await, 2);
-    let status = async |path: &str| app.request("GET", path).key(&app.staff.key).send().await.status;
+    let status = async |path: &str| app.get(&app.staff.key, path).await.status;
     assert_eq!((status(&paid).await, status(&declined).await, status(&unpaid).await), (200, 200, 404));
     assert_eq!(app.scalar::<i64>("select count(*) from order_items").await, 2);
     assert_eq!(app.read("/orders").await["total"], 2);

@@ -31,17 +31,13 @@ pub fn submission_of(content: &str) -> String {
     format!("/submissions/{}", STANDARD.encode(content))
 }
 
-async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("GET", uri).key(key).send().await
-}
-
 async fn submit(app: &TestApp, key: &str, event: &str) -> Response {
     app.request("POST", &format!("{event}/submissions")).key(key).send().await
 }
 
 async fn decide(app: &TestApp, content: &str, decision: &str) -> Response {
     let uri = format!("{}?{decision}", submission_of(content));
-    app.request("DELETE", &uri).key(&app.staff.key).send().await
+    app.delete(&app.staff.key, &uri).await
 }
 
 async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
@@ -52,7 +48,7 @@ async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
 }
 
 async fn contents(app: &TestApp, query: &str) -> Vec<String> {
-    let page = read(app, &app.staff.key, &format!("/submissions{query}")).await;
+    let page = app.get(&app.staff.key, &format!("/submissions{query}")).await;
     let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
     entries.iter().map(|submission| submission["content"].as_str().unwrap().to_owned()).collect()
 }
@@ -72,8 +68,8 @@ async fn lists_pending_submissions_oldest_first(app: TestApp) {
     assert_eq!(contents(&app, "?type=venue").await, [venue.as_str()]);
     assert!(contents(&app, "?type=advertisement").await.is_empty());
     assert_eq!(contents(&app, "?records=2&page=2").await, [first.uri.as_str()]);
-    assert_eq!(rejection(&read(&app, &app.staff.key, "/submissions?page=2").await), (404, "page.past-end"));
-    assert_eq!(read(&app, &app.staff.key, "/submissions?type=host").await.invalid_arguments(), ["type"]);
+    assert_eq!(rejection(&app.get(&app.staff.key, "/submissions?page=2").await), (404, "page.past-end"));
+    assert_eq!(app.get(&app.staff.key, "/submissions?type=host").await.invalid_arguments(), ["type"]);
 }
 
 async fn submission_id_is_derived_from_content(app: TestApp) {
@@ -83,9 +79,9 @@ async fn submission_id_is_derived_from_content(app: TestApp) {
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
     let staff = &app.staff.key;
 
-    let read_event = read(&app, staff, &submission_of(&event.uri)).await;
-    let read_escaped = read(&app, staff, &submission_of(&event.uri).replace('=', "%3D")).await;
-    let read_venue = read(&app, staff, &submission_of(&venue)).await;
+    let read_event = app.get(staff, &submission_of(&event.uri)).await;
+    let read_escaped = app.get(staff, &submission_of(&event.uri).replace('=', "%3D")).await;
+    let read_venue = app.get(staff, &submission_of(&venue)).await;
 
     assert_eq!((read_event.status, &read_event.body), (200, &submitted.body));
     assert_eq!(read_escaped.body, submitted.body);
@@ -95,7 +91,7 @@ async fn submission_id_is_derived_from_content(app: TestApp) {
     let unpadded = submission_of(&event.uri).trim_end_matches('=').to_owned();
     let nothing = ["/submissions/17637000000001", &unpadded, &submission_of(&draft.uri), &submission_of("/regions/1")];
     for nothing in nothing {
-        assert_eq!(rejection(&read(&app, staff, nothing).await), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&app.get(staff, nothing).await), (404, "resource.not-found"), "{nothing}");
     }
 }
 
@@ -109,8 +105,8 @@ async fn approval_lists_event(app: TestApp) {
     let after = app.state.clock.now().format_rfc3339();
 
     assert_eq!((decided.status, &decided.body["status"], &decided.body["reason"]), (200, &json!("Approved"), &json!("")));
-    assert_eq!(read(&app, &app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
-    let listed = read(&app, &app.public_key, &event.uri).await;
+    assert_eq!(app.get(&app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
+    let listed = app.get(&app.public_key, &event.uri).await;
     assert_eq!((listed.status, &listed.body["status"]), (200, &json!("Listed")));
     let published = listed.body["published"].as_str().unwrap().to_owned();
     assert!((before..=after).contains(&published), "{published}");
@@ -124,10 +120,10 @@ async fn rejection_returns_event_to_draft(app: TestApp) {
     let decided = decide(&app, &event.uri, "approved=false&reason=Who%20performs%3F").await;
 
     assert_eq!((&decided.body["status"], &decided.body["reason"]), (&json!("Rejected"), &json!("Who performs?")));
-    assert_eq!(read(&app, &app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
-    let draft = read(&app, &kofi.key, &event.uri).await;
+    assert_eq!(app.get(&app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
+    let draft = app.get(&kofi.key, &event.uri).await;
     assert_eq!((&draft.body["status"], &draft.body["published"]), (&json!("Draft"), &json!("")));
-    assert_eq!(read(&app, &ama.key, &event.uri).await.status, 403);
+    assert_eq!(app.get(&ama.key, &event.uri).await.status, 403);
 }
 
 async fn resubmission_keeps_id(app: TestApp) {
@@ -139,23 +135,23 @@ async fn resubmission_keeps_id(app: TestApp) {
     let second = submit(&app, &kofi.key, &event.uri).await;
 
     assert_eq!((second.status, &second.body["self"]), (201, &first.body["self"]));
-    let latest = read(&app, &app.staff.key, &submission_of(&event.uri)).await;
+    let latest = app.get(&app.staff.key, &submission_of(&event.uri)).await;
     assert_eq!((&latest.body["status"], &latest.body["reason"]), (&json!("Pending"), &json!("")));
     assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
     decide(&app, &event.uri, "approved=true").await;
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Listed");
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body["status"], "Listed");
 }
 
 async fn approval_makes_venue_public(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
-    let before = read(&app, &ama.key, &venue).await;
+    let before = app.get(&ama.key, &venue).await;
 
     let decided = decide(&app, &venue, "approved=true").await;
 
     assert_eq!(before.status, 403);
     assert_eq!((decided.status, &decided.body["status"]), (200, &json!("Approved")));
-    assert_eq!(read(&app, &ama.key, &venue).await.status, 200);
+    assert_eq!(app.get(&ama.key, &venue).await.status, 200);
     assert!(contents(&app, "").await.is_empty());
 }
 
@@ -166,8 +162,8 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
     let decided = decide(&app, &venue, "approved=false&reason=Private").await;
 
     assert_eq!((&decided.body["status"], &decided.body["reason"]), (&json!("Rejected"), &json!("Private")));
-    assert_eq!(read(&app, &ama.key, &venue).await.status, 403);
-    assert_eq!(read(&app, &kofi.key, &venue).await.status, 200);
+    assert_eq!(app.get(&ama.key, &venue).await.status, 403);
+    assert_eq!(app.get(&kofi.key, &venue).await.status, 200);
 }
 
 async fn submission_is_decided_once(app: TestApp) {
@@ -182,8 +178,8 @@ async fn submission_is_decided_once(app: TestApp) {
             assert_eq!(rejection(&decide(&app, content, decision).await), (409, "submission.decided"), "{content} {decision}");
         }
     }
-    assert_eq!(read(&app, &kofi.key, &listed.uri).await.body["status"], "Listed");
-    assert_eq!(read(&app, &kofi.key, &rejected.uri).await.body["status"], "Draft");
+    assert_eq!(app.get(&kofi.key, &listed.uri).await.body["status"], "Listed");
+    assert_eq!(app.get(&kofi.key, &rejected.uri).await.body["status"], "Draft");
     assert_eq!(rejection(&decide(&app, "/events/17637000000001", "approved=true").await), (404, "resource.not-found"));
 }
 
@@ -207,9 +203,9 @@ async fn review_requires_staff(app: TestApp) {
     let submission = submission_of(&event.uri);
 
     for key in [&kofi.key, &app.public_key] {
-        assert_eq!(rejection(&read(&app, key, "/submissions").await), (403, "key.refused"));
-        assert_eq!(rejection(&read(&app, key, &submission).await), (403, "key.refused"));
-        let decided = app.request("DELETE", &format!("{submission}?approved=true")).key(key).send().await;
+        assert_eq!(rejection(&app.get(key, "/submissions").await), (403, "key.refused"));
+        assert_eq!(rejection(&app.get(key, &submission).await), (403, "key.refused"));
+        let decided = app.delete(key, &format!("{submission}?approved=true")).await;
         assert_eq!((rejection(&decided), decided.body["self"].clone()), ((403, "key.refused"), Value::Null));
     }
     assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
@@ -220,7 +216,7 @@ async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
     submit(&app, &kofi.key, &event.uri).await;
-    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
 
     let approved = decide(&app, &event.uri, "approved=true").await;
     let waiting = contents(&app, "").await;
@@ -237,7 +233,7 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     let event = app.create_draft(&host).await;
     let submission = submission_of(&event.uri);
     let submit = async || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
-    let decide = async |query: &str| app.request("DELETE", &format!("{submission}?{query}")).key(&app.staff.key).send().await;
+    let decide = async |query: &str| app.delete(&app.staff.key, &format!("{submission}?{query}")).await;
 
     submit().await;
     decide("approved=false&reason=Who+performs%3F").await;
@@ -254,7 +250,7 @@ async fn decision_mail_names_content(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
-    let title = read(&app, &kofi.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
+    let title = app.get(&kofi.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
     submit(&app, &kofi.key, &event.uri).await;
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
     let zone = app.create_zone(300, 250).await;

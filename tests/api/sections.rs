@@ -39,18 +39,6 @@ async fn add(app: &TestApp, key: &str, event: &str, body: &Value) -> Response {
     app.request("POST", &format!("{event}/sections")).key(key).json(body).send().await
 }
 
-async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("GET", uri).key(key).send().await
-}
-
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
-async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
 /// Returns the capacity and the numbers of sold, remaining and reserved tickets.
 fn places(section: &Value) -> [i64; 4] {
     ["capacity", "sold", "remaining", "reserved"].map(|name| section[name].as_i64().unwrap())
@@ -79,15 +67,15 @@ async fn new_section_is_active_and_empty(app: TestApp) {
         "remaining": 100, "reserved": 0, "maximumPerAccount": null, "groupPrices": [],
     });
     assert_eq!(created.body, expected);
-    assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
+    assert_eq!(app.get(&kofi.key, uri).await.body, long(&event, &expected));
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body["sections"], json!([expected]));
     let mut actual = floor();
     actual["name"] = "Balcony".into();
     actual["description"] = "é".repeat(5000).into();
     actual["active"] = false.into();
     let actual = add(&app, &kofi.key, &event.uri, &actual).await;
     assert_eq!((&actual.body["description"], &actual.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
-    let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
+    let sections = app.get(&kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }
 
@@ -115,8 +103,8 @@ async fn name_is_unique_in_event(app: TestApp) {
     let balcony = app.add_section(&host, &event, &section("Balcony", 30.0, 10)).await;
 
     let same = add(&app, &kofi.key, &event.uri, &floor()).await;
-    let renamed = change(&app, &kofi.key, &balcony, json!({ "name": "Floor" })).await;
-    let shortly = change(&app, &kofi.key, balcony.strip_prefix(&event.uri).unwrap(), json!({ "name": "Floor" })).await;
+    let renamed = app.put(&kofi.key, &balcony, json!({ "name": "Floor" })).await;
+    let shortly = app.put(&kofi.key, balcony.strip_prefix(&event.uri).unwrap(), json!({ "name": "Floor" })).await;
     let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
 
     assert_eq!(rejection(&same), (409, "section.taken"));
@@ -135,7 +123,7 @@ async fn sales_must_end_after_start(app: TestApp) {
     body["salesEnd"] = body["salesStart"].clone();
 
     let empty = add(&app, &kofi.key, &event.uri, &body).await;
-    let late = change(&app, &kofi.key, created.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
+    let late = app.put(&kofi.key, created.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
 
     assert_eq!((empty.status, empty.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
     assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
@@ -151,12 +139,12 @@ async fn section_is_managed_by_event_administrators(app: TestApp) {
     for key in [&ama.key, &app.public_key] {
         let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
         assert_eq!(rejection(&add(&app, key, &event.uri, &balcony).await), (403, code));
-        assert_eq!(rejection(&change(&app, key, uri, json!({ "capacity": 5 })).await), (403, code));
-        assert_eq!(rejection(&delete(&app, key, uri).await), (403, code));
+        assert_eq!(rejection(&app.put(key, uri, json!({ "capacity": 5 })).await), (403, code));
+        assert_eq!(rejection(&app.delete(key, uri).await), (403, code));
     }
     assert_eq!(add(&app, &app.staff.key, &event.uri, &balcony).await.status, 201);
-    assert_eq!(change(&app, &app.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
-    assert_eq!(delete(&app, &app.staff.key, uri).await.status, 204);
+    assert_eq!(app.put(&app.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
+    assert_eq!(app.delete(&app.staff.key, uri).await.status, 204);
     let nowhere = add(&app, &kofi.key, "/events/17637000000001", &balcony).await;
     assert_eq!(rejection(&nowhere), (404, "resource.not-found"));
 }
@@ -167,9 +155,9 @@ async fn sections_of_draft_are_hidden(app: TestApp) {
     let event = app.create_draft(&host).await;
     let uri = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
 
-    let before = read(&app, &ama.key, &uri).await;
+    let before = app.get(&ama.key, &uri).await;
     app.list_event(&host, &event).await;
-    let after = read(&app, &app.public_key, &uri).await;
+    let after = app.get(&app.public_key, &uri).await;
 
     assert_eq!(rejection(&before), (403, "resource.not-yours"));
     assert_eq!(after.status, 200);
@@ -184,20 +172,20 @@ async fn section_has_two_uris(app: TestApp) {
     let (long, balcony) = (&event.sections[0], &event.sections[1]);
     let elsewhere = format!("{}{}", other.uri, short(long));
 
-    assert_eq!(read(&app, &kofi.key, long).await.body, read(&app, &kofi.key, &short(long)).await.body);
-    assert_eq!(read(&app, &kofi.key, &short(long)).await.body["self"], *long);
-    assert_eq!(change(&app, &kofi.key, long, json!({ "capacity": 20 })).await.body["capacity"], 20);
-    assert_eq!(change(&app, &kofi.key, &short(long), json!({ "capacity": 30 })).await.body["capacity"], 30);
+    assert_eq!(app.get(&kofi.key, long).await.body, app.get(&kofi.key, &short(long)).await.body);
+    assert_eq!(app.get(&kofi.key, &short(long)).await.body["self"], *long);
+    assert_eq!(app.put(&kofi.key, long, json!({ "capacity": 20 })).await.body["capacity"], 20);
+    assert_eq!(app.put(&kofi.key, &short(long), json!({ "capacity": 30 })).await.body["capacity"], 30);
     for nothing in [&elsewhere, "/sections/17637000000001", "/sections/floor"] {
-        assert_eq!(rejection(&read(&app, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
-        let changed = change(&app, &kofi.key, nothing, json!({ "capacity": 40 })).await;
+        assert_eq!(rejection(&app.get(&kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        let changed = app.put(&kofi.key, nothing, json!({ "capacity": 40 })).await;
         assert_eq!(rejection(&changed), (404, "resource.not-found"), "{nothing}");
-        assert_eq!(rejection(&delete(&app, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&app.delete(&kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
     }
-    assert_eq!(read(&app, &kofi.key, long).await.body["capacity"], 30);
-    assert_eq!(delete(&app, &kofi.key, long).await.status, 204);
-    assert_eq!(delete(&app, &kofi.key, &short(balcony)).await.status, 204);
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([]));
+    assert_eq!(app.get(&kofi.key, long).await.body["capacity"], 30);
+    assert_eq!(app.delete(&kofi.key, long).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &short(balcony)).await.status, 204);
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body["sections"], json!([]));
 }
 
 async fn update_keeps_omitted_properties(app: TestApp) {
@@ -206,12 +194,12 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
     let uri = created.body["self"].as_str().unwrap();
 
-    let nothing = change(&app, &kofi.key, uri, json!({})).await;
-    let blank = change(&app, &kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
+    let nothing = app.put(&kofi.key, uri, json!({})).await;
+    let blank = app.put(&kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
     let some = json!({
         "basePrice": 0, "active": false, "description": "Standing.", "salesEnd": "2998-12-19T12:00", "sold": 7,
     });
-    let some = change(&app, &kofi.key, uri, some).await;
+    let some = app.put(&kofi.key, uri, some).await;
 
     let mut expected = long(&event, &created.body);
     assert_eq!((nothing.status, &nothing.body), (200, &expected));
@@ -221,7 +209,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     expected["description"] = "Standing.".into();
     expected["salesEnd"] = "2998-12-19T12:00".into();
     assert_eq!((some.status, &some.body), (200, &expected));
-    assert_eq!(read(&app, &kofi.key, uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, uri).await.body, expected);
 }
 
 async fn price_change_applies_to_later_orders(app: TestApp) {
@@ -229,9 +217,9 @@ async fn price_change_applies_to_later_orders(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let before = ama.order(&event.sections[0], 1).await.unwrap();
 
-    change(&app, &kofi.key, &event.sections[0], json!({ "basePrice": 40.0 })).await;
+    app.put(&kofi.key, &event.sections[0], json!({ "basePrice": 40.0 })).await;
 
-    let order = read(&app, &ama.key, &before.self_).await;
+    let order = app.get(&ama.key, &before.self_).await;
     assert_eq!(order.body["subtotal"], 20.0);
     assert_eq!(ama.order(&event.sections[0], 1).await.unwrap().subtotal, 40.0);
 }
@@ -244,11 +232,11 @@ async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
     ama.pay(&sold).await.unwrap();
     ama.order(uri, 3).await.unwrap();
 
-    let less = change(&app, &kofi.key, uri, json!({ "capacity": 4 })).await;
-    let just = change(&app, &kofi.key, uri, json!({ "capacity": 5 })).await;
+    let less = app.put(&kofi.key, uri, json!({ "capacity": 4 })).await;
+    let just = app.put(&kofi.key, uri, json!({ "capacity": 5 })).await;
     app.advance_clock(app.state.settings.reservation);
-    let later = change(&app, &kofi.key, uri, json!({ "capacity": 2 })).await;
-    let sold_only = change(&app, &kofi.key, uri, json!({ "capacity": 1 })).await;
+    let later = app.put(&kofi.key, uri, json!({ "capacity": 2 })).await;
+    let sold_only = app.put(&kofi.key, uri, json!({ "capacity": 1 })).await;
 
     assert_eq!(rejection(&less), (409, "section.capacity"));
     assert_eq!((just.status, places(&just.body)), (200, [5, 2, 0, 3]));
@@ -260,8 +248,8 @@ async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let counts = async || {
-        let alone = places(&read(&app, &ama.key, &event.sections[0]).await.body);
-        let inside = places(&read(&app, &ama.key, &event.uri).await.body["sections"][0]);
+        let alone = places(&app.get(&ama.key, &event.sections[0]).await.body);
+        let inside = places(&app.get(&ama.key, &event.uri).await.body["sections"][0]);
         assert_eq!(alone, inside);
         alone
     };
@@ -286,7 +274,7 @@ async fn expired_reservation_is_released_once(app: TestApp) {
     ama.order(uri, 3).await.unwrap();
     app.advance_clock(app.state.settings.reservation / 2);
 
-    let changes = (20..28).map(|capacity| change(&app, &kofi.key, uri, json!({ "capacity": capacity })));
+    let changes = (20..28).map(|capacity| app.put(&kofi.key, uri, json!({ "capacity": capacity })));
     let changes = futures::future::join_all(changes).await;
 
     assert!(changes.iter().all(|change| change.status == 200 && change.body["reserved"] == 3), "{changes:?}");
@@ -301,19 +289,19 @@ async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
     ama.order_items([(free.as_str(), 1)]).await.unwrap();
     ama.order(paid, 1).await.unwrap();
 
-    let sold = delete(&app, &kofi.key, free).await;
-    let reserved = delete(&app, &kofi.key, paid).await;
-    let shortly = delete(&app, &kofi.key, free.strip_prefix(&event.uri).unwrap()).await;
+    let sold = app.delete(&kofi.key, free).await;
+    let reserved = app.delete(&kofi.key, paid).await;
+    let shortly = app.delete(&kofi.key, free.strip_prefix(&event.uri).unwrap()).await;
     app.advance_clock(app.state.settings.reservation);
-    let over = delete(&app, &kofi.key, paid).await;
+    let over = app.delete(&kofi.key, paid).await;
 
     for rejected in [sold, reserved, shortly] {
         assert_eq!(rejection(&rejected), (409, "section.in-use"));
     }
     assert_eq!((over.status, over.body), (204, Value::Null));
-    assert_eq!(rejection(&delete(&app, &kofi.key, paid).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.delete(&kofi.key, paid).await), (404, "resource.not-found"));
     app.execute_sql("update sections set sold = 0").await;
-    assert_eq!(rejection(&delete(&app, &kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
+    assert_eq!(rejection(&app.delete(&kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
 }
 
 async fn deleted_section_is_removed_from_tokens(app: TestApp) {
@@ -323,9 +311,9 @@ async fn deleted_section_is_removed_from_tokens(app: TestApp) {
     let token = kofi.client.event_token_create().event(event.id.as_str());
     let token = token.body_map(|body| body.sections(event.sections.clone())).send().await.unwrap();
 
-    delete(&app, &kofi.key, &event.sections[0]).await;
+    app.delete(&kofi.key, &event.sections[0]).await;
 
-    let token = read(&app, &kofi.key, &token.self_).await;
+    let token = app.get(&kofi.key, &token.self_).await;
     assert_eq!(token.body["sections"], json!([event.sections[1]]));
 }
 
@@ -335,7 +323,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
     app.execute_sql("update events set status = 'Cancelled'").await;
 
     let added = add(&app, &kofi.key, &event.uri, &floor()).await;
-    let changed = change(&app, &kofi.key, &event.sections[0], json!({ "capacity": 5 })).await;
+    let changed = app.put(&kofi.key, &event.sections[0], json!({ "capacity": 5 })).await;
 
     assert_eq!(rejection(&added), (409, "event.cancelled"));
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
@@ -357,7 +345,7 @@ async fn deletes_event_while_section_is_added(app: TestApp) {
     for _ in 0..6 {
         let event = app.create_draft(&host).await;
 
-        let (added, removed) = join(add(&app, &kofi.key, &event.uri, &floor()), delete(&app, &kofi.key, &event.uri)).await;
+        let (added, removed) = join(add(&app, &kofi.key, &event.uri, &floor()), app.delete(&kofi.key, &event.uri)).await;
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert!([201, 404].contains(&added.status), "{}", added.body);
@@ -382,10 +370,10 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
 
     assert_eq!(at_once.iter().filter(|response| response.status == 201).count(), 2);
     assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "section.too-many")).count(), 3);
-    let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
+    let sections = app.get(&kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((sections.as_array().unwrap().len(), elsewhere.status), (100, 201));
     let last = format!("{}{}", event.uri, sections[99]["self"].as_str().unwrap());
-    assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &last).await.status, 204);
     assert_eq!(add(&app, &kofi.key, &event.uri, &floor()).await.status, 201, "one went, one can come");
 }
 
@@ -398,7 +386,7 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
     assert_eq!((created.status, &created.body["maximumPerAccount"]), (201, &json!(4)));
     let uri = created.body["self"].as_str().unwrap();
     let shown = async || {
-        let section = read(&app, &kofi.key, uri).await.body["maximumPerAccount"].clone();
+        let section = app.get(&kofi.key, uri).await.body["maximumPerAccount"].clone();
         // The event may come from the cache.
         assert_eq!(app.request("GET", &event.uri).send().await.body["sections"][1]["maximumPerAccount"], section);
         let published = app.request("GET", "/published-events").send().await.body["entries"][0].clone();
@@ -413,12 +401,12 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
         (json!({ "maximumPerAccount": null }), Value::Null),
         (json!({ "maximumPerAccount": 1_000_000 }), json!(1_000_000)),
     ] {
-        let changed = change(&app, &kofi.key, uri, change_to.clone()).await;
+        let changed = app.put(&kofi.key, uri, change_to.clone()).await;
         assert_eq!((changed.status, &changed.body["maximumPerAccount"]), (200, &expected), "{change_to}");
         assert_eq!(shown().await, expected, "{change_to}");
     }
     for wrong in [json!(0), json!(-1), json!(1.5), json!("four"), json!(1_000_001)] {
-        let rejected = change(&app, &kofi.key, uri, json!({ "maximumPerAccount": wrong })).await;
+        let rejected = app.put(&kofi.key, uri, json!({ "maximumPerAccount": wrong })).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["maximumPerAccount".to_owned()]), "{wrong}");
     }
 }

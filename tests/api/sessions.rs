@@ -60,7 +60,7 @@ async fn logs_in_by_username_or_email(app: TestApp) {
 
 async fn new_session_is_returned_in_full(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let account = app.request("GET", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.body;
+    let account = app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.body;
 
     let body = json!({ "identification": "ama", "password": PASSWORD });
     let response = app.request("POST", "/sessions").json(&body).send().await;
@@ -125,7 +125,7 @@ async fn key_without_session_has_no_current_session(app: TestApp) {
 
             assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
         }
-        assert_eq!(app.request("GET", "/time").key(key).send().await.status, 200, "the key still works");
+        assert_eq!(app.get(key, "/time").await.status, 200, "the key still works");
     }
 }
 
@@ -148,7 +148,7 @@ async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
     app.deactivate(&ama).await;
 
     for key in [&ama.key, &integration] {
-        let rejected = app.request("GET", "/time").key(key).send().await;
+        let rejected = app.get(key, "/time").await;
         assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
 }
@@ -172,7 +172,7 @@ async fn lists_sessions_without_keys(app: TestApp) {
     whole["lastUsed"] = json!(format!("{}+00:00", third.started.replace(' ', "T")));
     assert_eq!(sessions[2], whole, "the newest comes last");
     for session in sessions {
-        let read = app.request("GET", session["self"].as_str().unwrap()).key(&ama.key).send().await;
+        let read = app.get(&ama.key, session["self"].as_str().unwrap()).await;
         assert_eq!((read.status, &read.body), (200, session));
         assert!(session.get("key").is_none());
     }
@@ -192,7 +192,7 @@ async fn session_is_open_until_it_expires(app: TestApp) {
     app.advance_clock(DAY);
 
     assert_eq!(app.read(&uri).await["open"], false);
-    let ended = app.request("DELETE", &uri).key(&app.staff.key).send().await;
+    let ended = app.delete(&app.staff.key, &uri).await;
     assert_eq!((ended.status, ended.code()), (409, "session.ended"));
 }
 
@@ -246,7 +246,7 @@ async fn unknown_session_is_not_found(app: TestApp) {
             assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
         }
     }
-    let list = app.request("GET", "/accounts/ZZ-00000000/sessions").key(&ama.key).send().await;
+    let list = app.get(&ama.key, "/accounts/ZZ-00000000/sessions").await;
     assert_eq!((list.status, list.code()), (404, "resource.not-found"));
     assert!(kofi.client.session_active_get().send().await.is_ok());
 }

@@ -34,7 +34,7 @@ async fn account_administers_at_most_thousand_hosts(app: TestApp) {
 
     assert_eq!(rejection(&create(&kofi.key, "One More").await), (409, "host.too-many"));
     assert_eq!(create(&ama.key, "Hers").await.status, 201);
-    assert_eq!(app.request("DELETE", &first.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &first.uri).await.status, 204);
     assert_eq!(create(&kofi.key, "One More").await.status, 201, "after another was removed");
 }
 

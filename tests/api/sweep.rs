@@ -21,7 +21,7 @@ async fn totals(app: &TestApp) -> Vec<Value> {
     let mut totals = Vec::new();
     let lists = ["/accounts", "/regions", "/categories", "/venues", "/hosts", "/events", "/orders", "/submissions"];
     for path in lists.into_iter().chain(["/zones", "/advertisements"]) {
-        totals.push(app.request("GET", path).key(&app.staff.key).send().await.body["total"].clone());
+        totals.push(app.get(&app.staff.key, path).await.body["total"].clone());
     }
     totals
 }
@@ -198,7 +198,7 @@ async fn every_list_is_limited(app: TestApp) {
         }
         let page = async |query: &str| {
             let path = format!("{}?{query}", operation.path_with(&known));
-            app.request("GET", &path).key(&app.staff.key).send().await
+            app.get(&app.staff.key, &path).await
         };
 
         let first = page("page=1&records=1").await;

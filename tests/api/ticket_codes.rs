@@ -29,7 +29,7 @@ async fn ticket(app: &TestApp, user: &User) -> String {
 
 /// Returns the code of a ticket.
 async fn code(app: &TestApp, user: &User, ticket: &str) -> String {
-    let response = app.request("GET", &format!("{ticket}/code")).key(&user.key).send().await;
+    let response = app.get(&user.key, &format!("{ticket}/code")).await;
     assert_eq!((response.status, &response.body["ticket"]), (200, &json!(ticket)), "{response:?}");
     response.body["code"].as_str().unwrap().to_owned()
 }
@@ -117,13 +117,13 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
     let body = json!({ "recipient": esi.number, "tickets": serials });
     let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await.body["self"].clone();
 
-    let offered = app.request("GET", &format!("{hers}/code")).key(&ama.key).send().await;
+    let offered = app.get(&ama.key, &format!("{hers}/code")).await;
     assert_eq!(rejection(&offered), (409, "ticket.not-issued"));
     let claim = app.request("POST", &format!("{}/claims", transfer.as_str().unwrap())).key(&esi.key).send().await;
     assert_eq!(claim.status, 200, "{claim:?}");
 
     let after = code(&app, &esi, &ticket(&app, &esi).await).await;
-    let gone = app.request("GET", &format!("{hers}/code")).key(&ama.key).send().await;
+    let gone = app.get(&ama.key, &format!("{hers}/code")).await;
     assert_eq!(rejection(&gone), (404, "resource.not-found"));
     assert_ne!(before, after);
     assert_eq!(reason(&admit(&app, &kofi.key, &event, &[&before]).await), "void");
@@ -141,7 +141,7 @@ async fn only_issued_ticket_has_code(app: TestApp) {
     for status in ["Pending", "Redeemed", "Void"] {
         set_status(&app, &serial, status).await;
         for path in ["code", "code/png", "code/svg"] {
-            let response = app.request("GET", &format!("{uri}/{path}")).key(&ama.key).send().await;
+            let response = app.get(&ama.key, &format!("{uri}/{path}")).await;
             assert_eq!(rejection(&response), (409, "ticket.not-issued"), "{status}");
             assert_eq!(response.body["error"], "Only a ticket that is Issued has a code.");
         }
@@ -191,10 +191,10 @@ async fn images_show_code_in_requested_size(app: TestApp) {
     }
     assert_eq!(read_qr_code(49 * 4, |x, y| if dark[y / 4][x / 4] { 0 } else { 255 }), code);
     for size in ["99", "1001", "x"] {
-        let response = app.request("GET", &format!("{ticket}/code/png?size={size}")).key(&ama.key).send().await;
+        let response = app.get(&ama.key, &format!("{ticket}/code/png?size={size}")).await;
         assert_eq!((response.status, response.invalid_arguments()), (400, vec!["size".to_owned()]));
     }
-    assert_eq!(app.request("GET", &format!("{ticket}/code/gif")).key(&ama.key).send().await.status, 404);
+    assert_eq!(app.get(&ama.key, &format!("{ticket}/code/gif")).await.status, 404);
 }
 
 async fn servers_accept_codes_of_each_other(app: TestApp) {

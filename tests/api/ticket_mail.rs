@@ -277,7 +277,7 @@ async fn tickets_are_read_as_pdf(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 60)]).await;
     let order = ama.order(&event.sections[0], 50).await.unwrap();
     let path = format!("{}/tickets.pdf", order.self_);
-    let unpaid = app.request("GET", &path).key(&ama.key).send().await;
+    let unpaid = app.get(&ama.key, &path).await;
     ama.pay(&order).await.unwrap();
 
     let response = app.request("GET", &path).key(&ama.key).send_raw().await;

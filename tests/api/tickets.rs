@@ -55,13 +55,13 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     let jazz = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let rock = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let path = format!("/accounts/{}/tickets", ama.number);
-    let empty = app.request("GET", &path).key(&ama.key).send().await;
+    let empty = app.get(&ama.key, &path).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 
     ama.order_items([(jazz.sections[0].as_str(), 1), (jazz.sections[1].as_str(), 2)]).await.unwrap();
     ama.order_free_tickets(&rock.sections[0], 1).await;
     kofi.order_free_tickets(&rock.sections[0], 1).await;
-    let wallet = app.request("GET", &path).key(&ama.key).send().await;
+    let wallet = app.get(&ama.key, &path).await;
 
     assert_eq!((wallet.status, &wallet.body["total"]), (200, &json!(4)));
     let tickets = wallet.body["entries"].as_array().unwrap();
@@ -70,15 +70,15 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     sections.sort_unstable();
     assert_eq!(sections, [&jazz.sections[0], &jazz.sections[1], &jazz.sections[1]]);
     for ticket in tickets {
-        let read = app.request("GET", ticket["self"].as_str().unwrap()).key(&ama.key).send().await;
+        let read = app.get(&ama.key, ticket["self"].as_str().unwrap()).await;
         assert_eq!(&read.body, ticket);
         assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Issued"), &json!("N/A")));
         assert_eq!(ticket["owner"]["number"], ama.number.as_str());
     }
     assert_eq!((&tickets[3]["section"]["sold"], &tickets[3]["section"]["remaining"]), (&json!(2), &json!(8)));
-    let last = app.request("GET", &format!("{path}?records=3&page=2")).key(&ama.key).send().await;
+    let last = app.get(&ama.key, &format!("{path}?records=3&page=2")).await;
     assert_eq!(last.body["entries"], json!([tickets[3]]));
-    let past_the_end = app.request("GET", &format!("{path}?records=3&page=3")).key(&ama.key).send().await;
+    let past_the_end = app.get(&ama.key, &format!("{path}?records=3&page=3")).await;
     assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
 }
 
@@ -96,10 +96,10 @@ async fn wallet_requires_owner(app: TestApp) {
     let staff = app.staff.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
     assert_eq!(staff.total, 1);
     for key in [&ama.key, &app.staff.key] {
-        let unknown = app.request("GET", "/accounts/ZZ-ZZZZZZZZ/tickets").key(key).send().await;
+        let unknown = app.get(key, "/accounts/ZZ-ZZZZZZZZ/tickets").await;
         assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     }
-    let no_number = app.request("GET", "/accounts/ama/tickets").key(&ama.key).send().await;
+    let no_number = app.get(&ama.key, "/accounts/ama/tickets").await;
     assert_eq!((no_number.status, no_number.code()), (404, "resource.not-found"));
 }
 
@@ -114,7 +114,7 @@ async fn concurrent_wallets_have_own_tickets(app: TestApp) {
         buyers.push((buyer, serials));
     }
     let wallet = async |number: &str, key: &str, page: usize| {
-        app.request("GET", &format!("/accounts/{number}/tickets?records=5&page={page}")).key(key).send().await
+        app.get(key, &format!("/accounts/{number}/tickets?records=5&page={page}")).await
     };
 
     let requests = buyers.iter().flat_map(|(buyer, serials)| {
@@ -177,7 +177,7 @@ async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
     ama.order_free_tickets(&event.sections[0], 1).await;
     let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
     let uri = wallet.entries[0].self_.clone();
-    let read = async |key: &str| app.request("GET", &uri).key(key).send().await;
+    let read = async |key: &str| app.get(key, &uri).await;
 
     let hers = read(&ama.key).await;
 
@@ -191,7 +191,7 @@ async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
     let gate = read(&redeemer_key(&app, &global_token(&host, &event).await).await).await;
     assert_eq!((gate.status, gate.code()), (403, "key.refused"));
     for unknown in ["/tickets/17637000000001", "/tickets/nothing"] {
-        let unknown = app.request("GET", unknown).key(&ama.key).send().await;
+        let unknown = app.get(&ama.key, unknown).await;
         assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     }
 }
@@ -235,7 +235,7 @@ async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
     let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
     let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
     let list = async |key: &str, query: &str| {
-        let list = app.request("GET", &format!("{}/tickets?{query}", event.uri)).key(key).send().await;
+        let list = app.get(key, &format!("{}/tickets?{query}", event.uri)).await;
         (list.status, list.body)
     };
     let mut lists = Vec::new();
@@ -314,7 +314,7 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     assert_eq!(since(in_between.format_rfc3339()).await, [early[1].clone(), late[0].clone()], "redeeming is a change");
 
     let path = format!("{}/tickets?modified_since=yesterday", event.uri);
-    let bad = app.request("GET", &path).key(&kofi.key).send().await;
+    let bad = app.get(&kofi.key, &path).await;
     assert_eq!((bad.status, bad.invalid_arguments()), (400, vec!["modified_since".to_owned()]));
 }
 
@@ -363,7 +363,7 @@ async fn changes_include_tickets_of_deleted_account(app: TestApp) {
     app.advance_clock(Duration::from_secs(3600));
     let before = app.state.clock.now();
 
-    assert_eq!(app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.status, 204);
+    assert_eq!(app.delete(&ama.key, &format!("/accounts/{}", ama.number)).await.status, 204);
 
     assert_eq!(changes(&kofi.client, &event, before).await, [(hers[0].clone(), "Issued".to_owned())]);
 }
@@ -427,7 +427,7 @@ async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
     let other = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
     let find = async |key: &str, query: &[(&str, &str)]| -> Vec<String> {
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
-        let page = app.request("GET", &format!("{}/tickets?{}", event.uri, query.join("&"))).key(key).send().await;
+        let page = app.get(key, &format!("{}/tickets?{}", event.uri, query.join("&"))).await;
         assert_eq!(page.status, 200, "{}", page.body);
         page.body["entries"].as_array().unwrap().iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect()
     };
@@ -456,7 +456,7 @@ async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
     assert_eq!(find(&kofi.key, &[("search", "straüss"), ("holder", "esi")]).await, [] as [&str; 0]);
     assert_eq!(find(&kofi.key, &[("search", "strauss")]).await, [other.as_str()]);
     for text in ["a", &"a".repeat(101)] {
-        let invalid = app.request("GET", &format!("{}/tickets?search={text}", event.uri)).key(&kofi.key).send().await;
+        let invalid = app.get(&kofi.key, &format!("{}/tickets?search={text}", event.uri)).await;
         assert_eq!(invalid.invalid_arguments(), ["search"]);
     }
 }

@@ -86,7 +86,7 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
     assert_eq!(created.body["sections"], json!(event.sections), "each once, the oldest first, in the long form");
     assert_eq!(created.body["global"], false);
     assert_eq!(created.header("location"), created.body["self"]);
-    let read = app.request("GET", created.header("location")).key(&kofi.key).send().await;
+    let read = app.get(&kofi.key, created.header("location")).await;
     assert_eq!((read.status, &read.body), (200, &created.body));
 }
 
@@ -235,7 +235,7 @@ async fn global_token_is_immutable(app: TestApp) {
         let body = json!({ "sections": event.sections });
         let changed = app.request("PUT", &global.self_).key(key).json(&body).send().await;
         assert_eq!((changed.status, changed.code()), (409, "token.global"));
-        let removed = app.request("DELETE", &global.self_).key(key).send().await;
+        let removed = app.delete(key, &global.self_).await;
         assert_eq!((removed.status, removed.code()), (409, "token.global"));
     }
     assert_eq!(global_token(&host, &event).await, global);
@@ -252,7 +252,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     let admitted = app.request("POST", &admissions).key(&keys[0]).json(&json!({ "serials": [serials[0]] })).send().await;
     assert_eq!(admitted.status, 201);
 
-    let removed = app.request("DELETE", &token.self_).key(&kofi.key).send().await;
+    let removed = app.delete(&kofi.key, &token.self_).await;
 
     assert_eq!(removed.status, 204);
     for key in &keys {
@@ -265,7 +265,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
         let again = app.request(method, &token.self_).key(&kofi.key).send().await;
         assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     }
-    let kept = app.request("GET", &admissions).key(&kofi.key).send().await;
+    let kept = app.get(&kofi.key, &admissions).await;
     assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
 }
 
@@ -309,7 +309,7 @@ async fn key_expiry_follows_event_end(app: TestApp) {
     ends_in(1).await;
     let code = global_token(&host, &event).await.code.to_string();
     let key = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
-    let status = async || app.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await.status;
+    let status = async || app.get(&key, &format!("{}/tickets", event.uri)).await.status;
 
     ends_in(3).await;
     app.advance_clock(day * 2);
@@ -334,12 +334,12 @@ async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
 
     app.advance_clock(12 * hour + hour / 2);
     assert_eq!(exchange().await.status, 200, "half an hour before that");
-    assert_eq!(app.request("GET", &tickets).key(&key).send().await.status, 200);
+    assert_eq!(app.get(&key, &tickets).await.status, 200);
 
     app.advance_clock(hour / 2);
     let over = exchange().await;
     assert_eq!((over.status, over.code()), (404, "resource.not-found"));
-    let over = app.request("GET", &tickets).key(&key).send().await;
+    let over = app.get(&key, &tickets).await;
     assert_eq!((over.status, over.code()), (403, "key.refused"));
 }
 
@@ -354,6 +354,6 @@ async fn deleting_event_deletes_its_tokens(app: TestApp) {
 
     let code = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
     assert_eq!(code.rejection(), (404, "resource.not-found".to_owned()));
-    let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await;
+    let tickets = app.get(&key, &format!("{}/tickets", event.uri)).await;
     assert_eq!((tickets.status, tickets.code()), (403, "key.refused"));
 }

@@ -82,11 +82,11 @@ async fn reject(app: &TestApp, user: &User, transfer: &str) -> Response {
 }
 
 async fn cancel(app: &TestApp, user: &User, transfer: &str) -> Response {
-    app.request("DELETE", transfer).key(&user.key).send().await
+    app.delete(&user.key, transfer).await
 }
 
 async fn read(app: &TestApp, user: &User, transfer: &str) -> Value {
-    let response = app.request("GET", transfer).key(&user.key).send().await;
+    let response = app.get(&user.key, transfer).await;
     assert_eq!(response.status, 200, "{}", response.body);
     response.body
 }
@@ -190,7 +190,7 @@ async fn claim_replaces_serials_and_uris(app: TestApp) {
         assert_ne!(ticket["self"], offered(at));
         assert_eq!(app.read(ticket["self"].as_str().unwrap()).await["serial"], received[at].as_str());
         for user in [&fixture.ama, &fixture.esi, &fixture.kofi, &app.staff] {
-            let old = app.request("GET", offered(at)).key(&user.key).send().await;
+            let old = app.get(&user.key, offered(at)).await;
             assert_eq!((old.status, old.code()), (404, "resource.not-found"), "{}", user.username);
         }
     }

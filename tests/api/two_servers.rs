@@ -139,7 +139,7 @@ async fn end_keys(app: &TestApp) {
     let requested = async |key: &str| {
         let mut statuses = Vec::new();
         for _ in 0..4 {
-            statuses.push(app.request("GET", "/time").key(key).send().await.status);
+            statuses.push(app.get(key, "/time").await.status);
         }
         statuses
     };
@@ -157,7 +157,7 @@ async fn end_keys(app: &TestApp) {
     let key = session("ama", PASSWORD).await;
     ends("a log-out", &key, "DELETE", "/sessions/active", &key, Value::Null).await;
     let key = session("ama", PASSWORD).await;
-    let active = app.request("GET", "/sessions/active").key(&key).send().await;
+    let active = app.get(&key, "/sessions/active").await;
     let path = active.body["self"].as_str().unwrap();
     ends("the end of one session", &key, "DELETE", path, &ama.key, Value::Null).await;
     let key = session("ama", PASSWORD).await;

@@ -28,13 +28,9 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/venues").key(key).json(body).send().await
 }
 
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
 /// Returns the names in a list of venues for this key.
 async fn listed(app: &TestApp, key: &str, query: &str) -> Vec<String> {
-    let page = app.request("GET", &format!("/venues?{query}")).key(key).send().await;
+    let page = app.get(key, &format!("/venues?{query}")).await;
     assert_eq!(page.status, 200, "{query}");
     page.body["entries"].as_array().unwrap().iter().map(|venue| venue["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -69,7 +65,7 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
     let uri = created.body["self"].as_str().unwrap();
-    let status = async |key| app.request("GET", uri).key(key).send().await.status;
+    let status = async |key| app.get(key, uri).await.status;
     assert_eq!((status(&ama.key).await, status(&app.staff.key).await), (200, 200));
     assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (403, 403));
     for key in [&ama.key, &kofi.key, &app.staff.key] {
@@ -91,7 +87,7 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
 
     decide(&app, false).await;
 
-    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&kofi.key).send().await;
+    let read = app.get(&kofi.key, created.body["self"].as_str().unwrap()).await;
     assert_eq!((read.status, read.code()), (403, "resource.not-yours"));
     assert!(listed(&app, &ama.key, "").await.is_empty());
 }
@@ -115,7 +111,7 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
     let other = other.body["self"].as_str().unwrap();
 
     let same = create(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
-    let renamed = change(&app, &app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
+    let renamed = app.put(&app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
 
     assert_eq!((same.status, same.code()), (409, "venue.taken"));
     assert_eq!((renamed.status, renamed.code()), (409, "venue.taken"));
@@ -128,8 +124,8 @@ async fn unknown_region_is_named(app: TestApp) {
 
     for region in ["/regions/17637000000001", "nowhere", "/v3/regions/00000000000000"] {
         let created = create(&app, staff, &venue("Labadi Amphitheatre", region)).await;
-        let changed = change(&app, staff, uri, json!({ "region": region })).await;
-        let unknown = change(&app, staff, "/venues/17637000000001", json!({ "region": region })).await;
+        let changed = app.put(staff, uri, json!({ "region": region })).await;
+        let unknown = app.put(staff, "/venues/17637000000001", json!({ "region": region })).await;
 
         assert_eq!(
             (created.status, created.invalid_arguments()),
@@ -173,9 +169,9 @@ async fn only_staff_update_venue(app: TestApp) {
     let uri = created.body["self"].as_str().unwrap();
     let moved = app.create_region().await;
 
-    let creator = change(&app, &ama.key, uri, json!({ "latitude": 6 })).await;
-    let staff = change(&app, &app.staff.key, uri, json!({ "latitude": 6.25, "region": moved, "unknown": null })).await;
-    let blank = change(&app, &app.staff.key, uri, json!({ "address": "", "longitude": 180.5 })).await;
+    let creator = app.put(&ama.key, uri, json!({ "latitude": 6 })).await;
+    let staff = app.put(&app.staff.key, uri, json!({ "latitude": 6.25, "region": moved, "unknown": null })).await;
+    let blank = app.put(&app.staff.key, uri, json!({ "address": "", "longitude": 180.5 })).await;
 
     assert_eq!((creator.status, creator.code()), (403, "key.refused"));
     let mut expected = created.body.clone();
@@ -209,7 +205,7 @@ async fn venue_with_events_cannot_be_deleted(app: TestApp) {
     let event = app.create_draft(&app.create_host(&ama).await).await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
 
-    let removed = app.request("DELETE", &event.venue.self_).key(&app.staff.key).send().await;
+    let removed = app.delete(&app.staff.key, &event.venue.self_).await;
 
     assert_eq!((removed.status, removed.code()), (409, "venue.in-use"));
     assert_eq!(app.request("GET", &event.venue.self_).send().await.status, 200);

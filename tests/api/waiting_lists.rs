@@ -44,11 +44,11 @@ async fn wait(app: &TestApp, user: &User, section: &str, quantity: i64) -> Strin
 }
 
 async fn get(app: &TestApp, user: &User, path: &str) -> Response {
-    app.request("GET", path).key(&user.key).send().await
+    app.get(&user.key, path).await
 }
 
 async fn leave(app: &TestApp, user: &User, entry: &str) -> Response {
-    app.request("DELETE", entry).key(&user.key).send().await
+    app.delete(&user.key, entry).await
 }
 
 async fn change(app: &TestApp, user: &User, path: &str, body: Value) {
@@ -288,7 +288,7 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     for path in [format!("{}/waiting-list/{id}", other.sections[0]), format!("{list}/1763731080000"), format!("{list}/x")] {
         assert_eq!(rejection(&get(&app, &yaw, &path).await), (404, "resource.not-found"));
     }
-    assert_eq!(app.request("DELETE", &his).key(&app.staff.key).send().await.status, 204);
+    assert_eq!(app.delete(&app.staff.key, &his).await.status, 204);
     assert_eq!(app.request("POST", &list).key(&app.public_key).json(&json!({ "quantity": 1 })).send().await.status, 403);
 }
 
@@ -331,7 +331,7 @@ async fn lists_end_with_their_sale(app: TestApp) {
     app.offer_places().await;
     assert_eq!(status(&app, &entries[2][1]).await, "Offered");
     // The last list ends with its host.
-    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
     app.offer_places().await;
     assert_eq!(status(&app, &entries[3][1]).await, "Closed");
 }
@@ -379,7 +379,7 @@ async fn rules_of_sale_apply_to_entries(app: TestApp) {
     change(&app, &kofi, &over.uri, json!({ "start": "2020-01-01T00:00", "end": "2020-01-01T01:00" })).await;
     assert_eq!(rejection(&join(&app, &yaw, &over.sections[0], 1).await), (409, "event.over"));
     let orphan = app.create_listed_event(&host, &[section("Floor", 0.0, 1)]).await;
-    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
     assert_eq!(rejection(&join(&app, &yaw, &orphan.sections[0], 1).await), (409, "host.removed"));
 }
 
@@ -398,13 +398,13 @@ async fn deleted_account_leaves_its_lists(app: TestApp) {
     // Yaw has an offer; Esi has a reservation, and waits for more.
     let last = wait(&app, &esi, floor, 1).await;
     for user in [&yaw, &esi] {
-        let deleted = app.request("DELETE", &format!("/accounts/{}", user.number)).key(&app.staff.key).send().await;
+        let deleted = app.delete(&app.staff.key, &format!("/accounts/{}", user.number)).await;
         assert_eq!(deleted.status, 204, "{}", deleted.body);
     }
     app.offer_places().await;
 
     assert_eq!(status(&app, &next).await, "Offered");
-    assert_eq!(rejection(&app.request("GET", &last).key(&app.staff.key).send().await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&app.staff.key, &last).await), (404, "resource.not-found"));
     assert_eq!(places(&app, floor).await, [0, 1, 1]);
     app.advance_clock(RESERVATION_TTL + Duration::from_secs(1));
     app.offer_places().await;

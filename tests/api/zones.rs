@@ -23,14 +23,6 @@ async fn add(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/zones").key(key).json(body).send().await
 }
 
-async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
-    app.request("PUT", uri).key(key).json(&body).send().await
-}
-
-async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
 async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
@@ -48,7 +40,7 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     assert_eq!(created.body, expected);
     assert_eq!((bare.status, &bare.body["description"]), (201, &json!("")), "a name is not unique");
     for key in [&app.public_key, &kofi.key, &app.staff.key] {
-        assert_eq!(app.request("GET", uri).key(key).send().await.body, expected);
+        assert_eq!(app.get(key, uri).await.body, expected);
     }
     for key in [&app.public_key, &kofi.key] {
         assert_eq!(rejection(&add(&app, key, &zone).await), (403, "key.refused"));
@@ -87,10 +79,10 @@ async fn only_staff_update_zones(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     let before = app.read(&zone).await;
 
-    let changed = change(&app, &app.staff.key, &zone, json!({ "width": 320, "name": "Side", "description": null })).await;
-    let blank = change(&app, &app.staff.key, &zone, json!({ "name": "", "height": null, "width": 1.5 })).await;
-    let customer = change(&app, &kofi.key, &zone, json!({ "name": "Mine" })).await;
-    let nothing = change(&app, &app.staff.key, "/zones/17637000000001", json!({ "name": "Side" })).await;
+    let changed = app.put(&app.staff.key, &zone, json!({ "width": 320, "name": "Side", "description": null })).await;
+    let blank = app.put(&app.staff.key, &zone, json!({ "name": "", "height": null, "width": 1.5 })).await;
+    let customer = app.put(&kofi.key, &zone, json!({ "name": "Mine" })).await;
+    let nothing = app.put(&app.staff.key, "/zones/17637000000001", json!({ "name": "Side" })).await;
 
     let mut expected = before;
     expected["width"] = 320.into();
@@ -106,9 +98,9 @@ async fn only_staff_delete_zones(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = app.create_zone(300, 250).await;
 
-    let customer = delete(&app, &kofi.key, &zone).await;
-    let staff = delete(&app, &app.staff.key, &zone).await;
-    let again = delete(&app, &app.staff.key, &zone).await;
+    let customer = app.delete(&kofi.key, &zone).await;
+    let staff = app.delete(&app.staff.key, &zone).await;
+    let again = app.delete(&app.staff.key, &zone).await;
 
     assert_eq!(rejection(&customer), (403, "key.refused"));
     assert_eq!((staff.status, staff.body), (204, Value::Null));
@@ -124,14 +116,14 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let before = app.read(&zone).await;
 
     for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
-        let rejected = change(&app, &app.staff.key, &zone, body.clone()).await;
+        let rejected = app.put(&app.staff.key, &zone, body.clone()).await;
         assert_eq!(rejection(&rejected), (409, "zone.in-use"), "{body}");
     }
     assert_eq!(app.read(&zone).await, before);
-    let same = change(&app, &app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
-    let other = change(&app, &app.staff.key, &empty, json!({ "width": 301 })).await;
-    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
-    let free = change(&app, &app.staff.key, &zone, json!({ "width": 301 })).await;
+    let same = app.put(&app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
+    let other = app.put(&app.staff.key, &empty, json!({ "width": 301 })).await;
+    app.delete(&kofi.key, created.body["self"].as_str().unwrap()).await;
+    let free = app.put(&app.staff.key, &zone, json!({ "width": 301 })).await;
 
     assert_eq!((same.status, &same.body["name"]), (200, &json!("Side")));
     assert_eq!((other.status, free.status, &free.body["width"]), (200, 200, &json!(301)));
@@ -143,11 +135,11 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
 
-    let draft = delete(&app, &app.staff.key, &zone).await;
+    let draft = app.delete(&app.staff.key, &zone).await;
     app.execute_sql("update advertisements set status = 'Cancelled'").await;
-    let cancelled = delete(&app, &app.staff.key, &zone).await;
-    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
-    let free = delete(&app, &app.staff.key, &zone).await;
+    let cancelled = app.delete(&app.staff.key, &zone).await;
+    app.delete(&kofi.key, created.body["self"].as_str().unwrap()).await;
+    let free = app.delete(&app.staff.key, &zone).await;
 
     assert_eq!(rejection(&draft), (409, "zone.in-use"));
     assert_eq!(rejection(&cancelled), (409, "zone.in-use"), "whatever its status");
@@ -162,7 +154,7 @@ async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
         let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);
 
         let (booked, changed) =
-            join(create(&app, &kofi.key, &body), change(&app, &app.staff.key, &zone, json!({ "width": 301 }))).await;
+            join(create(&app, &kofi.key, &body), app.put(&app.staff.key, &zone, json!({ "width": 301 }))).await;
 
         let width = &app.read(&zone).await["width"];
         match (booked.status, changed.status) {

@@ -69,7 +69,7 @@ async fn new_columns_tables_and_indexes_fail_no_request(app: TestApp) {
                 "/transactions",
                 &event,
             ] {
-                assert_eq!(app.request("GET", path).key(&app.staff.key).send().await.status, 200, "{path}");
+                assert_eq!(app.get(&app.staff.key, path).await.status, 200, "{path}");
             }
             let change = app.request("PUT", &event).key(&app.staff.key).json(&json!({ "description": format!("Jazz {count}") }));
             assert_eq!(change.send().await.status, 200);

@@ -38,6 +38,21 @@ impl TestApp {
             version: Some("3.0.0".to_owned()),
         }
     }
+
+    /// Sends a GET with this key.
+    pub async fn get(&self, key: &str, path: &str) -> Response {
+        self.request("GET", path).key(key).send().await
+    }
+
+    /// Sends a PUT with this key.
+    pub async fn put(&self, key: &str, path: &str, body: Value) -> Response {
+        self.request("PUT", path).key(key).json(&body).send().await
+    }
+
+    /// Sends a DELETE with this key.
+    pub async fn delete(&self, key: &str, path: &str) -> Response {
+        self.request("DELETE", path).key(key).send().await
+    }
 }
 
 impl Request {

@@ -30,7 +30,7 @@ race_tests![email_change_resets_verification];
 async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
-    let before = app.request("GET", &path).key(&ama.key).send().await.body;
+    let before = app.get(&ama.key, &path).await.body;
     let change = json!({
         "title": "Dr", "dateOfBirth": "1992-04-18", "city": "Kumasi", "lastName": null,
         "role": "administrator", "activated": false, "number": "ZZ-00000000",
@@ -43,7 +43,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
         expected[name] = json!(value);
     }
     assert_eq!((changed.status, &changed.body), (200, &expected));
-    assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
+    assert_eq!(app.get(&ama.key, &path).await.body, expected);
     let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
     assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
     let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "\u{3164}" })).send().await;
@@ -85,7 +85,7 @@ async fn empty_text_clears_optional_property(app: TestApp) {
 
             assert_eq!((set.status, &set.body[name]), (200, &json!(value)), "{} {name}", operation.id);
             assert_eq!((empty.status, &empty.body[name]), (200, &json!("")), "{} {name}", operation.id);
-            assert_eq!(app.request("GET", &path).key(key).send().await.body[name], "", "{} {name}", operation.id);
+            assert_eq!(app.get(key, &path).await.body[name], "", "{} {name}", operation.id);
             cleared += 1;
         }
         assert!(cleared > 0, "{}", operation.id);
@@ -156,7 +156,7 @@ async fn password_change_ends_other_sessions(app: TestApp) {
         ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
     change.send().await.unwrap();
 
-    let status = async |key: &str| app.request("GET", &format!("/accounts/{}", ama.number)).key(key).send().await.status;
+    let status = async |key: &str| app.get(key, &format!("/accounts/{}", ama.number)).await.status;
     assert_eq!(status(&ama.key).await, 200);
     assert_eq!(status(&other.key).await, 403);
     assert_eq!(status(&integration).await, 200, "only sessions end");
@@ -215,7 +215,7 @@ async fn email_change_is_reported_to_old_address(app: TestApp) {
     let server = start_mail_server(&app).await;
     let path = format!("/accounts/{}", ama.number);
     let change = |email: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send();
-    let status = async |key: &str| app.request("GET", &path).key(key).send().await.status;
+    let status = async |key: &str| app.get(key, &path).await.status;
     assert_eq!(change("AMA@example.com").await.status, 200);
     assert_eq!(status(&other.key).await, 200, "it is the same address");
 

@@ -40,7 +40,7 @@ fn digest(serial: &str) -> String {
 
 /// Requests a page of the gate list, checks its signature, and returns the response with the signed content.
 async fn gate_list(app: &TestApp, key: &str, path: &str) -> (Value, Value) {
-    let response = app.request("GET", path).key(key).send().await;
+    let response = app.get(key, path).await;
     assert_eq!(response.status, 200, "{response:?}");
     let (signed, signature) = response.body["list"].as_str().unwrap().rsplit_once('.').unwrap();
     let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).unwrap();
@@ -75,7 +75,7 @@ async fn upload(app: &TestApp, key: &str, event: &Event, device: &str, scans: &[
 
 async fn conflicts(app: &TestApp, key: &str, event: &Event, device: &str) -> Vec<Value> {
     let path = format!("{}/admission-conflicts?device={}", event.uri, device.replace(' ', "%20"));
-    let response = app.request("GET", &path).key(key).send().await;
+    let response = app.get(key, &path).await;
     response.body["entries"].as_array().unwrap_or_else(|| panic!("{response:?}")).clone()
 }
 
@@ -290,7 +290,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     assert_eq!(conflicts(&app, &key, &event, "Gate A").await.len(), 2);
     let since = micros(app.state.clock.now().plus(Duration::from_secs(1)));
     let path = format!("{}/admission-conflicts?modified_since={since}", event.uri);
-    assert_eq!(app.request("GET", &path).key(&key).send().await.body["total"], 0);
+    assert_eq!(app.get(&key, &path).await.body["total"], 0);
     let floor = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
     assert_eq!(conflicts(&app, &floor, &event, "Gate A").await, [] as [Value; 0], "of another section");
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
@@ -323,7 +323,7 @@ async fn undone_scan_stays_undone(app: TestApp) {
     assert_eq!(upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await.body["admitted"], 1);
     let admission = app.read(&format!("{}/admissions", event.uri)).await["entries"][0]["self"].clone();
 
-    let undone = app.request("DELETE", admission.as_str().unwrap()).key(&key).send().await;
+    let undone = app.delete(&key, admission.as_str().unwrap()).await;
     assert_eq!(undone.status, 204, "{undone:?}");
 
     let again = upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await;
@@ -342,7 +342,7 @@ async fn admission_with_conflict_is_not_undone(app: TestApp) {
     let uploaded = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
     assert_eq!(uploaded.body["conflicts"].as_array().unwrap().len(), 1);
 
-    let undone = app.request("DELETE", online.body[0]["self"].as_str().unwrap()).key(&kofi.key).send().await;
+    let undone = app.delete(&kofi.key, online.body[0]["self"].as_str().unwrap()).await;
 
     assert_eq!(rejection(&undone), (409, "admission.conflict"));
     assert_eq!(admit(&app, &kofi.key, &event, &[&serial]).await.body["refused"][0]["reason"], "redeemed");
@@ -407,7 +407,7 @@ impl Gates<'_> {
         }
         let admission = &entries[random.random_range(0..entries.len())];
         let (serial, device) = (admission["ticket"].as_str().unwrap(), admission["device"].as_str().unwrap());
-        let response = self.app.request("DELETE", admission["self"].as_str().unwrap()).key(&self.kofi.key).send().await;
+        let response = self.app.delete(&self.kofi.key, admission["self"].as_str().unwrap()).await;
         if response.status == 204 {
             self.admitted.remove(&(serial.to_owned(), device.to_owned()));
             self.undone += 1;

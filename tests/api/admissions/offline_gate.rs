@@ -50,7 +50,7 @@ async fn gate_works_with_the_cable_pulled(app: TestApp) {
     }
     let wallet = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
     let uri = wallet["entries"][0]["self"].as_str().unwrap();
-    let code = app.request("GET", &format!("{uri}/code")).key(&ama.key).send().await.body["code"].as_str().unwrap().to_owned();
+    let code = app.get(&ama.key, &format!("{uri}/code")).await.body["code"].as_str().unwrap().to_owned();
     app.advance_clock(Duration::from_secs(120));
     let key = redeemer_key(&app, &global_token(&host, &event).await).await;
     let (plug, cable) = tokio::sync::watch::channel(true);

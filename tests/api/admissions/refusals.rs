@@ -159,7 +159,7 @@ async fn serials_are_compared_without_case(app: TestApp) {
     assert_eq!(response.body["admitted"][0]["ticket"], ticket);
     assert_eq!(refused(&response), [("scribble", "unknown")], "both are the same ticket");
     assert_eq!(refused(&again), [(lower.as_str(), "redeemed")], "as the client sent it");
-    let list = app.request("GET", &format!("{}/admissions?ticket={lower}", event.uri)).key(&kofi.key).send().await;
+    let list = app.get(&kofi.key, &format!("{}/admissions?ticket={lower}", event.uri)).await;
     assert_eq!(admitted(&list), [&ticket]);
 }
 

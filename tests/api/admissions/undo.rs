@@ -39,10 +39,6 @@ async fn void(app: &TestApp, order: &str) -> Response {
     app.request("POST", &format!("{order}/voids")).key(&app.staff.key).json(&json!({ "reason": "Fraud." })).send().await
 }
 
-async fn undo(app: &TestApp, key: &str, admission: &str) -> Response {
-    app.request("DELETE", admission).key(key).send().await
-}
-
 async fn undone_ticket_admits_again(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -52,12 +48,12 @@ async fn undone_ticket_admits_again(app: TestApp) {
     let admission = admit_one(&app, &key, &event, &serials[0]).await;
     admit_one(&app, &key, &event, &serials[1]).await;
 
-    let undone = undo(&app, &key, &admission).await;
+    let undone = app.delete(&key, &admission).await;
 
     assert_eq!((undone.status, &undone.body), (204, &Value::Null));
-    let again = undo(&app, &key, &admission).await;
+    let again = app.delete(&key, &admission).await;
     assert_eq!((again.status, again.code()), (404, "resource.not-found"));
-    let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&key).send().await;
+    let list = app.get(&key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(admitted(&list), [&serials[1]], "the other admission stays");
     let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     assert_eq!((&wallet["entries"][0]["status"], &wallet["entries"][0]["redeemed"]), (&json!("Issued"), &json!("N/A")));
@@ -81,13 +77,13 @@ async fn only_host_and_admitting_token_may_undo(app: TestApp) {
     }
 
     for (key, admission) in [(&other, &by_token[0]), (&ama.key, &by_token[0]), (&key, &by_host)] {
-        let rejected = undo(&app, key, admission).await;
+        let rejected = app.delete(key, admission).await;
         assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
     }
     for (key, admission) in [(&colleague, &by_token[0]), (&kofi.key, &by_token[1]), (&app.staff.key, &by_token[2])] {
-        assert_eq!(undo(&app, key, admission).await.status, 204);
+        assert_eq!(app.delete(key, admission).await.status, 204);
     }
-    assert_eq!(undo(&app, &kofi.key, &by_host).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &by_host).await.status, 204);
 }
 
 async fn admission_is_undone_within_ten_minutes(app: TestApp) {
@@ -101,9 +97,9 @@ async fn admission_is_undone_within_ten_minutes(app: TestApp) {
 
     app.advance_clock(Duration::from_secs(9 * 60 + 30));
 
-    let late = undo(&app, &kofi.key, &first).await;
+    let late = app.delete(&kofi.key, &first).await;
     assert_eq!((late.status, late.code()), (409, "admission.too-late"));
-    assert_eq!(undo(&app, &kofi.key, &second).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &second).await.status, 204);
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
 }
 
@@ -116,7 +112,7 @@ async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
     let order = only_order(&app, &ama.number).await;
     assert_eq!(void(&app, &order).await.status, 200);
 
-    let rejected = undo(&app, &kofi.key, &admission).await;
+    let rejected = app.delete(&kofi.key, &admission).await;
 
     assert_eq!((rejected.status, rejected.code()), (409, "admission.order-voided"));
     assert_eq!(app.read(&admission).await["ticket"], serials[0], "the admission stays");
@@ -131,7 +127,7 @@ async fn audit_log_keeps_admission_and_undo(app: TestApp) {
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let admission = admit_one(&app, &kofi.key, &event, &serial).await;
 
-    assert_eq!(undo(&app, &kofi.key, &admission).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &admission).await.status, 204);
 
     for (operation, resource, status) in
         [("event_admission_create", format!("{}/admissions", event.uri), 201), ("event_admission_delete", admission, 204)]
@@ -151,7 +147,7 @@ async fn gate_sees_undone_ticket(app: TestApp) {
     app.advance_clock(Duration::from_secs(120));
     let since = app.read("/time").await["utc"].as_i64().unwrap();
 
-    assert_eq!(undo(&app, &kofi.key, &admission).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &admission).await.status, 204);
 
     let since = chrono::DateTime::from_timestamp(since - 1, 0).unwrap().format("%Y-%m-%dT%H:%M:%SZ");
     let changed = app.read(&format!("{}/tickets?modified_since={since}", event.uri)).await;
@@ -170,7 +166,7 @@ async fn concurrent_undo_and_admission_agree(app: TestApp) {
     let rounds = serials.iter().map(|serial| async move {
         let admission = admit_one(app, key, event, serial).await;
         let (undone, again) =
-            join(join_all([undo(app, key, &admission), undo(app, &kofi.key, &admission)]), admit(app, key, event, &[serial]))
+            join(join_all([app.delete(key, &admission), app.delete(&kofi.key, &admission)]), admit(app, key, event, &[serial]))
                 .await;
         let mut statuses: Vec<u16> = undone.iter().map(|response| response.status).collect();
         statuses.sort_unstable();
@@ -194,7 +190,7 @@ async fn concurrent_undo_and_return_agree(app: TestApp) {
         let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
         let admission = admit_one(&app, &kofi.key, &event, &serial).await;
 
-        let (undone, returned) = join(undo(&app, &kofi.key, &admission), app.return_tickets(&kofi.key, &order, json!({}))).await;
+        let (undone, returned) = join(app.delete(&kofi.key, &admission), app.return_tickets(&kofi.key, &order, json!({}))).await;
 
         assert_eq!(undone.status, 204, "a used ticket is not returned");
         assert!(returned.status == 200 || returned.code() == "ticket.not-issued", "{returned:?}");
@@ -212,7 +208,7 @@ async fn concurrent_undo_and_void_agree(app: TestApp) {
         let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
         let admission = admit_one(&app, &kofi.key, &event, &serial).await;
 
-        let (undone, voided) = join(undo(&app, &kofi.key, &admission), void(&app, &order)).await;
+        let (undone, voided) = join(app.delete(&kofi.key, &admission), void(&app, &order)).await;
 
         assert_eq!(voided.status, 200, "{voided:?}");
         assert!(undone.status == 204 || undone.code() == "admission.order-voided", "{undone:?}");

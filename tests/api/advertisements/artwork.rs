@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
 use serde_json::json;
 
-use super::{advertisement_body, change, create, files, image, png, read, stored_artwork, uri};
+use super::{advertisement_body, create, files, image, png, stored_artwork, uri};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
@@ -68,20 +68,20 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
         (json!({ "artwork": png(728, 90) }), "artwork"),
         (json!({ "artwork": png(728, 90), "zones": [wide, small] }), "artwork"),
     ] {
-        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
+        let rejected = app.put(&kofi.key, &uri, body.clone()).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
     assert_eq!(files(&app), 1);
 
-    let added = change(&app, &kofi.key, &uri, json!({ "zones": [second, small] })).await;
-    let repainted = change(&app, &kofi.key, &uri, json!({ "artwork": png(300, 250) })).await;
-    let both = change(&app, &kofi.key, &uri, json!({ "artwork": png(728, 90), "zones": [wide] })).await;
+    let added = app.put(&kofi.key, &uri, json!({ "zones": [second, small] })).await;
+    let repainted = app.put(&kofi.key, &uri, json!({ "artwork": png(300, 250) })).await;
+    let both = app.put(&kofi.key, &uri, json!({ "artwork": png(728, 90), "zones": [wide] })).await;
     let zones = |response: &Response| response.body["zones"].as_array().unwrap().clone();
     assert_eq!(zones(&added), [app.read(&second).await, app.read(&small).await], "in the order given");
     assert_eq!((repainted.status, zones(&repainted)), (200, zones(&added)), "the zones stay");
     assert_eq!((both.status, zones(&both)), (200, vec![app.read(&wide).await]));
-    assert_eq!(app.request("DELETE", &small).key(&app.staff.key).send().await.status, 204, "it is free again");
+    assert_eq!(app.delete(&app.staff.key, &small).await.status, 204, "it is free again");
 }
 
 async fn detects_artwork_type_by_content(app: TestApp) {
@@ -126,7 +126,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
     let shown = app.read(&uri).await;
     let (before, stored) = (app.fetch_image("artwork", &uri).await, stored_artwork(&app).await);
 
-    let changed = change(&app, &kofi.key, &uri, json!({ "artwork": webp(300, 250) })).await;
+    let changed = app.put(&kofi.key, &uri, json!({ "artwork": webp(300, 250) })).await;
 
     let after = app.fetch_image("artwork", &uri).await;
     assert_eq!((changed.status, &changed.body["artwork"]), (200, &shown["artwork"]), "its address stays");
@@ -144,13 +144,13 @@ async fn rejected_update_keeps_artwork(app: TestApp) {
     let webp = webp(300, 250);
     let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
 
-    let stranger = change(&app, &ama.key, &uri, json!({ "artwork": webp })).await;
-    let wrong = change(&app, &kofi.key, &uri, json!({ "artwork": webp, "event": "17637000000001", "schedule": slots })).await;
-    let blank = change(&app, &kofi.key, &uri, json!({ "artwork": "" })).await;
-    let nothing = change(&app, &kofi.key, "/advertisements/17637000000001", json!({ "artwork": webp })).await;
+    let stranger = app.put(&ama.key, &uri, json!({ "artwork": webp })).await;
+    let wrong = app.put(&kofi.key, &uri, json!({ "artwork": webp, "event": "17637000000001", "schedule": slots })).await;
+    let blank = app.put(&kofi.key, &uri, json!({ "artwork": "" })).await;
+    let nothing = app.put(&kofi.key, "/advertisements/17637000000001", json!({ "artwork": webp })).await;
     super::publish(&app, &uri).await;
     super::cancel(&app, &kofi.key, &uri).await;
-    let cancelled = change(&app, &kofi.key, &uri, json!({ "artwork": webp })).await;
+    let cancelled = app.put(&kofi.key, &uri, json!({ "artwork": webp })).await;
 
     assert_eq!(super::rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(wrong.invalid_arguments(), ["event", "schedule"]);
@@ -179,7 +179,7 @@ async fn accepts_large_artwork(app: TestApp) {
     body["artwork"] = png_with(200_000).into();
 
     let created = create(&app, &kofi.key, &body).await;
-    let larger = change(&app, &kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
+    let larger = app.put(&kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement_body, change, create, publish, read, rejection, uri};
+use super::{advertisement_body, create, publish, rejection, uri};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
@@ -21,12 +21,12 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     let before = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&before);
 
-    let nothing = change(&app, &kofi.key, &uri, json!({ "x-parsed-md-description": { "result": [] } })).await;
+    let nothing = app.put(&kofi.key, &uri, json!({ "x-parsed-md-description": { "result": [] } })).await;
     let some = json!({
         "name": "Rock", "description": "- loud\n- long", "status": "Listed", "artwork_id": 1,
         "schedule": [{ "start": "2998-12-20T01:00+01:00", "end": "2998-12-20T01:00" }],
     });
-    let after = change(&app, &kofi.key, &uri, some).await;
+    let after = app.put(&kofi.key, &uri, some).await;
 
     assert_eq!((nothing.status, &nothing.body), (200, &before.body));
     let mut expected = before.body;
@@ -35,7 +35,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     expected["schedule"] = json!([{ "start": "2998-12-20 00:00", "end": "2998-12-20 01:00" }]);
     expected["x-parsed-md-description"] = json!({ "result": [{ "type": "list", "items": ["loud", "long"] }] });
     assert_eq!((after.status, &after.body), (200, &expected));
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
 async fn accepts_own_representation(app: TestApp) {
@@ -48,7 +48,7 @@ async fn accepts_own_representation(app: TestApp) {
     let parsed = &created.body["x-parsed-md-description"];
     assert_eq!(parsed["result"][1]["text"], "la();\n\tla();");
     let sent = json!({ "description": created.body["description"], "x-parsed-md-description": parsed });
-    let same = change(&app, &kofi.key, &uri(&created), sent).await;
+    let same = app.put(&kofi.key, &uri(&created), sent).await;
     new["name"] = "Another".into();
     new["x-parsed-md-description"] = parsed.clone();
     let copy = create(&app, &kofi.key, &new).await;
@@ -70,14 +70,14 @@ async fn update_follows_creation_rules(app: TestApp) {
         (json!({ "event": "17637000000001" }), vec!["event"]),
         (json!({ "artwork": "*", "zones": ["17637000000001"], "schedule": backward }), vec!["artwork", "zones", "schedule"]),
     ] {
-        let response = change(&app, &kofi.key, &uri, body.clone()).await;
+        let response = app.put(&kofi.key, &uri, body.clone()).await;
         assert_eq!(
             (response.status, response.invalid_arguments()),
             (400, complaints.into_iter().map(str::to_owned).collect()),
             "{body}"
         );
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
 }
 
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
@@ -87,11 +87,11 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     publish(&app, &uri).await;
 
-    let changed = change(&app, &kofi.key, &uri, json!({ "name": "Rock", "zones": [other] })).await;
+    let changed = app.put(&kofi.key, &uri, json!({ "name": "Rock", "zones": [other] })).await;
 
     assert_eq!((&changed.body["name"], &changed.body["status"]), (&json!("Rock"), &json!("Listed")));
-    assert_eq!(read(&app, &app.public_key, &uri).await.body, changed.body);
-    let shown = async |zone: &str| read(&app, &app.public_key, &format!("{zone}/advertisements")).await.body["entries"].clone();
+    assert_eq!(app.get(&app.public_key, &uri).await.body, changed.body);
+    let shown = async |zone: &str| app.get(&app.public_key, &format!("{zone}/advertisements")).await.body["entries"].clone();
     assert_eq!((shown(&zone).await, shown(&other).await), (json!([]), json!([changed.body])));
 }
 
@@ -101,10 +101,10 @@ async fn advertisement_is_updated_by_host_and_staff(app: TestApp) {
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
     publish(&app, &uri).await;
 
-    let stranger = change(&app, &ama.key, &uri, json!({ "name": "Mine" })).await;
-    let application = change(&app, &app.public_key, &uri, json!({ "name": "Mine" })).await;
-    let staff = change(&app, &app.staff.key, &uri, json!({ "name": "Ours" })).await;
-    let nothing = change(&app, &kofi.key, "/advertisements/17637000000001", json!({ "name": "Ours" })).await;
+    let stranger = app.put(&ama.key, &uri, json!({ "name": "Mine" })).await;
+    let application = app.put(&app.public_key, &uri, json!({ "name": "Mine" })).await;
+    let staff = app.put(&app.staff.key, &uri, json!({ "name": "Ours" })).await;
+    let nothing = app.put(&kofi.key, "/advertisements/17637000000001", json!({ "name": "Ours" })).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&application), (403, "key.refused"));
@@ -120,12 +120,12 @@ async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&created);
 
-    let stolen = change(&app, &kofi.key, &uri, json!({ "event": foreign.id, "zones": ["nowhere"] })).await;
-    let moved = change(&app, &kofi.key, &uri, json!({ "event": other.id })).await;
-    let given = change(&app, &app.staff.key, &uri, json!({ "event": foreign.id })).await;
+    let stolen = app.put(&kofi.key, &uri, json!({ "event": foreign.id, "zones": ["nowhere"] })).await;
+    let moved = app.put(&kofi.key, &uri, json!({ "event": other.id })).await;
+    let given = app.put(&app.staff.key, &uri, json!({ "event": foreign.id })).await;
 
     assert_eq!(rejection(&stolen), (403, "resource.not-yours"));
     assert_eq!((moved.status, &moved.body["event"]["self"]), (200, &json!(other.uri)));
     assert_eq!((given.status, &given.body["event"]["host"]), (200, &json!(hers.uri)));
-    assert_eq!((read(&app, &kofi.key, &uri).await.status, read(&app, &ama.key, &uri).await.status), (403, 200));
+    assert_eq!((app.get(&kofi.key, &uri).await.status, app.get(&ama.key, &uri).await.status), (403, 200));
 }

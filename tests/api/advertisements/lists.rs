@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement_body, cancel, change, create, publish, read, rejection, submit, uri};
+use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
 use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, section};
 
@@ -24,7 +24,7 @@ on_both_databases![
 const HOUR: Duration = Duration::from_secs(3600);
 
 async fn names(app: &TestApp, key: &str, path: &str) -> Vec<String> {
-    let page = read(app, key, path).await;
+    let page = app.get(key, path).await;
     let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page:?}"));
     entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -93,7 +93,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
     ] {
         assert_eq!(names(&app, &app.staff.key, &format!("/advertisements?{query}")).await, expected, "{query}");
     }
-    let wrong = read(&app, &kofi.key, "/advertisements?host=/hosts/1&event=x&status=Gone&active=maybe&records=0").await;
+    let wrong = app.get(&kofi.key, "/advertisements?host=/hosts/1&event=x&status=Gone&active=maybe&records=0").await;
     assert_eq!(wrong.invalid_arguments(), ["records", "host", "event", "status", "active"]);
 }
 
@@ -102,13 +102,13 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     drafts(&app, &kofi, &event, &app.create_zone(300, 250).await, ["Charlie", "Alpha", "Bravo"]).await;
 
-    let first = read(&app, &kofi.key, "/advertisements?records=2").await;
+    let first = app.get(&kofi.key, "/advertisements?records=2").await;
     let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
 
     assert_eq!(envelope(&first), json!([3, 1, 2]));
     assert_eq!(names(&app, &kofi.key, "/advertisements?records=2").await, ["Charlie", "Alpha"]);
     assert_eq!(names(&app, &kofi.key, "/advertisements?records=2&page=2").await, ["Bravo"]);
-    assert_eq!(rejection(&read(&app, &kofi.key, "/advertisements?records=2&page=3").await), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&kofi.key, "/advertisements?records=2&page=3").await), (404, "page.past-end"));
 }
 
 async fn list_and_get_return_same_representation(app: TestApp) {
@@ -131,7 +131,7 @@ async fn list_and_get_return_same_representation(app: TestApp) {
         uris.push(uri(&create(&app, &kofi.key, &body).await));
     }
 
-    let page = read(&app, &kofi.key, "/advertisements").await;
+    let page = app.get(&kofi.key, "/advertisements").await;
 
     for (entry, uri) in page.body["entries"].as_array().unwrap().iter().zip(&uris) {
         assert_eq!(entry, &app.read(uri).await);
@@ -163,13 +163,13 @@ async fn host_list_requires_host_or_staff(app: TestApp) {
             assert_eq!(names(&app, key, &format!("{path}?{query}")).await, expected, "{query}");
         }
     }
-    assert_eq!(rejection(&read(&app, &ama.key, &path).await), (403, "resource.not-yours"));
-    assert_eq!(rejection(&read(&app, &app.public_key, &path).await), (403, "key.refused"));
-    assert_eq!(rejection(&read(&app, &kofi.key, &format!("{path}?page=2")).await), (404, "page.past-end"));
-    let nothing = read(&app, &kofi.key, "/hosts/17637000000001/advertisements").await;
+    assert_eq!(rejection(&app.get(&ama.key, &path).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.get(&app.public_key, &path).await), (403, "key.refused"));
+    assert_eq!(rejection(&app.get(&kofi.key, &format!("{path}?page=2")).await), (404, "page.past-end"));
+    let nothing = app.get(&kofi.key, "/hosts/17637000000001/advertisements").await;
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
     app.execute_sql("update hosts set removed = true").await;
-    assert_eq!(rejection(&read(&app, &kofi.key, &path).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&kofi.key, &path).await), (404, "resource.not-found"));
     assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed"], "it still runs");
 }
 
@@ -226,11 +226,11 @@ async fn zone_lists_running_advertisements(app: TestApp) {
         assert_eq!(names(&app, key, &format!("{other}/advertisements")).await, ["Both"]);
     }
     assert_eq!(names(&app, &kofi.key, &format!("{zone}/advertisements?records=1&page=2")).await, ["Both"]);
-    let shown = read(&app, &app.public_key, &format!("{other}/advertisements")).await;
+    let shown = app.get(&app.public_key, &format!("{other}/advertisements")).await;
     assert_eq!(shown.body["entries"], json!([app.read(&both).await]));
-    let past = read(&app, &kofi.key, &format!("{zone}/advertisements?page=2")).await;
+    let past = app.get(&kofi.key, &format!("{zone}/advertisements?page=2")).await;
     assert_eq!(rejection(&past), (404, "page.past-end"));
-    let nothing = read(&app, &kofi.key, "/zones/17637000000001/advertisements").await;
+    let nothing = app.get(&kofi.key, "/zones/17637000000001/advertisements").await;
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
@@ -264,7 +264,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
         let event = app.create_listed_event(&host, &[]).await;
         if name == "Soon" {
             let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_slot() });
-            assert_eq!(change(&app, &kofi.key, &event.uri, times).await.status, 200);
+            assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
         }
         publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement_body, cancel, change, create, decide, delete, read, rejection, submit, uri};
+use super::{advertisement_body, cancel, create, decide, rejection, submit, uri};
 use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Response, TestApp};
@@ -82,8 +82,8 @@ async fn take(app: &TestApp, key: &str, uri: &str, step: Step) -> Response {
         Approve => decide(app, uri, true).await,
         Reject => decide(app, uri, false).await,
         Cancel => cancel(app, key, uri).await,
-        Update => change(app, key, uri, json!({ "description": "Changed." })).await,
-        Delete => delete(app, key, uri).await,
+        Update => app.put(key, uri, json!({ "description": "Changed." })).await,
+        Delete => app.delete(key, uri).await,
     }
 }
 
@@ -98,12 +98,12 @@ async fn every_transition_from_every_state(app: TestApp) {
             for step in state.way() {
                 take(&app, &kofi.key, &uri, *step).await;
             }
-            let before = read(&app, &kofi.key, &uri).await;
+            let before = app.get(&kofi.key, &uri).await;
             assert_eq!(before.body["status"], state.text(), "{about}");
 
             let response = take(&app, &kofi.key, &uri, step).await;
 
-            let after = read(&app, &kofi.key, &uri).await;
+            let after = app.get(&kofi.key, &uri).await;
             match outcome(state, step) {
                 Ok((status, Some(next))) => {
                     assert_eq!((response.status, &after.body["status"]), (status, &json!(next.text())), "{about}");
@@ -134,7 +134,7 @@ async fn submission_describes_its_content(app: TestApp) {
         "submitted": submitted.body["submitted"], "submitter": format!("/accounts/{}", kofi.number), "reason": "",
     });
     assert_eq!(submitted.body, expected);
-    let waiting = read(&app, &app.staff.key, "/submissions?type=advertisement").await;
+    let waiting = app.get(&app.staff.key, "/submissions?type=advertisement").await;
     assert_eq!(waiting.body["entries"], json!([expected]));
     assert_eq!(rejection(&submit(&app, &kofi.key, "/advertisements/17637000000001").await), (404, "resource.not-found"));
 }
@@ -152,7 +152,7 @@ async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     assert_eq!((&rejected.body["status"], &rejected.body["reason"]), (&json!("Rejected"), &json!("Because")));
     assert_eq!((again.status, &again.body["self"]), (201, &rejected.body["self"]));
     assert_eq!(approved.body["status"], "Approved");
-    assert_eq!(read(&app, &app.public_key, &uri).await.body["status"], "Listed");
+    assert_eq!(app.get(&app.public_key, &uri).await.body["status"], "Listed");
 }
 
 async fn transitions_require_host_or_staff(app: TestApp) {
@@ -164,7 +164,7 @@ async fn transitions_require_host_or_staff(app: TestApp) {
     let by_application = submit(&app, &app.public_key, &uri).await;
     super::publish(&app, &uri).await;
     let cancelled = cancel(&app, &ama.key, &uri).await;
-    let listed = read(&app, &ama.key, &uri).await;
+    let listed = app.get(&ama.key, &uri).await;
     let nothing = cancel(&app, &kofi.key, "/advertisements/17637000000001").await;
     let by_staff = cancel(&app, &app.staff.key, &uri).await;
 

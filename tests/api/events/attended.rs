@@ -9,7 +9,7 @@ use crate::tickets::set_status;
 on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events, attended_events_require_owner_or_staff,];
 
 async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
-    app.request("GET", &format!("/accounts/{number}/events?{query}")).key(key).send().await
+    app.get(key, &format!("/accounts/{number}/events?{query}")).await
 }
 
 fn uris(page: &Response) -> Vec<&str> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{change, delete, read, uri};
+use super::uri;
 use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
 use crate::{on_two_servers, race_tests};
 
@@ -23,7 +23,7 @@ async fn check(app: &TestApp, region: &str, after: &str) {
     {
         let expected = app.read(&format!("/events?status=Listed&public=true{query}")).await;
         for _ in 0..2 {
-            let shown = read(app, &app.public_key, &format!("/published-events?{}", query.trim_start_matches('&'))).await;
+            let shown = app.get(&app.public_key, &format!("/published-events?{}", query.trim_start_matches('&'))).await;
             assert_eq!(shown.body, expected, "{query} after {after}");
         }
     }
@@ -45,7 +45,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     let (region, elsewhere) = (shown["venue"]["region"]["self"].as_str().unwrap(), app.create_region().await);
     let check = async |after: &str| check(&app, region, after).await;
     let put = async |key: &str, path: &str, body: Value| {
-        let changed = change(&app, key, path, body).await;
+        let changed = app.put(key, path, body).await;
         assert_eq!(changed.status, 200, "{path}: {}", changed.body);
         check(path).await;
     };
@@ -63,12 +63,12 @@ async fn changes_are_visible_immediately(app: TestApp) {
         "name": "Balcony", "basePrice": 30, "capacity": 5, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
     });
     let balcony = uri(&post(&kofi.key, &format!("{}/sections", event.uri), balcony).await);
-    assert_eq!(delete(&app, &kofi.key, &format!("{}{balcony}", event.uri)).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &format!("{}{balcony}", event.uri)).await.status, 204);
     check("a section is removed").await;
     let early = json!({ "name": "Early", "priceDelta": -5 });
     let early = uri(&post(&kofi.key, &format!("{circle}/modifiers"), early).await);
     put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
-    assert_eq!(delete(&app, &kofi.key, &early).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &early).await.status, 204);
     check("a modifier is removed").await;
     let at = |minutes: u64| app.state.clock.now().plus(Duration::from_secs(60 * minutes)).format_slot();
     let late = json!({ "name": "Late", "priceDelta": 5, "availableFrom": at(5), "availableTo": at(10) });
@@ -106,7 +106,7 @@ async fn changes_after_lost_commits_are_visible(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10)]).await;
     for title in ["Drums", "Voices"] {
-        let changed = change(&app, &kofi.key, &event.uri, json!({ "title": title })).await;
+        let changed = app.put(&kofi.key, &event.uri, json!({ "title": title })).await;
         assert_eq!(changed.status, 200, "{}", changed.body);
         for _ in 0..2 {
             assert_eq!(app.read(&event.uri).await["title"], title);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{create, event_body, read, uri};
+use super::{create, event_body, uri};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp, section};
 
@@ -32,7 +32,7 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     let shown = app.read(&event.uri).await;
     let path = format!("{}/calendar.ics", event.uri);
 
-    let file = read(&app, &app.public_key, &path).await;
+    let file = app.get(&app.public_key, &path).await;
     let found = lines(&file);
 
     assert_eq!(found[..2], ["BEGIN:VCALENDAR", "VERSION:2.0"]);
@@ -61,7 +61,7 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     assert_eq!(unchanged.status, 304);
 
     app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
-    let cancelled = lines(&read(&app, &app.public_key, &path).await);
+    let cancelled = lines(&app.get(&app.public_key, &path).await);
     assert_eq!((value(&cancelled, "STATUS"), value(&cancelled, "UID")), ("CANCELLED", value(&found, "UID")));
 }
 
@@ -74,7 +74,7 @@ async fn hostile_texts_stay_within_their_property(app: TestApp) {
     body["end"] = json!("9999-12-31T23:59");
     let draft = uri(&create(&app, &kofi.key, &body).await);
 
-    let found = lines(&read(&app, &kofi.key, &format!("{draft}/calendar.ics")).await);
+    let found = lines(&app.get(&kofi.key, &format!("{draft}/calendar.ics")).await);
 
     assert_eq!(found.iter().filter(|line| line.contains("VEVENT") && !line.contains(r"\")).count(), 2, "{found:?}");
     assert_eq!(value(&found, "SUMMARY"), r"Rock\, Pop\; Soul \\ END:VEVENT é🎷");
@@ -83,6 +83,6 @@ async fn hostile_texts_stay_within_their_property(app: TestApp) {
     assert!(description.ends_with("é…") && description.chars().count() < 2020, "{}", description.len());
     assert_eq!(value(&found, "STATUS"), "TENTATIVE");
     assert!(!found.iter().any(|line| line.starts_with("DTEND")), "{found:?}");
-    assert_eq!(read(&app, &app.public_key, &format!("{draft}/calendar.ics")).await.status, 403);
-    assert_eq!(read(&app, &app.public_key, "/events/17637000000001/calendar.ics").await.status, 404);
+    assert_eq!(app.get(&app.public_key, &format!("{draft}/calendar.ics")).await.status, 403);
+    assert_eq!(app.get(&app.public_key, "/events/17637000000001/calendar.ics").await.status, 404);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cancel_events, change, create, create_pending_venue, event_body, read, rejection, uri};
+use super::{cancel_events, create, create_pending_venue, event_body, rejection, uri};
 use crate::on_both_databases;
 use crate::support::{TestApp, section};
 
@@ -25,12 +25,12 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     let before = create(&app, &kofi.key, &body).await;
     let uri = uri(&before);
 
-    let nothing = change(&app, &kofi.key, &uri, json!({})).await;
+    let nothing = app.put(&kofi.key, &uri, json!({})).await;
     let some = json!({
         "title": "Rock Night", "subcategory": "Rock", "public": false, "end": "2998-12-21T01:00+01:00", "tags": ["rock"],
         "disclaimer": "", "start": null, "host": before.body["host"], "status": "Listed",
     });
-    let after = change(&app, &kofi.key, &uri, some).await;
+    let after = app.put(&kofi.key, &uri, some).await;
 
     assert_eq!((nothing.status, &nothing.body), (200, &before.body));
     let mut expected = before.body;
@@ -40,7 +40,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     expected["public"] = false.into();
     expected["tags"] = json!(["rock"]);
     assert_eq!((after.status, &after.body), (200, &expected));
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
 async fn update_follows_creation_rules(app: TestApp) {
@@ -61,7 +61,7 @@ async fn update_follows_creation_rules(app: TestApp) {
         (json!({ "start": "2998-12-20T23:00" }), vec!["end"]),
         (json!({ "end": "2998-12-20T18:00", "thumbnail": "*" }), vec!["end", "thumbnail"]),
     ] {
-        let response = change(&app, &kofi.key, &uri, body.clone()).await;
+        let response = app.put(&kofi.key, &uri, body.clone()).await;
 
         assert_eq!(
             (response.status, response.invalid_arguments()),
@@ -69,8 +69,8 @@ async fn update_follows_creation_rules(app: TestApp) {
             "{body}"
         );
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
-    let both = change(&app, &kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;
+    assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
+    let both = app.put(&kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;
     assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
 }
 
@@ -81,8 +81,8 @@ async fn accepts_current_venue(app: TestApp) {
     let created = create(&app, &ama.key, &body).await;
     let (event, venue) = (uri(&created), create_pending_venue(&app, &kofi.key).await);
 
-    let same = change(&app, &ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
-    let not_hers = change(&app, &ama.key, &event, json!({ "venue": venue })).await;
+    let same = app.put(&ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
+    let not_hers = app.put(&ama.key, &event, json!({ "venue": venue })).await;
 
     assert_eq!(same.status, 200);
     assert_eq!(not_hers.invalid_arguments(), ["venue"]);
@@ -92,20 +92,20 @@ async fn update_of_listed_event_keeps_status(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
 
-    let changed = change(&app, &kofi.key, &event.uri, json!({ "title": "Later", "status": "Draft" })).await;
+    let changed = app.put(&kofi.key, &event.uri, json!({ "title": "Later", "status": "Draft" })).await;
 
     assert_eq!((&changed.body["title"], &changed.body["status"]), (&json!("Later"), &json!("Listed")));
-    assert_eq!(read(&app, &app.public_key, &event.uri).await.body, changed.body);
+    assert_eq!(app.get(&app.public_key, &event.uri).await.body, changed.body);
 }
 
 async fn event_is_updated_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
 
-    let stranger = change(&app, &ama.key, &event.uri, json!({ "title": "Mine" })).await;
-    let application = change(&app, &app.public_key, &event.uri, json!({ "title": "Mine" })).await;
-    let staff = change(&app, &app.staff.key, &event.uri, json!({ "title": "Ours" })).await;
-    let nothing = change(&app, &kofi.key, "/events/17637000000001", json!({ "title": "Ours" })).await;
+    let stranger = app.put(&ama.key, &event.uri, json!({ "title": "Mine" })).await;
+    let application = app.put(&app.public_key, &event.uri, json!({ "title": "Mine" })).await;
+    let staff = app.put(&app.staff.key, &event.uri, json!({ "title": "Ours" })).await;
+    let nothing = app.put(&kofi.key, "/events/17637000000001", json!({ "title": "Ours" })).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&application), (403, "key.refused"));
@@ -118,7 +118,7 @@ async fn cancelled_event_cannot_be_updated(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     cancel_events(&app).await;
 
-    let changed = change(&app, &kofi.key, &event.uri, json!({ "title": "Still on" })).await;
+    let changed = app.put(&kofi.key, &event.uri, json!({ "title": "Still on" })).await;
     let submitted = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
 
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
@@ -129,15 +129,14 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    let (venue, other) =
-        (change(&app, &kofi.key, &event.uri, past).await.body["venue"]["self"].clone(), app.create_venue().await);
+    let (venue, other) = (app.put(&kofi.key, &event.uri, past).await.body["venue"]["self"].clone(), app.create_venue().await);
 
-    let moved = change(&app, &kofi.key, &event.uri, json!({ "venue": other })).await;
-    let same = change(&app, &kofi.key, &event.uri, json!({ "venue": venue, "disclaimer": "It was loud." })).await;
+    let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
+    let same = app.put(&kofi.key, &event.uri, json!({ "venue": venue, "disclaimer": "It was loud." })).await;
 
     assert_eq!((moved.status, moved.code()), (409, "event.over"));
     assert_eq!((same.status, &same.body["venue"]["self"]), (200, &venue));
-    let removed = app.request("DELETE", venue.as_str().unwrap()).key(&app.staff.key).send().await;
+    let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
     assert_eq!((removed.status, removed.code()), (409, "venue.in-use"), "an event has been staged there");
 }
 
@@ -161,8 +160,8 @@ async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
     for reference in ["category", "venue"] {
         sent_back[reference] = read[reference]["self"].clone();
     }
-    let changed = change(&app, &kofi.key, &uri, sent_back).await;
-    let same_section = change(&app, &kofi.key, section.body["self"].as_str().unwrap(), read["sections"][0].clone()).await;
+    let changed = app.put(&kofi.key, &uri, sent_back).await;
+    let same_section = app.put(&kofi.key, section.body["self"].as_str().unwrap(), read["sections"][0].clone()).await;
 
     assert_eq!((&read["start"], &read["end"]), (&json!("2998-12-20T19:00"), &json!("2998-12-20T23:00")));
     assert_eq!((changed.status, &changed.body), (200, &read));

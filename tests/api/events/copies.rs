@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{cancel_events, read, remove_hosts};
+use super::{cancel_events, remove_hosts};
 use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, rejection, section};
 
@@ -35,7 +35,7 @@ async fn copy_has_everything_but_sales(app: TestApp) {
 
     assert_eq!(copied.status, 201, "{}", copied.body);
     let uri = copied.body["self"].as_str().unwrap();
-    assert_eq!((copied.header("location"), &read(&app, &kofi.key, uri).await.body), (uri, &copied.body));
+    assert_eq!((copied.header("location"), &app.get(&kofi.key, uri).await.body), (uri, &copied.body));
     let source = app.read(&event.uri).await;
     for name in ["description", "type", "public", "category", "subcategory", "venue", "disclaimer", "tags", "host"] {
         assert_eq!(copied.body[name], source[name], "{name}");
@@ -47,13 +47,13 @@ async fn copy_has_everything_but_sales(app: TestApp) {
     assert_eq!((sections.len(), json!(numbers)), (2, json!([0, 0, 10, 10])));
     // The start is moved by two days and one hour.
     assert_eq!((&sections[0]["salesStart"], &sections[0]["salesEnd"]), (&json!("2020-01-03T01:00"), &json!("2998-12-22T19:00")));
-    let modifiers = read(&app, &kofi.key, &format!("{uri}{}/modifiers", sections[0]["self"].as_str().unwrap())).await;
+    let modifiers = app.get(&kofi.key, &format!("{uri}{}/modifiers", sections[0]["self"].as_str().unwrap())).await;
     let modifiers: Vec<Value> = modifiers.body["entries"].as_array().unwrap().clone();
     let of =
         |index: usize| ["name", "priceDelta", "availableFrom", "minOrder", "active"].map(|name| modifiers[index][name].clone());
     assert_eq!(json!(of(0)), json!(["Last day", 5.0, "2998-12-22T01:00", null, true]));
     assert_eq!(json!(of(1)), json!(["Group", -10.0, null, 4, false]));
-    let tokens = read(&app, &kofi.key, &format!("{uri}/tokens")).await.body;
+    let tokens = app.get(&kofi.key, &format!("{uri}/tokens")).await.body;
     assert_eq!((&tokens["total"], &tokens["entries"][0]["global"]), (&json!(1), &json!(true)));
     // The copy is independent of the event, and can be sold.
     let copy = Event { id: uri.rsplit('/').next().unwrap().to_owned(), uri: uri.to_owned(), sections: Vec::new() };
@@ -109,6 +109,6 @@ async fn images_are_copied_and_discarded(app: TestApp) {
     let uri = copied.body["self"].as_str().unwrap();
     assert_eq!(app.fetch_image("banner", uri).await.status, 200);
 
-    assert_eq!(app.request("DELETE", &event.uri).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
     assert_eq!((files(), app.fetch_image("banner", uri).await.status), (1, 200), "the copy keeps its image");
 }

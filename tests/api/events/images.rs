@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{cancel_events, change, create, delete, event_body, read, rejection, uri};
+use super::{cancel_events, create, event_body, rejection, uri};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
@@ -78,11 +78,11 @@ async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
 
     let guessed = fetch(&bare).await;
     let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
-    let replaced = change(&app, &kofi.key, &uri(&created), json!({ "banner": WEBP })).await;
+    let replaced = app.put(&kofi.key, &uri(&created), json!({ "banner": WEBP })).await;
     let former = fetch(&secret).await;
     let present = fetch(&path(&replaced.body["banner"])).await;
     app.execute_sql("update events set status = 'Listed'").await;
-    let listed = read(&app, &app.public_key, &uri(&created)).await;
+    let listed = app.get(&app.public_key, &uri(&created)).await;
     let open = fetch(&bare).await;
 
     for rejected in [guessed, wrong, former] {
@@ -107,7 +107,7 @@ async fn accepts_large_image(app: TestApp) {
     body["thumbnail"] = png_with(200_000).into();
 
     let created = create(&app, &kofi.key, &body).await;
-    let banner = change(&app, &kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
+    let banner = app.put(&kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
@@ -120,8 +120,8 @@ async fn replaces_and_removes_image(app: TestApp) {
     body["thumbnail"] = PNG.into();
     let uri = uri(&create(&app, &kofi.key, &body).await);
 
-    let changed = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
-    let kept = change(&app, &kofi.key, &uri, json!({ "banner": null })).await;
+    let changed = app.put(&kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
+    let kept = app.put(&kofi.key, &uri, json!({ "banner": null })).await;
 
     assert_eq!((changed.status, is_uploaded(&changed, "banner"), is_uploaded(&changed, "thumbnail")), (200, true, false));
     assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/webp");
@@ -149,8 +149,8 @@ async fn own_url_of_image_changes_nothing(app: TestApp) {
     let other = create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
 
     let images = json!({ "banner": created.body["banner"], "thumbnail": created.body["thumbnail"] });
-    let sent_back = change(&app, &kofi.key, &uri(&created), images).await;
-    let foreign = change(&app, &kofi.key, &uri(&created), json!({ "banner": other.body["banner"] })).await;
+    let sent_back = app.put(&kofi.key, &uri(&created), images).await;
+    let foreign = app.put(&kofi.key, &uri(&created), json!({ "banner": other.body["banner"] })).await;
 
     assert_eq!((sent_back.status, &sent_back.body), (200, &created.body));
     assert_eq!(foreign.invalid_arguments(), ["banner"]);
@@ -165,11 +165,11 @@ async fn rejected_update_keeps_image(app: TestApp) {
     body["banner"] = PNG.into();
     let uri = uri(&create(&app, &kofi.key, &body).await);
 
-    let stranger = change(&app, &ama.key, &uri, json!({ "banner": WEBP })).await;
-    let taken = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
-    let wrong = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "*", "end": "2000-01-01T00:00" })).await;
+    let stranger = app.put(&ama.key, &uri, json!({ "banner": WEBP })).await;
+    let taken = app.put(&kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
+    let wrong = app.put(&kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "*", "end": "2000-01-01T00:00" })).await;
     cancel_events(&app).await;
-    let cancelled = change(&app, &kofi.key, &uri, json!({ "banner": WEBP })).await;
+    let cancelled = app.put(&kofi.key, &uri, json!({ "banner": WEBP })).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&taken), (409, "event.taken"));
@@ -186,9 +186,9 @@ async fn deleting_event_deletes_its_image(app: TestApp) {
     let uri = uri(&create(&app, &kofi.key, &body).await);
     assert_eq!(files(&app, "banner"), 1);
 
-    delete(&app, &kofi.key, &uri).await;
+    app.delete(&kofi.key, &uri).await;
 
-    assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+    assert_eq!(app.get(&kofi.key, &uri).await.status, 404);
     assert_eq!(files(&app, "banner"), 0);
 }
 
@@ -198,13 +198,13 @@ async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     let uri = uri(&create(&app, &kofi.key, &body).await);
 
     for round in 0..40 {
-        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG }));
-        let removed = change(&app, &kofi.key, &uri, json!({ "banner": "" }));
+        let put = app.put(&kofi.key, &uri, json!({ "banner": PNG }));
+        let removed = app.put(&kofi.key, &uri, json!({ "banner": "" }));
         // Each is sent first in turn.
         let (one, other) = if round % 2 == 0 { join(put, removed).await } else { join(removed, put).await };
 
         assert_eq!((one.status, other.status), (200, 200));
-        let is_named = is_uploaded(&read(&app, &kofi.key, &uri).await, "banner");
+        let is_named = is_uploaded(&app.get(&kofi.key, &uri).await, "banner");
         assert_eq!(app.fetch_image("banner", &uri).await.status, 200, "round {round}");
         assert_eq!(files(&app, "banner"), usize::from(is_named), "round {round}");
     }
@@ -218,12 +218,12 @@ async fn concurrent_uploads_leave_one_image(app: TestApp) {
     app.execute_sql("update events set status = 'Listed'").await;
 
     for _ in 0..5 {
-        let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&app, &kofi.key, &uri, json!({ "banner": banner })));
+        let puts = [PNG, WEBP, PNG, WEBP].map(|banner| app.put(&kofi.key, &uri, json!({ "banner": banner })));
         let responses = join_all(puts).await;
 
         assert!(responses.iter().all(|response| response.status == 200), "{responses:?}");
         assert_eq!(files(&app, "banner"), 1);
-        let (_, shown) = join(change(&app, &kofi.key, &uri, json!({ "banner": PNG })), app.fetch_image("banner", &uri)).await;
+        let (_, shown) = join(app.put(&kofi.key, &uri, json!({ "banner": PNG })), app.fetch_image("banner", &uri)).await;
         assert_eq!(shown.status, 200, "while it is replaced");
     }
 }
@@ -238,11 +238,11 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
 
     for round in 0..10 {
         let body = json!({ "title": format!("Night {round}"), "banner": PNG });
-        let changes = join_all(events.iter().map(|uri| change(&app, &kofi.key, uri, body.clone()))).await;
+        let changes = join_all(events.iter().map(|uri| app.put(&kofi.key, uri, body.clone()))).await;
 
         let mut statuses: Vec<_> = changes.iter().map(|response| response.status).collect();
         for (uri, change) in events.iter().zip(&changes) {
-            let draft = read(&app, &kofi.key, uri).await;
+            let draft = app.get(&kofi.key, uri).await;
             assert_eq!(is_uploaded(&draft, "banner"), change.status == 200, "round {round}");
             assert_eq!(app.fetch_image("banner", uri).await.status, 200, "round {round}");
         }
@@ -250,7 +250,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
         assert_eq!(statuses, [200, 409], "round {round}");
         assert_eq!(files(&app, "banner"), 1, "round {round}");
         for uri in &events {
-            change(&app, &kofi.key, uri, json!({ "banner": "" })).await;
+            app.put(&kofi.key, uri, json!({ "banner": "" })).await;
         }
     }
 }
@@ -261,12 +261,12 @@ async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
 
     for round in 0..10 {
         let uri = uri(&create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await);
-        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
-        let (put, removed) = join(put, delete(&app, &kofi.key, &uri)).await;
+        let put = app.put(&kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
+        let (put, removed) = join(put, app.delete(&kofi.key, &uri)).await;
 
         assert!([200, 404].contains(&put.status), "{put:?}");
         assert_eq!(removed.status, 204);
-        assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+        assert_eq!(app.get(&kofi.key, &uri).await.status, 404);
         assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (0, 0), "round {round}");
     }
 }

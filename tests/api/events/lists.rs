@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use serde_json::json;
 
-use super::{cancel_events, create, event_body, read, rejection, remove_hosts, uri};
+use super::{cancel_events, create, event_body, rejection, remove_hosts, uri};
 use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, section};
 
@@ -25,7 +25,7 @@ on_both_databases![
 ];
 
 async fn list(app: &TestApp, key: &str, query: &str) -> Vec<String> {
-    titles(&read(app, key, query).await)
+    titles(&app.get(key, query).await)
 }
 
 fn titles(page: &Response) -> Vec<String> {
@@ -47,7 +47,7 @@ async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N
 async fn publish(app: &TestApp, host: &Host<'_>, uri: &str) {
     let submission = app.request("POST", &format!("{uri}/submissions")).key(&host.owner.key).send().await;
     let decision = format!("{}?approved=true", super::uri(&submission));
-    assert_eq!(app.request("DELETE", &decision).key(&app.staff.key).send().await.status, 200);
+    assert_eq!(app.delete(&app.staff.key, &decision).await.status, 200);
 }
 
 async fn lists_visible_events_only(app: TestApp) {
@@ -80,8 +80,8 @@ async fn published_events_are_public(app: TestApp) {
     for key in [&app.public_key, &kofi.key, &app.staff.key] {
         assert_eq!(list(&app, key, "/published-events").await, ["Open"]);
     }
-    let published = read(&app, &app.public_key, "/published-events").await;
-    assert_eq!(published.body["entries"][0], read(&app, &kofi.key, &open).await.body);
+    let published = app.get(&app.public_key, "/published-events").await;
+    assert_eq!(published.body["entries"][0], app.get(&kofi.key, &open).await.body);
 }
 
 async fn lists_events_of_host(app: TestApp) {
@@ -95,7 +95,7 @@ async fn lists_events_of_host(app: TestApp) {
     assert_eq!(list(&app, &kofi.key, &events).await, ["Listed", "Draft"]);
     assert_eq!(list(&app, &ama.key, &events).await, ["Listed"]);
     assert_eq!(list(&app, &kofi.key, &format!("{events}?status=Draft")).await, ["Draft"]);
-    assert_eq!(rejection(&read(&app, &ama.key, "/hosts/17637000000001/events").await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&ama.key, "/hosts/17637000000001/events").await), (404, "resource.not-found"));
 }
 
 /// Concurrent requests share statements, but only with callers who see the same events.
@@ -106,7 +106,7 @@ async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
     publish(&app, &kofis, &listed).await;
     drafts(&app, &amas, ["Another's"]).await;
     let page = async |key: &str, records: u32, page: u32| {
-        read(&app, key, &format!("{}/events?records={records}&page={page}", kofis.uri)).await
+        app.get(key, &format!("{}/events?records={records}&page={page}", kofis.uri)).await
     };
     let check = async |key: &str, titles_of_all: &[&str]| {
         let all = page(key, 25, 1).await;
@@ -141,7 +141,7 @@ async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
     publish(&app, &host, &listed).await;
     remove_hosts(&app).await;
 
-    let below = read(&app, &kofi.key, &format!("{}/events", host.uri)).await;
+    let below = app.get(&kofi.key, &format!("{}/events", host.uri)).await;
 
     assert_eq!(rejection(&below), (404, "resource.not-found"));
     assert_eq!(list(&app, &app.public_key, "/events").await, ["Listed"]);
@@ -151,16 +151,16 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["Charlie", "Alpha", "Bravo"]).await;
 
-    let first = read(&app, &kofi.key, "/events?records=2").await;
-    let second = read(&app, &kofi.key, "/events?records=2&page=2").await;
-    let past = read(&app, &kofi.key, "/events?records=2&page=3").await;
+    let first = app.get(&kofi.key, "/events?records=2").await;
+    let second = app.get(&kofi.key, "/events?records=2&page=2").await;
+    let past = app.get(&kofi.key, "/events?records=2&page=3").await;
 
     assert_eq!((titles(&first), titles(&second)), (vec!["Charlie".to_owned(), "Alpha".to_owned()], vec!["Bravo".to_owned()]));
     let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
     assert_eq!((envelope(&first), envelope(&second)), (json!([3, 1, 2]), json!([3, 2, 2])));
     assert_eq!(rejection(&past), (404, "page.past-end"));
-    assert_eq!(read(&app, &kofi.key, "/published-events").await.body["entries"], json!([]));
-    assert_eq!(read(&app, &kofi.key, "/events?sort=price&order=up&active=maybe&records=0").await.invalid_arguments().len(), 4);
+    assert_eq!(app.get(&kofi.key, "/published-events").await.body["entries"], json!([]));
+    assert_eq!(app.get(&kofi.key, "/events?sort=price&order=up&active=maybe&records=0").await.invalid_arguments().len(), 4);
 }
 
 async fn filters_by_region_and_host(app: TestApp) {
@@ -168,7 +168,7 @@ async fn filters_by_region_and_host(app: TestApp) {
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let [his] = drafts(&app, &kofis, ["His"]).await;
     drafts(&app, &amas, ["Hers"]).await;
-    let region = read(&app, &kofi.key, &his).await.body["venue"]["region"]["self"].as_str().unwrap().to_owned();
+    let region = app.get(&kofi.key, &his).await.body["venue"]["region"]["self"].as_str().unwrap().to_owned();
     let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
 
     for (query, expected) in [
@@ -239,7 +239,7 @@ async fn finds_events_by_section_name(app: TestApp) {
     let id = event.sections[0].rsplit('/').next().unwrap();
 
     let found = async |name: &str| {
-        let page = read(&app, &kofi.key, &format!("/events?section={name}")).await;
+        let page = app.get(&kofi.key, &format!("/events?section={name}")).await;
         let entries = page.body["entries"].as_array().unwrap().clone();
         entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -281,7 +281,7 @@ async fn sorts_by_popularity_and_start(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let [late, hit, early] = drafts(&app, &host, ["Late", "Hit", "Early"]).await;
     for (uri, start) in [(&late, "2998-12-20T20:00"), (&hit, "2998-12-20T19:30"), (&early, "2998-12-20T19:00")] {
-        super::change(&app, &kofi.key, uri, json!({ "start": start })).await;
+        app.put(&kofi.key, uri, json!({ "start": start })).await;
     }
     let free = serde_json::to_value(section("Floor", 0.0, 10)).unwrap();
     let floor = app.request("POST", &format!("{hit}/sections")).key(&kofi.key).json(&free).send().await;

@@ -7,7 +7,7 @@ use boxoffice::features::catalog::events::complete_search_index;
 use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
-use super::{change, create, delete, event_body, read, uri};
+use super::{create, event_body, uri};
 use crate::on_both_databases;
 use crate::support::{Host, TestApp, rejection};
 
@@ -43,7 +43,7 @@ async fn find(app: &TestApp, query: &[(&str, &str)]) -> Vec<String> {
 
 async fn find_in(app: &TestApp, path: &str, key: &str, query: &[(&str, &str)]) -> Vec<String> {
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-    let page = read(app, key, &format!("{path}?{query}")).await;
+    let page = app.get(key, &format!("{path}?{query}")).await;
     let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{query}: {}", page.body));
     assert_eq!(page.body["total"], entries.len(), "{query}");
     entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
@@ -215,9 +215,9 @@ async fn search_keeps_visibility_pages_and_preferred_region(app: TestApp) {
     assert_eq!(find_in(&app, "/events", &app.public_key, &search).await, ["Jazz One", "A Night of Jazz"]);
     assert_eq!(find_in(&app, "/events", &kofi.key, &search).await, ["Jazz One", "A Night of Jazz", "Jazz Draft"]);
     assert_eq!(find_in(&app, "/published-events", &kofi.key, &search).await, ["Jazz One", "A Night of Jazz"]);
-    let second = read(&app, &ama.key, "/published-events?search=jazz&records=1&page=2").await;
+    let second = app.get(&ama.key, "/published-events?search=jazz&records=1&page=2").await;
     assert_eq!((&second.body["total"], &second.body["entries"][0]["title"]), (&json!(2), &json!("A Night of Jazz")));
-    assert_eq!(rejection(&read(&app, &ama.key, "/published-events?search=jazz&page=2").await), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&ama.key, "/published-events?search=jazz&page=2").await), (404, "page.past-end"));
 
     let region = app.read(&there).await["venue"]["region"]["self"].clone();
     let preferences = app.request("PUT", &format!("/accounts/{}/preferences", ama.number)).key(&ama.key);
@@ -237,7 +237,7 @@ async fn invalid_finders_are_rejected(app: TestApp) {
             (format!("from=2998-12-20T00:00&to=2998-12-19T00:00&search={words}"), vec!["to", "search"]),
             ("from=tomorrow&category=a+b&venue=/regions/1&past=maybe".to_owned(), vec![]),
         ] {
-            let response = read(&app, &app.public_key, &format!("{path}?{query}")).await;
+            let response = app.get(&app.public_key, &format!("{path}?{query}")).await;
             assert_eq!(rejection(&response), (400, "arguments.invalid"), "{query}");
             let invalid = response.invalid_arguments();
             if expected.is_empty() { assert_eq!(invalid.len(), 4, "{query}: {invalid:?}") } else { assert_eq!(invalid, expected) }
@@ -253,15 +253,15 @@ async fn search_follows_changes_of_events(app: TestApp) {
     let tagged = async |tag: &str| find(&app, &[("tag", tag)]).await.len();
     assert_eq!((found("jazz").await, found("outdoors").await, found("sax").await, tagged("sax").await), (1, 1, 1, 1));
 
-    let rejected = change(&app, &kofi.key, &event, json!({ "title": "Blues", "category": "/categories/1" })).await;
+    let rejected = app.put(&kofi.key, &event, json!({ "title": "Blues", "category": "/categories/1" })).await;
     assert_eq!((rejected.status, found("blues").await, found("jazz").await), (400, 0, 1));
     let changed =
-        change(&app, &kofi.key, &event, json!({ "title": "Rock Night", "description": "Indoors.", "tags": ["drums"] })).await;
+        app.put(&kofi.key, &event, json!({ "title": "Rock Night", "description": "Indoors.", "tags": ["drums"] })).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
     assert_eq!((found("jazz").await, found("outdoors").await, found("sax").await, tagged("sax").await), (0, 0, 0, 0));
     assert_eq!((found("rock").await, found("indoors").await, found("drums").await, tagged("drums").await), (1, 1, 1, 1));
 
-    assert_eq!(delete(&app, &kofi.key, &event).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event).await.status, 204);
     assert_eq!((found("rock").await, tagged("drums").await), (0, 0));
     let again = draft(&app, &host, "Rock Night", json!({})).await;
     assert_eq!(found("rock").await, 1, "{again}");
@@ -311,7 +311,7 @@ async fn finds_all_of_many_events(mut app: TestApp) {
 
     let total = async |query: &str| {
         let path = format!("/published-events?records=1&search={query}");
-        read(&app, &app.public_key, &path).await.body["total"].as_i64().unwrap()
+        app.get(&app.public_key, &path).await.body["total"].as_i64().unwrap()
     };
     for _ in 0..5 {
         assert_eq!((total("jazz").await, total("jazz+12").await, total("zebra").await), (1200, 12, 0));

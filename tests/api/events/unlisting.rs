@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{read, rejection};
+use super::rejection;
 use crate::races::count_statuses;
 use crate::support::{Event, Response, TestApp, User, card_payment, partial_card_payment, section};
 use crate::{on_both_databases, race_tests};
@@ -39,16 +39,16 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
-    let mut expected = read(&app, &kofi.key, &event.uri).await.body;
+    let mut expected = app.get(&kofi.key, &event.uri).await.body;
 
     let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals").await;
 
     expected["status"] = "Draft".into();
     assert_eq!((withdrawn.status, &withdrawn.body), (200, &expected));
-    assert_eq!(read(&app, &kofi.key, &event.uri).await.body, expected);
+    assert_eq!(app.get(&kofi.key, &event.uri).await.body, expected);
     assert_ne!(expected["published"], "", "it has the time of publication");
     for key in [&ama.key, &app.public_key] {
-        assert_eq!(rejection(&read(&app, key, &event.uri).await), (403, "resource.not-yours"));
+        assert_eq!(rejection(&app.get(key, &event.uri).await), (403, "resource.not-yours"));
     }
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
     assert_eq!(app.public_client.event_list().send().await.unwrap().total, 0);
@@ -56,7 +56,7 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
         let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
         assert_eq!(rejection(&rejected), (409, "event.not-listed"));
     }
-    let deleted = app.request("DELETE", &event.uri).key(&kofi.key).send().await;
+    let deleted = app.delete(&kofi.key, &event.uri).await;
     assert_eq!(rejection(&deleted), (409, "event.sold"));
 }
 
@@ -88,7 +88,7 @@ async fn withdrawn_event_can_be_published_again(app: TestApp) {
 
     app.list_event(&host, &event).await;
 
-    let again = read(&app, &app.public_key, &event.uri).await.body;
+    let again = app.get(&app.public_key, &event.uri).await.body;
     assert_eq!(again["status"], "Listed");
     assert!(again["published"].as_str().unwrap() > first.as_str().unwrap(), "{again}");
     ama.order(&event.sections[0], 1).await.unwrap();
@@ -98,13 +98,13 @@ async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
-    let mut expected = read(&app, &kofi.key, &event.uri).await.body;
+    let mut expected = app.get(&kofi.key, &event.uri).await.body;
 
     let cancelled = unlist(&app, &kofi.key, &event, "cancellations").await;
 
     expected["status"] = "Cancelled".into();
     assert_eq!((cancelled.status, &cancelled.body), (200, &expected));
-    assert_eq!(read(&app, &app.public_key, &event.uri).await.body, expected);
+    assert_eq!(app.get(&app.public_key, &event.uri).await.body, expected);
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
     for section in &event.sections {
         let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;

@@ -5,7 +5,6 @@ use boxoffice_openapi::Scope;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::change;
 use crate::support::{Response, TestApp, rejection};
 use crate::{on_both_databases, race_tests};
 
@@ -27,7 +26,7 @@ async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
 }
 
 async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
-    app.request("DELETE", &format!("{host}/administrators?account={account}")).key(key).send().await
+    app.delete(key, &format!("{host}/administrators?account={account}")).await
 }
 
 /// Returns the account numbers of a host's administrators.
@@ -40,7 +39,7 @@ async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
 async fn administrator_adds_another(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 403);
+    assert_eq!(app.put(&ama.key, &host.uri, json!({ "phone": "1" })).await.status, 403);
 
     let added = add(&app, &kofi.key, &host.uri, &ama.number).await;
 
@@ -49,10 +48,10 @@ async fn administrator_adds_another(app: TestApp) {
     assert_eq!(added.body, app.read(&account).await);
     assert_eq!(administrators(&app, &host.uri).await, [kofi.number.clone(), ama.number.clone()]);
     // She has the permissions of an administrator.
-    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 200);
+    assert_eq!(app.put(&ama.key, &host.uri, json!({ "phone": "1" })).await.status, 200);
     assert_eq!(app.public_client.host_list().account(ama.number.as_str()).send().await.unwrap().total, 1);
     let draft = app.create_draft(&host).await;
-    assert_eq!(app.request("GET", &draft.uri).key(&ama.key).send().await.status, 200);
+    assert_eq!(app.get(&ama.key, &draft.uri).await.status, 200);
     let yaw = app.sign_up("yaw").await;
     assert_eq!(add(&app, &ama.key, &host.uri, &yaw.number).await.status, 201);
 }
@@ -128,8 +127,8 @@ async fn removed_administrator_loses_permissions(app: TestApp) {
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     assert_eq!(administrators(&app, &host.uri).await.join(" "), ama.number);
-    assert_eq!(rejection(&change(&app, &kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
-    assert_eq!(app.request("GET", &draft.uri).key(&kofi.key).send().await.status, 403);
+    assert_eq!(rejection(&app.put(&kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
+    assert_eq!(app.get(&kofi.key, &draft.uri).await.status, 403);
     assert_eq!(app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap().total, 0);
     for account in [&kofi.number, "GH-00000000"] {
         assert_eq!(rejection(&remove(&app, &ama.key, &host.uri, account).await), (404, "resource.not-found"), "{account}");
@@ -144,7 +143,7 @@ async fn last_administrator_cannot_be_removed(app: TestApp) {
     let last = remove(&app, &kofi.key, &uri, &kofi.number).await;
     assert_eq!(rejection(&last), (409, "administrator.last"));
     assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
-    assert_eq!(change(&app, &kofi.key, &uri, json!({ "phone": "1" })).await.status, 200);
+    assert_eq!(app.put(&kofi.key, &uri, json!({ "phone": "1" })).await.status, 200);
 
     add(&app, &kofi.key, &uri, &ama.number).await;
     assert_eq!(remove(&app, &kofi.key, &uri, &kofi.number).await.status, 204, "now he may go");
@@ -187,7 +186,7 @@ async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
 async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
-    let removed = app.request("DELETE", &format!("/accounts/{}", kofi.number)).key(&kofi.key).send().await;
+    let removed = app.delete(&kofi.key, &format!("/accounts/{}", kofi.number)).await;
     assert_eq!((removed.status, administrators(&app, &uri).await.len()), (204, 0));
 
     let herself = add(&app, &ama.key, &uri, &ama.number).await;

@@ -3,7 +3,7 @@
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{change, create, host, names};
+use super::{create, host, names};
 use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 use crate::{on_both_databases, race_tests};
 
@@ -24,10 +24,6 @@ async fn send(app: &TestApp, method: &str, key: &str, uri: &str, body: Value) ->
     app.request(method, uri).key(key).json(&body).send().await
 }
 
-async fn remove(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("DELETE", uri).key(key).send().await
-}
-
 /// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
 async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
     let host = app.create_host(kofi).await;
@@ -40,7 +36,7 @@ async fn removed_host_is_not_found(app: TestApp) {
     let (uri, event) = create_concert(&app, &kofi).await;
     let before = app.request("GET", &event.uri).send().await.body;
 
-    let removed = remove(&app, &kofi.key, &uri).await;
+    let removed = app.delete(&kofi.key, &uri).await;
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     let administrators = format!("{uri}/administrators");
@@ -71,10 +67,10 @@ async fn staff_read_ledger_and_statistics_of_removed_host(app: TestApp) {
     let (uri, event) = create_concert(&app, &kofi).await;
     ama.pay(&ama.order(&event.sections[0], 2).await.unwrap()).await.unwrap();
     let reports = [format!("{uri}/statistics"), format!("{uri}/transactions")];
-    let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
+    let get = async |key: &str, path: &str| app.get(key, path).await;
     let before = join_all(reports.iter().map(|path| get(&app.staff.key, path))).await;
 
-    assert_eq!(remove(&app, &kofi.key, &uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &uri).await.status, 204);
 
     for (path, before) in reports.iter().zip(before) {
         let staff = get(&app.staff.key, path).await;
@@ -93,11 +89,11 @@ async fn host_is_removed_by_administrators_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
 
-    let stranger = remove(&app, &ama.key, &uri).await;
-    let application = remove(&app, &app.public_key, &uri).await;
-    let unknown = remove(&app, &ama.key, "/hosts/17637000000001").await;
+    let stranger = app.delete(&ama.key, &uri).await;
+    let application = app.delete(&app.public_key, &uri).await;
+    let unknown = app.delete(&ama.key, "/hosts/17637000000001").await;
     let kept = app.request("GET", &uri).send().await.status;
-    let staff = remove(&app, &app.staff.key, &uri).await;
+    let staff = app.delete(&app.staff.key, &uri).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&application), (403, "key.refused"));
@@ -113,7 +109,7 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     ama.pay(&paid).await.unwrap();
     let open = ama.order(&event.sections[0], 1).await.unwrap();
 
-    assert_eq!(remove(&app, &kofi.key, &uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &uri).await.status, 204);
 
     // Existing reservations can be paid.
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201);
@@ -141,7 +137,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
     });
     let before = app.read("/events").await;
 
-    assert_eq!(remove(&app, &kofi.key, &host.uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
 
     let balcony = serde_json::to_value(section("Balcony", 5.0, 5)).unwrap();
     let approval = format!("{}?approved=true", crate::review::submission_of(&reviewed.uri));
@@ -171,7 +167,7 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
     let (reviewed, draft) = (app.create_draft(&host).await, app.create_draft(&host).await);
     kofi.client.event_submission_create().event(&reviewed.id).send().await.unwrap();
     for uri in [&host.uri, &first.0] {
-        assert_eq!(remove(&app, &kofi.key, uri).await.status, 204);
+        assert_eq!(app.delete(&kofi.key, uri).await.status, 204);
     }
     let first = first.1;
 
@@ -199,20 +195,20 @@ async fn name_of_removed_host_is_free(app: TestApp) {
     let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
     assert_eq!(rejection(&create(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));
 
-    assert_eq!(remove(&app, &ama.key, &uri(&first)).await.status, 204);
+    assert_eq!(app.delete(&ama.key, &uri(&first)).await.status, 204);
 
     let second = create(&app, &ama.key, &host("Accra Live")).await;
     assert_eq!(second.status, 201);
-    assert_eq!(rejection(&change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await), (409, "host.taken"));
-    assert_eq!(remove(&app, &ama.key, &uri(&second)).await.status, 204);
-    assert_eq!(change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await.status, 200);
+    assert_eq!(rejection(&app.put(&kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await), (409, "host.taken"));
+    assert_eq!(app.delete(&ama.key, &uri(&second)).await.status, 204);
+    assert_eq!(app.put(&kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await.status, 200);
 }
 
 async fn host_is_removed_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let uri = app.create_host(&kofi).await.uri;
 
-    let (one, other) = join(remove(&app, &kofi.key, &uri), remove(&app, &app.staff.key, &uri)).await;
+    let (one, other) = join(app.delete(&kofi.key, &uri), app.delete(&app.staff.key, &uri)).await;
 
     let mut statuses = [one.status, other.status];
     statuses.sort_unstable();
@@ -231,7 +227,7 @@ async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
 
     let wants = crowd.iter().flat_map(|user| [floor, lawn, floor, lawn].map(|section| (user, section)));
     let wants = join_all(wants.map(|(user, section)| app.place_order(&user.key, json!({ section: 1 }))));
-    let (responses, removed) = join(wants, remove(&app, &kofi.key, &host.uri)).await;
+    let (responses, removed) = join(wants, app.delete(&kofi.key, &host.uri)).await;
 
     assert_eq!(removed.status, 204);
     let sold = responses.iter().filter(|response| response.status == 201).count();

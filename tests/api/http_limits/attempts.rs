@@ -110,7 +110,7 @@ async fn known_addresses_are_few_and_expire(app: TestApp) {
     assert_eq!((purge().await, stored().await.len()), (10, 0));
 
     assert_eq!(sign_in(&app, &server, "ama", PASSWORD, "198.51.100.1").await.status, 201);
-    let deleted = app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&app.staff.key).send().await;
+    let deleted = app.delete(&app.staff.key, &format!("/accounts/{}", ama.number)).await;
     assert_eq!((deleted.status, stored().await.len()), (204, 0));
 }
 

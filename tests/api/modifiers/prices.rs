@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{change, create_concert, delete, modifier, read};
+use super::{create_concert, modifier};
 use crate::on_both_databases;
 use crate::support::{TestApp, rejection, types};
 
@@ -38,7 +38,7 @@ async fn order_names_applied_modifiers(app: TestApp) {
     let amounts = (&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]);
     assert_eq!(amounts, (&json!(121.0), &json!(4.97), &json!(125.97)));
     let uri = placed.body["self"].as_str().unwrap();
-    assert_eq!(read(&app, &ama.key, uri).await.body, placed.body);
+    assert_eq!(app.get(&ama.key, uri).await.body, placed.body);
     assert_eq!(app.read("/orders").await["entries"], json!([placed.body]));
     let order = ama.client.order_get().order(placed.body["number"].as_str().unwrap()).send().await.unwrap();
     assert_eq!(ama.pay(&order).await.unwrap().amount, 125.97);
@@ -49,7 +49,7 @@ async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
     modifier(&app, &kofi.key, floor, json!({ "name": "Groups", "priceDelta": -4, "minOrder": 3, "maxOrder": 5 })).await;
     let ama = app.sign_up("ama").await;
-    let shown = read(&app, &ama.key, floor).await.body["price"].clone();
+    let shown = app.get(&ama.key, floor).await.body["price"].clone();
     assert_eq!(shown, json!({ "base": 20.0, "current": 20.0, "expires": "2999-01-01T00:00" }), "for one ticket");
 
     for (quantities, price) in [((2, 1), 20.0), ((3, 1), 16.0), ((5, 0), 16.0), ((6, 0), 20.0), ((2, 3), 20.0)] {
@@ -66,7 +66,7 @@ async fn price_does_not_fall_below_zero(app: TestApp) {
     let floor = &event.sections[0];
     let gift = modifier(&app, &kofi.key, floor, json!({ "name": "Gift", "priceDelta": -30 })).await;
     let ama = app.sign_up("ama").await;
-    assert_eq!(read(&app, &ama.key, floor).await.body["price"]["current"], 0.0);
+    assert_eq!(app.get(&ama.key, floor).await.body["price"]["current"], 0.0);
 
     let order = ama.order(floor, 2).await.unwrap();
     let mixed = ama.order_items([(floor.as_str(), 1), (event.sections[1].as_str(), 1)]).await.unwrap();
@@ -85,20 +85,20 @@ async fn order_keeps_its_price(app: TestApp) {
     let uri = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
     let ama = app.sign_up("ama").await;
     let placed = app.place_order(&ama.key, json!({ floor.as_str(): 2 })).await.body;
-    let price = async || read(&app, &ama.key, floor).await.body["price"]["current"].as_f64().unwrap();
+    let price = async || app.get(&ama.key, floor).await.body["price"]["current"].as_f64().unwrap();
 
-    change(&app, &kofi.key, &uri, json!({ "priceDelta": -10 })).await;
+    app.put(&kofi.key, &uri, json!({ "priceDelta": -10 })).await;
     assert_eq!(price().await, 10.0);
-    change(&app, &kofi.key, &uri, json!({ "active": false })).await;
+    app.put(&kofi.key, &uri, json!({ "active": false })).await;
     assert_eq!(price().await, 20.0);
-    change(&app, &kofi.key, &uri, json!({ "active": true })).await;
-    let removed = delete(&app, &kofi.key, &uri).await;
+    app.put(&kofi.key, &uri, json!({ "active": true })).await;
+    let removed = app.delete(&kofi.key, &uri).await;
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
-    assert_eq!(rejection(&read(&app, &kofi.key, &uri).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&kofi.key, &uri).await), (404, "resource.not-found"));
     assert_eq!(price().await, 20.0);
     assert_eq!((&placed["subtotal"], &placed["items"][0]["modifiers"]), (&json!(30.0), &json!([uri])));
-    assert_eq!(read(&app, &ama.key, placed["self"].as_str().unwrap()).await.body, placed);
+    assert_eq!(app.get(&ama.key, placed["self"].as_str().unwrap()).await.body, placed);
     let later = ama.order(floor, 1).await.unwrap();
     assert_eq!((later.subtotal, later.items[0].modifiers.len(), later.items[0].modifier.clone()), (20.0, 0, None));
 }
@@ -137,7 +137,7 @@ async fn price_is_same_in_every_representation(app: TestApp) {
     for price in shown().await {
         assert_eq!(price, early);
     }
-    let changed = change(&app, &kofi.key, floor, json!({ "description": "Standing." })).await;
+    let changed = app.put(&kofi.key, floor, json!({ "description": "Standing." })).await;
     assert_eq!(changed.body["price"], early);
     app.advance_clock(Duration::from_secs(1800));
     for price in shown().await {

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::get;
 use crate::support::{Event, Response, TestApp, rejection, section};
 use crate::{on_both_databases, race_tests};
 
@@ -33,9 +32,9 @@ async fn host_issues_complimentary_tickets(app: TestApp) {
     let amounts = ["subtotal", "fees", "total", "refunded"].map(|name| issued.body[name].as_f64().unwrap());
     assert_eq!((amounts, &issued.body["items"][0]["unitPrice"]), ([0.0; 4], &json!(0.0)));
     assert_eq!((&issued.body["customer"]["username"], &issued.body["customer"]["phone"]), (&json!("ama"), &json!("")));
-    assert_eq!(get(&app, &kofi.key, &order).await.body, issued.body);
+    assert_eq!(app.get(&kofi.key, &order).await.body, issued.body);
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
-    let wallet = get(&app, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
+    let wallet = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
     assert_eq!((&wallet["total"], &wallet["entries"][0]["order"]), (&json!(3), &json!(order)));
 
     let by_email = json!({ "email": "AMA@example.com", "items": { &event.sections[0]: 1 } });

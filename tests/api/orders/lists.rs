@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{create_concert, get};
+use super::create_concert;
 use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Response, TestApp, User};
 
@@ -50,20 +50,20 @@ async fn staff_list_and_filter_orders(app: TestApp) {
         ("records=2".to_owned(), &all[..2]),
         ("records=2&page=2".to_owned(), &all[2..]),
     ] {
-        let page = get(&app, &app.staff.key, &format!("/orders?{filter}")).await;
+        let page = app.get(&app.staff.key, &format!("/orders?{filter}")).await;
         assert_eq!(numbers(&page), expected, "{filter}");
     }
 
     // The list is the same after the job has run.
     app.expire_due().await;
-    assert_eq!(numbers(&get(&app, &app.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
-    assert_eq!(numbers(&get(&app, &app.staff.key, "/orders?status=Placed").await), &all[1..2]);
+    assert_eq!(numbers(&app.get(&app.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
+    assert_eq!(numbers(&app.get(&app.staff.key, "/orders?status=Placed").await), &all[1..2]);
 
-    let past_end = get(&app, &app.staff.key, "/orders?page=2").await;
+    let past_end = app.get(&app.staff.key, "/orders?page=2").await;
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
-    let invalid = get(&app, &app.staff.key, "/orders?customer=ama&status=Paid&sort=number").await;
+    let invalid = app.get(&app.staff.key, "/orders?customer=ama&status=Paid&sort=number").await;
     assert_eq!((invalid.status, invalid.invalid_arguments().join(" ")), (400, "customer status sort".to_owned()));
-    assert_eq!(get(&app, &ama.key, "/orders").await.code(), "key.refused");
+    assert_eq!(app.get(&ama.key, "/orders").await.code(), "key.refused");
 }
 
 async fn filters_numbers_by_regular_expression(app: TestApp) {
@@ -74,7 +74,7 @@ async fn filters_numbers_by_regular_expression(app: TestApp) {
         all.push(ama.order(&event.sections[0], 1).await.unwrap().number.to_string());
     }
     let search = async |filter: &str, paging: &str| {
-        get(&app, &app.staff.key, &format!("/orders?{paging}&number={}", filter.replace('\\', "%5C").replace('+', "%2B"))).await
+        app.get(&app.staff.key, &format!("/orders?{paging}&number={}", filter.replace('\\', "%5C").replace('+', "%2B"))).await
     };
 
     for filter in [r"^\d{14}$", r"\d", ".", "^[0-9]+$", &all[0][..4]] {
@@ -108,7 +108,7 @@ async fn sorts_orders_by_date(app: TestApp) {
         for (sort, expected) in
             [("", &all), ("sort=date", &all), ("sort=date&order=asc", &all), ("sort=date&order=desc", &reversed)]
         {
-            let page = get(&app, &app.staff.key, &format!("{list}?{sort}")).await;
+            let page = app.get(&app.staff.key, &format!("{list}?{sort}")).await;
             assert_eq!(numbers(&page), *expected, "{list} {sort}");
         }
     }
@@ -123,14 +123,14 @@ async fn account_lists_own_orders(app: TestApp) {
     let list = format!("/accounts/{}/orders", ama.number);
 
     for key in [&ama.key, &app.staff.key] {
-        assert_eq!(numbers(&get(&app, key, &list).await), [&free, &placed]);
-        assert_eq!(numbers(&get(&app, key, &format!("{list}?status=Placed")).await), [&placed]);
-        assert_eq!(numbers(&get(&app, key, &format!("{list}?records=1&page=2")).await), [&placed]);
+        assert_eq!(numbers(&app.get(key, &list).await), [&free, &placed]);
+        assert_eq!(numbers(&app.get(key, &format!("{list}?status=Placed")).await), [&placed]);
+        assert_eq!(numbers(&app.get(key, &format!("{list}?records=1&page=2")).await), [&placed]);
     }
-    assert_eq!(get(&app, &ama.key, &format!("{list}?page=2")).await.code(), "page.past-end");
-    assert_eq!(get(&app, &yaw.key, &list).await.code(), "resource.not-yours");
-    assert_eq!(get(&app, &yaw.key, "/accounts/ZZ-00000000/orders").await.code(), "resource.not-found");
+    assert_eq!(app.get(&ama.key, &format!("{list}?page=2")).await.code(), "page.past-end");
+    assert_eq!(app.get(&yaw.key, &list).await.code(), "resource.not-yours");
+    assert_eq!(app.get(&yaw.key, "/accounts/ZZ-00000000/orders").await.code(), "resource.not-found");
     let kwesi = app.sign_up("kwesi").await;
-    let nothing = get(&app, &kwesi.key, &format!("/accounts/{}/orders", kwesi.number)).await;
+    let nothing = app.get(&kwesi.key, &format!("/accounts/{}/orders", kwesi.number)).await;
     assert_eq!(nothing.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 }

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::get;
 use crate::on_both_databases;
 use crate::support::{Event, TestApp, User, card_payment, rejection, section};
 
@@ -16,7 +15,7 @@ on_both_databases![
 
 /// Returns the numbers of the orders on a page.
 async fn numbers(app: &TestApp, key: &str, path: &str) -> Vec<String> {
-    let page = get(app, key, path).await;
+    let page = app.get(key, path).await;
     assert_eq!(page.status, 200, "{path}: {}", page.body);
     page.body["entries"].as_array().unwrap().iter().map(|order| order["number"].as_str().unwrap().to_owned()).collect()
 }
@@ -27,7 +26,7 @@ async fn buy(app: &TestApp, user: &User, items: &[(&str, i64)]) -> Value {
     if order.total > 0.0 {
         assert_eq!(app.pay(&user.key, &order.self_, card_payment()).await.status, 201);
     }
-    get(app, &user.key, &order.self_).await.body
+    app.get(&user.key, &order.self_).await.body
 }
 
 async fn event_of(app: &TestApp, user: &User) -> Event {
@@ -74,19 +73,19 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
         ] {
             assert_eq!(numbers(&app, &kofi.key, &format!("{list}?{filter}")).await, expected, "{list}?{filter}");
         }
-        let entry = &get(&app, &kofi.key, &format!("{list}?number={first}")).await.body["entries"][0];
-        assert_eq!(entry, &get(&app, &kofi.key, &format!("/orders/{first}")).await.body);
+        let entry = &app.get(&kofi.key, &format!("{list}?number={first}")).await.body["entries"][0];
+        assert_eq!(entry, &app.get(&kofi.key, &format!("/orders/{first}")).await.body);
         assert_eq!((&entry["total"], &entry["customer"]["phone"]), (&json!(203.98), &json!("")));
         assert_eq!(entry["customer"]["username"], "ama");
         for key in [&esi.key, &ama.key] {
-            assert_eq!(rejection(&get(&app, key, &list).await), (403, "resource.not-yours"));
+            assert_eq!(rejection(&app.get(key, &list).await), (403, "resource.not-yours"));
         }
-        let reversed = get(&app, &kofi.key, &format!("{list}?from=2026-02-01T00:00&to=2026-01-01T00:00")).await;
+        let reversed = app.get(&kofi.key, &format!("{list}?from=2026-02-01T00:00&to=2026-01-01T00:00")).await;
         assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
-        assert_eq!(get(&app, &kofi.key, &format!("{list}?page=2")).await.code(), "page.past-end");
+        assert_eq!(app.get(&kofi.key, &format!("{list}?page=2")).await.code(), "page.past-end");
     }
-    assert_eq!(get(&app, &kofi.key, "/events/17637000000001/orders").await.code(), "resource.not-found");
-    assert_eq!(get(&app, &kofi.key, "/hosts/17637000000001/orders").await.code(), "resource.not-found");
+    assert_eq!(app.get(&kofi.key, "/events/17637000000001/orders").await.code(), "resource.not-found");
+    assert_eq!(app.get(&kofi.key, "/hosts/17637000000001/orders").await.code(), "resource.not-found");
 }
 
 async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
@@ -100,8 +99,8 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
 
     app.return_tickets(&app.staff.key, order, json!({ "tickets": [serial] })).await;
 
-    let kofis = get(&app, &kofi.key, order).await.body;
-    let esis = get(&app, &esi.key, order).await.body;
+    let kofis = app.get(&kofi.key, order).await.body;
+    let esis = app.get(&esi.key, order).await.body;
     for (part, own, [subtotal, fees, total, refunded], section) in [
         (&kofis, &event, [200.0, 3.98, 203.98, 101.99], &event.sections[0]),
         (&esis, &other, [100.0, 1.99, 101.99, 0.0], &other.sections[0]),
@@ -112,17 +111,17 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
         let list = app.read(&format!("{}/orders", own.uri)).await;
         assert_eq!(list["entries"][0]["items"], part["items"], "also for platform administrators");
     }
-    assert_eq!(get(&app, &esi.key, &format!("{}/orders", other.uri)).await.body["entries"], json!([esis]));
+    assert_eq!(app.get(&esi.key, &format!("{}/orders", other.uri)).await.body["entries"], json!([esis]));
     for path in ["payments", "returns"] {
         for key in [&kofi.key, &esi.key] {
-            assert_eq!(rejection(&get(&app, key, &format!("{order}/{path}")).await), (403, "resource.not-yours"));
+            assert_eq!(rejection(&app.get(key, &format!("{order}/{path}")).await), (403, "resource.not-yours"));
         }
     }
     // An administrator of both hosts sees all of it.
     let administrators = format!("{}/administrators", host_of(&app, &other).await);
     app.request("POST", &administrators).key(&esi.key).json(&json!({ "account": kofi.number })).send().await;
-    assert_eq!(get(&app, &kofi.key, order).await.body["total"], 305.97);
-    assert_eq!(get(&app, &kofi.key, &format!("{order}/payments")).await.body["entries"][0]["refunded"], 101.99);
+    assert_eq!(app.get(&kofi.key, order).await.body["total"], 305.97);
+    assert_eq!(app.get(&kofi.key, &format!("{order}/payments")).await.body["entries"][0]["refunded"], 101.99);
 }
 
 async fn returns_are_listed_with_reasons(app: TestApp) {
@@ -132,28 +131,28 @@ async fn returns_are_listed_with_reasons(app: TestApp) {
     let order = order["self"].as_str().unwrap();
     let tickets = app.read(&format!("{}/tickets", event.uri)).await;
     let paid = tickets["entries"].as_array().unwrap().iter().find(|ticket| ticket["section"]["name"] == "Floor").unwrap();
-    assert_eq!(get(&app, &ama.key, &format!("{order}/returns")).await.body["total"], 0);
+    assert_eq!(app.get(&ama.key, &format!("{order}/returns")).await.body["total"], 0);
 
     app.return_tickets(&kofi.key, order, json!({ "tickets": [paid["serial"]], "reason": "Ill.\nSorry." })).await;
     app.return_tickets(&kofi.key, order, json!({})).await;
 
-    let page = get(&app, &ama.key, &format!("{order}/returns")).await.body;
+    let page = app.get(&ama.key, &format!("{order}/returns")).await.body;
     let entries = page["entries"].as_array().unwrap();
     let facts: Vec<Value> =
         entries.iter().map(|entry| json!([entry["order"], entry["tickets"], entry["amount"], entry["reason"]])).collect();
     assert_eq!(facts, [json!([order, 1, 101.99, "Ill.\nSorry."]), json!([order, 2, 101.99, ""])]);
     let uri = entries[0]["self"].as_str().unwrap();
     for key in [&ama.key, &kofi.key, &app.staff.key] {
-        assert_eq!(get(&app, key, uri).await.body, entries[0]);
-        assert_eq!(get(&app, key, &format!("{order}/returns?records=1&page=2")).await.body["entries"], json!([entries[1]]));
+        assert_eq!(app.get(key, uri).await.body, entries[0]);
+        assert_eq!(app.get(key, &format!("{order}/returns?records=1&page=2")).await.body["entries"], json!([entries[1]]));
     }
     for path in [uri.to_owned(), format!("{order}/returns"), format!("{order}/payments")] {
-        assert_eq!(rejection(&get(&app, &yaw.key, &path).await), (403, "resource.not-yours"));
+        assert_eq!(rejection(&app.get(&yaw.key, &path).await), (403, "resource.not-yours"));
     }
     let another = buy(&app, &ama, &[(&event.sections[1], 1)]).await;
     let of_another = uri.replace(order, another["self"].as_str().unwrap());
-    assert_eq!(rejection(&get(&app, &ama.key, &of_another).await), (404, "resource.not-found"));
-    assert_eq!(get(&app, &ama.key, "/orders/17637000000001/returns").await.code(), "resource.not-found");
+    assert_eq!(rejection(&app.get(&ama.key, &of_another).await), (404, "resource.not-found"));
+    assert_eq!(app.get(&ama.key, "/orders/17637000000001/returns").await.code(), "resource.not-found");
 }
 
 async fn hosts_return_tickets_found_by_serial_number(app: TestApp) {
@@ -161,7 +160,7 @@ async fn hosts_return_tickets_found_by_serial_number(app: TestApp) {
     let event = event_of(&app, &kofi).await;
     let serials = ama.order_free_tickets(&event.sections[1], 2).await;
 
-    let found = get(&app, &kofi.key, &format!("{}/orders?ticket={}", event.uri, serials[1])).await.body;
+    let found = app.get(&kofi.key, &format!("{}/orders?ticket={}", event.uri, serials[1])).await.body;
     let order = found["entries"][0]["self"].as_str().unwrap();
     let returned = app.return_tickets(&kofi.key, order, json!({ "tickets": [serials[1]] })).await;
 

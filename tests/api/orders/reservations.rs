@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{create_concert, get, short};
+use super::{create_concert, short};
 use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Rejection, TestApp, section};
 
@@ -53,13 +53,13 @@ async fn order_reserves_tickets(app: TestApp) {
     assert_eq!(order["self"], uri);
     assert_eq!(order["payments"], format!("{uri}/payments"));
     assert_eq!(order["status"], "Placed");
-    assert_eq!(order["customer"], get(&app, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
+    assert_eq!(order["customer"], app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.body);
     assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
     let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null, "modifiers": [] });
     assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
     let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
     assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));
-    assert_eq!(get(&app, &ama.key, &uri).await.body, *order);
+    assert_eq!(app.get(&ama.key, &uri).await.body, *order);
 
     for (section, reserved) in [(stalls, 2), (standing, 3), (balcony, 1)] {
         assert_eq!(app.sold_and_reserved(section).await, (0, reserved), "{section}");
@@ -75,13 +75,13 @@ async fn expired_reservation_frees_tickets_immediately(mut app: TestApp) {
     let order = ama.order(vip, 3).await.unwrap();
     app.advance_clock(RESERVATION_TTL - Duration::from_secs(60));
     assert_eq!(yaw.order(vip, 1).await.rejection(), (409, "section.sold-out".to_owned()));
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Placed");
+    assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Placed");
 
     // No job times the order out before the next one takes its places.
     app.stop_jobs().await;
     app.advance_clock(Duration::from_secs(60));
 
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Timed Out");
+    assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Timed Out");
     assert_eq!(app.sold_and_reserved(vip).await, (0, 0));
     yaw.order(vip, 3).await.unwrap();
     assert_eq!(app.sold_and_reserved(vip).await, (0, 3));
@@ -109,8 +109,8 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
 
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "stored counters");
     assert_eq!(app.scalar::<i64>("select count(*) from orders where status = 'Timed Out'").await, 52);
-    assert_eq!(get(&app, &ama.key, &young.self_).await.body["status"], "Placed");
-    assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
+    assert_eq!(app.get(&ama.key, &young.self_).await.body["status"], "Placed");
+    assert_eq!(app.get(&ama.key, &paid.self_).await.body["status"], "Fulfilled");
 }
 
 async fn cancellation_releases_reservation(app: TestApp) {
@@ -124,12 +124,12 @@ async fn cancellation_releases_reservation(app: TestApp) {
 
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
     assert_eq!(cancelled.body["items"].as_array().unwrap().len(), 2);
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body, cancelled.body);
+    assert_eq!(app.get(&ama.key, &order.self_).await.body, cancelled.body);
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
     assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 0));
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;
-    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Cancelled");
+    assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Cancelled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
@@ -150,5 +150,5 @@ async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
     assert_eq!(cancel(&ama.key, &free).await, (409, "order.not-open".to_owned()));
     app.advance_clock(RESERVATION_TTL);
     assert_eq!(cancel(&ama.key, &second).await, (409, "order.not-open".to_owned()));
-    assert_eq!(get(&app, &ama.key, &second).await.body["status"], "Timed Out");
+    assert_eq!(app.get(&ama.key, &second).await.body["status"], "Timed Out");
 }

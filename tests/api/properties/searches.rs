@@ -280,7 +280,7 @@ async fn check_search(app: &TestApp, events: &[ModelEvent], search: &SearchReque
         let (past, records) = (search.past.to_string(), search.records.to_string());
         let query = [("search", search.text.as_str()), ("past", &past), ("records", &records), ("page", &page.to_string())];
         let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
-        let response = app.request("GET", &format!("/published-events?{query}")).key(&app.public_key).send().await;
+        let response = app.get(&app.public_key, &format!("/published-events?{query}")).await;
         prop_assert_eq!(response.status, 200, "{}: {}", query, response.body);
         prop_assert_eq!(&response.body["total"], expected.len(), "{}: {:?}", query, expected);
         let entries = response.body["entries"].as_array().unwrap();

@@ -40,7 +40,7 @@ async fn reason_of_void_is_readable(app: TestApp) {
     let esi = app.sign_up("esi").await;
     let serial = &wallet(&app, &ama).await[0].0;
     app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial], "reason": "Ill." })).await;
-    let list = async |key: &str| app.request("GET", &format!("{order}/voids")).key(key).send().await;
+    let list = async |key: &str| app.get(key, &format!("{order}/voids")).await;
     assert_eq!(list(&ama.key).await.body["entries"], json!([]));
 
     let before = app.state.clock.now().format_rfc3339();
@@ -57,7 +57,7 @@ async fn reason_of_void_is_readable(app: TestApp) {
     assert_eq!(app.read(&format!("{order}/returns")).await["total"], 1, "the void is not among them");
     assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
     assert_eq!(rejection(&list(&esi.key).await), (403, "resource.not-yours"));
-    let missing = app.request("GET", "/orders/17637000000001/voids").key(&app.staff.key).send().await;
+    let missing = app.get(&app.staff.key, "/orders/17637000000001/voids").await;
     assert_eq!(rejection(&missing), (404, "resource.not-found"));
 }
 

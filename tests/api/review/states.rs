@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{add_venue, decide, read, rejection, submission_of, submit};
+use super::{add_venue, decide, rejection, submission_of, submit};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
@@ -12,9 +12,9 @@ on_both_databases![event_submission_is_decided_while_pending, venue_submission_i
 async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
     let staff = &app.staff.key;
     [
-        read(app, staff, &submission_of(content)).await.body,
-        read(app, staff, content).await.body,
-        read(app, &app.public_key, content).await.body,
+        app.get(staff, &submission_of(content)).await.body,
+        app.get(staff, content).await.body,
+        app.get(&app.public_key, content).await.body,
     ]
 }
 

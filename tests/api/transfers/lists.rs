@@ -18,7 +18,7 @@ on_both_databases![
 on_two_servers![history_of_recipient_reads_no_other_transfers];
 
 async fn list(app: &TestApp, user: &User, query: &str) -> Response {
-    app.request("GET", &format!("/accounts/{}/transfers{query}", user.number)).key(&user.key).send().await
+    app.get(&user.key, &format!("/accounts/{}/transfers{query}", user.number)).await
 }
 
 /// Returns the URIs of the transfers on a page.
@@ -92,7 +92,7 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
 
     let check = async |owner: &User, caller: &User, transfers: &[&String]| {
         let path = format!("/accounts/{}/transfers", owner.number);
-        let page = app.request("GET", &path).key(&caller.key).send().await;
+        let page = app.get(&caller.key, &path).await;
         if ![&owner.number, &app.staff.number].contains(&&caller.number) {
             return assert_eq!((page.status, page.code()), (403, "resource.not-yours"));
         }
@@ -192,7 +192,7 @@ async fn history_requires_owner(app: TestApp) {
     assert_eq!((staff.total, id(&staff.entries[0].self_)), (1, id(&uri)));
 
     for key in [&fixture.ama.key, &app.staff.key] {
-        let unknown = app.request("GET", "/accounts/ZZ-ZZZZZZZZ/transfers").key(key).send().await;
+        let unknown = app.get(key, "/accounts/ZZ-ZZZZZZZZ/transfers").await;
         assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     }
     let past_the_end = list(&app, &fixture.ama, "?page=2").await;

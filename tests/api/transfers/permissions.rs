@@ -30,7 +30,7 @@ async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
     }
     let redeemer = fixture.gate_key(&app).await;
     for key in [&app.public_key, &redeemer] {
-        let rejected = app.request("GET", &uri).key(key).send().await;
+        let rejected = app.get(key, &uri).await;
         assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
 }
@@ -43,7 +43,7 @@ async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
         assert_eq!(changed.status, 200);
     }
     let transfer = fixture.offer(&app, &fixture.serials).await;
-    let event = app.request("GET", &format!("{}/tickets", fixture.event.uri)).key(&fixture.gate_key(&app).await).send().await;
+    let event = app.get(&fixture.gate_key(&app).await, &format!("{}/tickets", fixture.event.uri)).await;
     let host = app.create_host(&fixture.kofi).await;
     let body = json!({ "account": fixture.ama.number });
     let added = app.request("POST", &format!("{}/administrators", host.uri)).key(&fixture.kofi.key).json(&body).send().await;
@@ -90,7 +90,7 @@ async fn recipient_reads_serials_after_claim(app: TestApp) {
         assert_eq!(&serials(&now), to_recipient, "{method} {below}");
         assert_eq!(&serials(&read(&app, &fixture.ama, &uri).await), to_sender, "{method} {below}");
         let history = format!("/accounts/{}/transfers", fixture.esi.number);
-        let hers = app.request("GET", &history).key(&fixture.esi.key).send().await.body;
+        let hers = app.get(&fixture.esi.key, &history).await.body;
         assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
         let staffs = app.read(&history).await;
         assert_eq!(&serials(staffs["entries"].as_array().unwrap().last().unwrap()), to_staff, "{method} {below}");

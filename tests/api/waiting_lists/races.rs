@@ -94,7 +94,7 @@ async fn send(app: &TestApp, users: &[User], floor: &str, step: &Step) -> Respon
         }
         Step::Cancel(user, order) => post(user, format!("{order}/cancellations"), Value::Null).send().await,
         Step::Join(user, quantity) => post(user, format!("{floor}/waiting-list"), json!({ "quantity": quantity })).send().await,
-        Step::Leave(user, entry) => app.request("DELETE", entry).key(&users[*user].key).send().await,
+        Step::Leave(user, entry) => app.delete(&users[*user].key, entry).await,
     }
 }
 
