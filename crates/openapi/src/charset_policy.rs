@@ -53,7 +53,11 @@ impl AllowedCharacters {
     }
 
     fn forbidden_character(self, text: &str) -> Option<char> {
-        text.chars().find(|character| match (self, character) {
+        text.chars().find(|character| self.forbids(*character))
+    }
+
+    fn forbids(self, character: char) -> bool {
+        match (self, character) {
             (_, '\0') => true,
             (Self::Any, _) => false,
             (Self::Lines, '\t' | '\n' | '\r') => false,
@@ -61,8 +65,14 @@ impl AllowedCharacters {
             // Bidirectional controls reverse the text that follows, even in other fields (Unicode Technical Report 36, section 2.6).
             (_, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => true,
             (_, character) => character.is_control(),
-        })
+        }
     }
+}
+
+/// Returns whether no text of a request may contain a character: a control character other than a tab or the end of a line, or one
+/// that reverses the text that follows.
+pub fn is_forbidden(character: char) -> bool {
+    AllowedCharacters::Lines.forbids(character)
 }
 
 /// Returns whether a character is displayed as nothing or as an empty space: white space, a character that Unicode declares as

@@ -50,6 +50,7 @@ use callback::Callback;
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
+pub use charset_policy::is_forbidden;
 pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};

@@ -262,7 +262,8 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
             jsonschema::error::TypeKind::Multiple(_) => "has the wrong type".to_owned(),
         },
         Kind::Enum { options } => {
-            let options: Vec<_> = options.as_array().into_iter().flatten().map(to_plain_string).collect();
+            let options = options.as_array().into_iter().flatten().map(to_plain_string);
+            let options: Vec<_> = options.map(|option| if option.is_empty() { "\"\"".to_owned() } else { option }).collect();
             format!("must be one of: {}", options.join(", "))
         }
         Kind::Minimum { limit } => format!("must be at least {limit}"),

@@ -15,7 +15,7 @@ fn parses_parameters_in_every_location() {
         parameter("thing", "path", json!({ "type": "integer" })),
         parameter("page", "query", json!({ "type": "integer", "minimum": 1 })),
         parameter("X-Trace", "header", json!({ "type": "string", "maxLength": 3 })),
-        parameter("theme", "cookie", json!({ "enum": ["dark", "light"] })),
+        parameter("theme", "cookie", json!({ "enum": ["dark", "light", ""] })),
         parameter("Accept", "header", json!({ "type": "integer" })),
     ]);
     let contract = operation(parameters, json!(null));
@@ -28,7 +28,7 @@ fn parses_parameters_in_every_location() {
             "thing must be an integer",
             "page is given more than once",
             "X-Trace must have at most 3 characters",
-            "theme must be one of: dark, light",
+            "theme must be one of: dark, light, \"\"",
         ]
     );
     let places: Vec<_> =

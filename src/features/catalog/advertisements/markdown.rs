@@ -1,5 +1,6 @@
 //! Converts a Markdown description to a list of plain-text blocks, for clients without a Markdown parser.
 
+use boxoffice_openapi::is_forbidden;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -139,7 +140,8 @@ impl BlockBuilder {
 
     fn add(&mut self, text: &str) {
         if let Some(to) = self.text() {
-            to.push_str(text);
+            // An entity, such as `&#x202e;`, could stand for a character that the description itself may not contain.
+            to.extend(text.chars().filter(|character| !is_forbidden(*character)));
         }
     }
 
@@ -187,6 +189,7 @@ mod tests {
             ("a  \nb", "a\nb"),
             ("a\\\nb &amp; &lt; \\*", "a\nb & < *"),
             ("a <b>c</b><br>d", "a cd"),
+            ("a &#x202e;b&#x7;&#x2067; &#x9;c", "a b \tc"),
             ("a <script>alert(1)</script>", "a alert(1)"),
         ] {
             assert_eq!(parsed(text), json!([{ "type": "paragraph", "text": expected }]), "{text:?}");
