@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use boxoffice_http::log;
+use futures::future::join;
 use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
 use crate::on_both_databases;
@@ -16,7 +20,8 @@ on_both_databases![
     equal_names_are_taken,
     searches_ignore_case_and_representation,
     sorts_by_folded_title,
-    name_may_change_its_form
+    name_may_change_its_form,
+    renaming_during_a_start_keeps_its_key,
 ];
 
 /// Forms of one name.
@@ -207,4 +212,22 @@ async fn completes_old_postgresql_database() {
     connection.close().await.unwrap();
 
     check_completed(&TestApp::start(&database.url, tempfile::tempdir().unwrap()).await).await;
+}
+
+/// A server that starts writes the keys that a server of an earlier version left out.
+async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    app.create_host(&kofi).await;
+    app.execute_sql("update hosts set folded_name = null").await;
+    let mut renaming = app.state.db.begin().await.unwrap();
+    renaming.query("update hosts set name = 'New Name', folded_name = 'new name'").execute().await.unwrap();
+
+    let commit = async {
+        // Until the start waits.
+        sleep(Duration::from_millis(500)).await;
+        renaming.commit().await.unwrap();
+    };
+    join(app.start_second_server(app.state.settings.clone(), log::silent()), commit).await;
+
+    assert_eq!(app.scalar::<String>("select folded_name from hosts").await, "new name");
 }

@@ -66,21 +66,23 @@ async fn complete_batch(app: &App, tx: &mut Tx, column: &NameColumn) -> Result<u
     let taken = tx.select(&format!("{scope}, {folded} from {table} where {condition}"));
     let taken: Vec<(Id, String)> = taken.and_in(folded, rows.iter().map(|(.., name)| fold(name))).all().await?;
     let mut taken: HashSet<(Id, String)> = taken.into_iter().collect();
-    let keys: Vec<(Id, String)> = rows
-        .iter()
+    let keys: Vec<(Id, String, String)> = rows
+        .into_iter()
         .map(|(id, scope, name)| {
-            let key = fold(name);
-            if taken.insert((*scope, key.clone())) {
-                return (*id, key);
+            let key = fold(&name);
+            if taken.insert((scope, key.clone())) {
+                return (id, key, name);
             }
             warn!(app.log, "two names are equal but for case, white space or representation"; "table" => table, "id" => id.0);
             // No name has a line break, so no other row can have this key.
-            (*id, format!("{key}\n{id}"))
+            (id, format!("{key}\n{id}"), name)
         })
         .collect();
     let update = tx.update(&format!("{table} set {folded} = v.column2 from (")).values(&keys, |columns| {
-        columns.add(|(id, _)| *id).add(|(_, key)| key.clone());
+        columns.add(|(id, ..)| *id).add(|(_, key, _)| key.clone()).add(|(.., name)| name.clone());
     });
-    update.push(&format!(") as v where {table}.id = v.column1")).execute().await?;
-    Ok(rows.len())
+    // A server may rename a row, and write its key, while this waits.
+    let unchanged = format!("{table}.{folded} is null and {table}.{name} = v.column3");
+    update.push(&format!(") as v where {table}.id = v.column1 and {unchanged}")).execute().await?;
+    Ok(keys.len())
 }
