@@ -14,6 +14,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Mails about offered tickets that an account gets in an hour.
 const TRANSFER_MAILS: u32 = 20;
+/// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may be somebody else's.
+const CANCELLATION_MAILS: u32 = 10;
 
 /// The limits of a server. Each server counts separately.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct AttemptLimits {
     pub codes: AttemptLimit,
     /// Mails about offered tickets, by recipient.
     pub transfer_mails: AttemptLimit,
+    /// Mails about orders that their customer has cancelled, by customer.
+    pub cancellation_mails: AttemptLimit,
 }
 
 impl AttemptLimits {
@@ -42,6 +46,7 @@ impl AttemptLimits {
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
+            cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
         }
     }
 

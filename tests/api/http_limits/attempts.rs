@@ -24,6 +24,7 @@ on_both_databases![
     rejected_complimentary_orders_are_limited,
     concurrent_complimentary_orders_do_not_exceed_the_limit,
     limited_complimentary_orders_do_not_fail_other_orders,
+    mails_about_cancellations_are_limited,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
 ];
@@ -305,4 +306,18 @@ async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
     assert_eq!(ordered, [201; 6], "{given:?}");
     let count = |status| given.iter().filter(|given| **given == status).count();
     assert_eq!((count(409), count(429)), (2, 4), "{given:?}");
+}
+
+/// The address of the account may be somebody else's.
+async fn mails_about_cancellations_are_limited(mut app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1)]).await;
+
+    for _ in 0..12 {
+        let order = ama.order(&event.sections[0], 1).await.unwrap();
+        assert_eq!(app.cancel_order(&ama.key, &order.self_).await.status, 200);
+    }
+
+    assert_eq!(app.scalar::<i64>("select count(*) from outbox where template = 'order-cancelled'").await, 10);
 }

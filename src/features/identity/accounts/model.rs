@@ -330,14 +330,40 @@ pub struct AccountRow {
     pub language: Option<Language>,
 }
 
+/// Returns whether a text is a name, and has no address of a web page.
+fn is_usual_name(text: &str) -> bool {
+    let has_domain = text.split('.').skip(1).any(|rest| rest.starts_with(char::is_alphanumeric));
+    !text.is_empty() && text.chars().count() <= MAX_GREETING && !text.contains(['/', ':', '@']) && !has_domain
+}
+
+/// Largest number of characters of a first name with which a mail begins.
+const MAX_GREETING: usize = 40;
+
 impl AccountRow {
-    /// Returns the name by which mails address the person.
+    /// Returns the name by which mails address the person: the first name, unless it may be a message to somebody whose address was
+    /// given.
     pub fn greeting(&self) -> &str {
-        if self.first_name.is_empty() { &self.username } else { &self.first_name }
+        if is_usual_name(&self.first_name) { &self.first_name } else { &self.username }
     }
 
     /// Returns the recipient of a mail to the account's present address, whatever address the account has when the mail is sent.
     pub fn mail_address(&self) -> Recipient<'_> {
         Recipient::Address { email: &self.email, language: self.language }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_usual_name;
+
+    #[test]
+    fn greetings_are_names() {
+        for name in ["Ama", "Ama Serwaa", "Kofi Jr.", "Émile-Zoé", "O'Neill"] {
+            assert!(is_usual_name(name), "{name}");
+        }
+        let long = "You have won a prize, and all you have to do is to call";
+        for message in ["", "win at evil.example", "http:evil", "evil/x", "a@b", long] {
+            assert!(!is_usual_name(message), "{message}");
+        }
     }
 }

@@ -116,8 +116,10 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
         return Err(Code::OrderNotOpen.with_message("This order is no longer open, so it can't be cancelled."));
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
-    let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
-    lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, row.account_id)], because).await?;
+    if app.attempts.cancellation_mails.begin(row.account_id).is_ok() {
+        let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
+        lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, row.account_id)], because).await?;
+    }
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
