@@ -157,7 +157,11 @@ pub fn create_once(path: &Path, content: &[u8]) -> io::Result<bool> {
         file.sync_all()?;
         match fs::hard_link(&temporary, path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-            result => result.map(|()| true),
+            result => {
+                result?;
+                sync_folder_of(path)?;
+                Ok(true)
+            }
         }
     };
     let created = create();

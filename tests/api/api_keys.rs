@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use boxoffice_http::log;
+use futures::future::join;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
-use crate::support::{Response, TestApp};
+use crate::support::{PASSWORD, Response, TestApp};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
@@ -13,6 +15,8 @@ on_both_databases![
     session_shows_last_use,
     revoked_key_is_rejected_by_every_server,
     stores_no_secret_in_plain_text,
+    key_that_is_revoked_while_a_request_waits_is_rejected,
+    connections_of_a_lost_server_end,
 ];
 
 on_two_servers![key_revoked_by_lost_commit_is_rejected_by_both_servers];
@@ -126,4 +130,56 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
     }
     // The digits of a code may occur in a hash by chance.
     assert!(!codes[0].1.ends_with(&code), "{kept}");
+}
+
+/// Changes of credentials and of roles, and what can't be undone.
+async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
+    let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
+    let host = app.create_host(&esi).await;
+    let event = app.create_listed_event(&host, &[]).await;
+    app.execute_sql("update accounts set role = 'administrator' where username = 'esi'").await;
+    let account = format!("/accounts/{}", esi.number);
+    let new = json!({ "username": "kwame", "email": "kwame@example.com", "password": "correct horse", "role": "administrator" });
+    let administrators = format!("{}/administrators", host.uri);
+
+    for (method, path, body) in [
+        ("PUT", account.clone(), json!({ "password": "correct horse" })),
+        ("POST", "/accounts".to_owned(), new),
+        ("POST", "/integrations".to_owned(), json!({ "name": "Kiosk", "role": "customer" })),
+        ("POST", format!("{account}/toggles"), Value::Null),
+        ("POST", format!("{account}/deletions"), Value::Null),
+        ("DELETE", account.clone(), Value::Null),
+        ("POST", administrators, json!({ "account": yaw.number })),
+        ("DELETE", event.uri.clone(), Value::Null),
+        ("DELETE", host.uri.clone(), Value::Null),
+    ] {
+        let session = app.sign_in("esi", PASSWORD).await.unwrap();
+        let mut revocation = app.state.db.begin().await.unwrap();
+        let revoke = "update api_keys set ended = 1 where kind = 'session' and ended is null
+            and account_id = (select id from accounts where username = 'esi')";
+        revocation.query(revoke).execute().await.unwrap();
+
+        let request = app.request(method, &path).key(&session.key);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        let revoked = async {
+            // Until the request waits.
+            sleep(Duration::from_millis(200)).await;
+            revocation.commit().await.unwrap();
+        };
+        let (response, ()) = join(request.send(), revoked).await;
+
+        assert_eq!((response.status, response.code()), (403, "key.refused"), "{method} {path}: {}", response.body);
+    }
+    assert!(app.sign_in("esi", PASSWORD).await.is_ok());
+    assert_eq!(app.get(&app.staff.key, &event.uri).await.status, 200);
+}
+
+/// PostgreSQL would keep the locks of a server whose machine was lost for two hours.
+async fn connections_of_a_lost_server_end(app: TestApp) {
+    let mut tx = app.state.db.begin().await.unwrap();
+    if !tx.is_postgres() {
+        return;
+    }
+    let timeout = "select current_setting('idle_in_transaction_session_timeout')";
+    assert_eq!(tx.query(timeout).scalar::<String>().await.unwrap(), "30s");
 }

@@ -20,6 +20,7 @@ on_both_databases![
     password_change_by_staff_ends_all_sessions,
     login_during_password_change_leaves_no_session,
     key_that_is_revoked_meanwhile_changes_nothing,
+    key_of_a_program_changes_no_credentials,
     email_change_is_reported_to_old_address,
     password_change_is_reported,
     changes_by_staff_and_by_code_are_reported,
@@ -295,4 +296,17 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{}", rejected.body);
     assert!(app.sign_in("ama", passwords[winner]).await.is_ok());
     assert!(app.sign_in("ama", passwords[1 - winner]).await.is_err());
+}
+
+async fn key_of_a_program_changes_no_credentials(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let key = app.create_integration_key(&ama).await;
+    let path = format!("/accounts/{}", ama.number);
+
+    for change in [json!({ "password": "another one" }), json!({ "email": "other@example.com", "city": "Accra" })] {
+        let rejected = app.put(&key, &path, change).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "{}", rejected.body);
+    }
+    assert_eq!(app.put(&key, &path, json!({ "email": "ama@example.com", "city": "Accra" })).await.status, 200);
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }

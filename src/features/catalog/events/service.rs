@@ -21,7 +21,7 @@ use crate::features::catalog::sections;
 use crate::features::catalog::tokens;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts::{self, AccountNumber};
-use crate::kernel::auth::Caller;
+use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -193,6 +193,7 @@ async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(Even
     let now = app.clock.now();
     let row = lock_managed(tx, caller, id).await?;
     sections::lock_of_event(tx, id).await?;
+    auth::require_not_revoked(tx, caller).await?;
     let event_sections = sections::store::of_events(tx, [id], now).await?;
     if event_sections.iter().any(|section| section.sold > 0) {
         return Err(Code::EventSold.into());

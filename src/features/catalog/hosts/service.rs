@@ -5,7 +5,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
-use crate::kernel::auth::Caller;
+use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
@@ -104,6 +104,8 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Host> {
 
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
     let row = transaction!(ctx.unit, |tx| {
+        // First, because the caller may be removed while this waits.
+        lock(tx, id).await?;
         require_can_manage(tx, caller, id).await?;
         store::update(tx, id, change).await.on_taken("hosts", "name", Code::HostTaken)
     })?;
@@ -112,6 +114,8 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &HostUpdate) -> 
 
 pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
+        lock(tx, id).await?;
+        auth::require_not_revoked(tx, caller).await?;
         require_can_manage(tx, caller, id).await?;
         let removed = store::remove(tx, id).await?;
         if removed { Ok(()) } else { Err(Error::NOT_FOUND) }
@@ -138,6 +142,7 @@ async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) ->
         None => None,
     };
     lock_for_grant(tx, caller, id).await?;
+    auth::require_not_revoked(tx, caller).await?;
     let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
     let added = store::insert_administrator(tx, id, account.id).await?;
     if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }

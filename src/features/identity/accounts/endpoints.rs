@@ -55,8 +55,8 @@ async fn account_update(
     Ok(HttpResponseOk(service::update(&ctx, &caller, address, &path.number, body).await?))
 }
 
-async fn account_toggle_create(ctx: Ctx, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
-    Ok(HttpResponseOk(lifecycle::toggle(&ctx, &path.number).await?))
+async fn account_toggle_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
+    Ok(HttpResponseOk(lifecycle::toggle(&ctx, &caller, &path.number).await?))
 }
 
 async fn account_deletion_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {

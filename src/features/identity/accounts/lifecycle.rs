@@ -8,7 +8,7 @@ use serde_json::json;
 use super::model::{Account, AccountNumber, AccountRow, Role};
 use super::service::{load, view};
 use super::store;
-use crate::kernel::auth::Caller;
+use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
@@ -17,13 +17,14 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// Deactivates an active account, or activates an inactive one. Permissions are checked by the contract's scopes (`x-scopes`).
-pub async fn toggle(ctx: &Ctx, number: &AccountNumber) -> Result<Account> {
-    transaction!(ctx.unit, |tx| toggle_in_tx(tx, number).await).map(view)
+pub async fn toggle(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
+    transaction!(ctx.unit, |tx| toggle_in_tx(tx, caller, number).await).map(view)
 }
 
-async fn toggle_in_tx(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
+async fn toggle_in_tx(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
     let row = lock_unless_last_admin(tx, &row).await?;
+    auth::require_not_revoked(tx, caller).await?;
     store::set_activated(tx, row.id, !row.activated).await?.ok_or(Error::NOT_FOUND)
 }
 
@@ -35,6 +36,7 @@ pub async fn request_deletion(ctx: &Ctx, caller: &Caller, number: &AccountNumber
 async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = load(tx, caller, number).await?;
     let row = lock_unless_last_admin(tx, &row).await?;
+    auth::require_not_revoked(tx, caller).await?;
     if !row.activated {
         return Err(Code::AccountInactive.into());
     }

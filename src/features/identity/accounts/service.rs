@@ -48,25 +48,26 @@ pub async fn sign_up(
         return Err(Error::FORBIDDEN);
     }
     new.language = new.language.or(Some(LanguageInput(preferred)));
-    limit_taken_names(ctx, caller, address, create(ctx, Some(address), new)).await
+    limit_taken_names(ctx, caller, address, create(ctx, Some((caller, address)), new)).await
 }
 
-/// Creates an account of any role, for a client at this address or for a command. The calling code must have validated the fields
+/// Creates an account of any role, for a caller at this address or for a command. The calling code must have validated the fields
 /// as the contract does.
 ///
 /// # Errors
 /// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
 /// has the username or e-mail address.
-pub async fn create(ctx: &Ctx, address: Option<IpAddr>, new: AccountCreate) -> Result<Account> {
+pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCreate) -> Result<Account> {
     let future_birth = future_birth(ctx, new.date_of_birth.as_ref());
     let (row, password) = new_row(new);
     let weakness = ctx.app.passwords.weakness(&password, [&row.username, &row.email]);
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     // Before the password is hashed, which is expensive, and once more with the insert.
     require_free(&mut ctx.unit.read().await?, Id::NONE, Some(&row.username), Some(&row.email)).await?;
-    let password_hash = ctx.app.passwords.hash(HashRequester { account: None, address }, password).await?;
+    let requester = HashRequester { account: None, address: caller.map(|(_, address)| address) };
+    let password_hash = ctx.app.passwords.hash(requester, password).await?;
     let new = PreparedAccount { row, password_hash };
-    let row = transaction!(ctx.unit, |tx| insert(&ctx.app, tx, new.clone()).await)
+    let row = transaction!(ctx.unit, |tx| insert_for(&ctx.app, tx, caller, new.clone()).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
@@ -112,6 +113,10 @@ async fn change_account(
 ) -> Result<Account> {
     let new_email = change.email.as_ref().filter(|email| !email.eq_ignore_ascii_case(&account.email));
     let changes_credentials = change.password.is_some() || new_email.is_some();
+    if changes_credentials && !caller.is_session && !caller.is_administrator() {
+        // A key of a program has a role and an end. With another password, whoever has it could log in.
+        return Err(Code::ResourceNotYours.with_message("Only a session can change the password or the e-mail address."));
+    }
     let password = change.password.take();
     if password.is_some()
         && let Some(precondition) = ctx.unit.precondition()
@@ -246,6 +251,13 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         language: new.language.and_then(|language| language.0),
     };
     (row, new.password.0)
+}
+
+async fn insert_for(app: &App, tx: &mut Tx, caller: Option<(&Caller, IpAddr)>, new: PreparedAccount) -> Result<AccountRow> {
+    if let Some((caller, _)) = caller {
+        auth::require_not_revoked(tx, caller).await?;
+    }
+    insert(app, tx, new).await
 }
 
 /// Inserts an account. If its number is taken, retries with another number.
