@@ -63,15 +63,6 @@ pub(super) const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// Settings of each connection to PostgreSQL. If the machine of a server is lost, nothing ends its connections, and their locks would
-/// remain for two hours. A transaction waits for at most 15 seconds between two statements, for a precondition.
-const SESSION_SETTINGS: [(&str, &str); 4] = [
-    ("idle_in_transaction_session_timeout", "30s"),
-    ("tcp_keepalives_idle", "10"),
-    ("tcp_keepalives_interval", "5"),
-    ("tcp_keepalives_count", "3"),
-];
-
 /// The location of a database.
 #[derive(Debug, Clone)]
 pub enum DatabaseLocation {
@@ -230,10 +221,7 @@ impl Db {
     }
 
     fn postgres_pools(location: PostgresLocation) -> anyhow::Result<Self> {
-        let mut options = location.options.log_statements(STATEMENT_LEVEL);
-        if !location.is_behind_pooler {
-            options = options.options(SESSION_SETTINGS);
-        }
+        let options = location.options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
         let new_pool =
             |max_size| Pool::behind_pooler(options.clone(), max_size, &metrics, location.is_behind_pooler, ACQUIRE_TIMEOUT);

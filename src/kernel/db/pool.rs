@@ -41,6 +41,9 @@ pub trait DbConnection: Connection + Send + 'static {
     /// The name of the database in OpenTelemetry's semantic conventions.
     const SYSTEM: &'static str;
 
+    /// The statements that a new connection executes, if there are any.
+    const SETTINGS: Option<&'static str>;
+
     /// Executes a statement that returns no rows.
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
 
@@ -51,6 +54,7 @@ pub trait DbConnection: Connection + Send + 'static {
 impl DbConnection for SqliteConnection {
     const IS_REMOTE: bool = false;
     const SYSTEM: &'static str = "sqlite";
+    const SETTINGS: Option<&'static str> = None;
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
@@ -64,6 +68,12 @@ impl DbConnection for SqliteConnection {
 impl DbConnection for PgConnection {
     const IS_REMOTE: bool = true;
     const SYSTEM: &'static str = "postgresql";
+    /// If the machine of a server is lost, nothing ends its connections, and their locks would remain for two hours. A transaction
+    /// waits for at most 15 seconds between two statements, for a precondition. Not startup parameters, which poolers reject.
+    const SETTINGS: Option<&'static str> = Some(
+        "set idle_in_transaction_session_timeout = '30s'; set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5;
+         set tcp_keepalives_count = 3",
+    );
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
@@ -139,7 +149,11 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
                 }
                 result => {
                     *self.problem() = None;
-                    return result;
+                    let mut connection = result?;
+                    if let Some(settings) = C::SETTINGS.filter(|_| !self.is_behind_pooler) {
+                        connection.run(settings).await?;
+                    }
+                    return Ok(connection);
                 }
             }
             delay = (delay * 2).min(PING_TIMEOUT);
