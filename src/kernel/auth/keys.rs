@@ -212,7 +212,7 @@ pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
         return Ok(());
     }
     let key = tx.select("id from api_keys where ended is null").and_where("id = ?", Some(caller.key));
-    let key = key.push(" and (account_id is null or account_id in (select a.id from accounts a where a.activated))");
+    let key = key.push(" and not exists (select 1 from accounts a where a.id = account_id and not a.activated)");
     let key: Vec<(Id,)> = key.for_share().all().await?;
     if key.is_empty() { Err(Code::KeyRefused.into()) } else { Ok(()) }
 }
