@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::EXTENSIBLE_ENUM;
+use crate::resolver;
 
 /// The keys of a path item that contain operations.
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
@@ -56,6 +57,7 @@ impl<'a> Document<'a> {
     pub(crate) fn operations(self) -> Vec<Operation<'a>> {
         let mut operations = Vec::new();
         for (path, item) in self.0["paths"].as_object().into_iter().flatten() {
+            let item = self.resolve(item);
             for (method, node) in item.as_object().into_iter().flatten() {
                 if METHODS.contains(&method.as_str()) {
                     operations.push(Operation { method, path, shared_parameters: &item["parameters"], node });
@@ -123,7 +125,7 @@ impl<'a> Document<'a> {
 
     /// Returns the direct target of a reference, if it exists.
     fn target(self, node: &'a Value) -> Option<&'a Value> {
-        self.0.pointer(node.get("$ref")?.as_str()?.strip_prefix('#')?)
+        resolver::target(self.0, resolver::reference(node)?).ok()
     }
 }
 

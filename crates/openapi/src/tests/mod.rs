@@ -1,6 +1,7 @@
 //! Tests with documents of other APIs, which use all features of OpenAPI.
 
 mod broken;
+mod diff;
 mod requests;
 mod versions;
 

@@ -1,0 +1,78 @@
+//! Tests of the comparison of two documents, with small documents of other APIs.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::Contract;
+use crate::diff::Impact::{self, Breaking, NonBreaking};
+use crate::diff::diff;
+
+/// Returns a document with one operation, `POST /x`, and these members of the whole document.
+fn document(operation: Value, members: Value) -> Value {
+    let mut document = json!({ "openapi": "3.1.0", "paths": { "/x": { "post": operation } } });
+    document.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    document
+}
+
+/// Returns an operation with this schema of its request and response.
+fn operation(request: Value, response: Value) -> Value {
+    let body = |schema: Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    json!({ "requestBody": body(request), "responses": { "200": body(response) } })
+}
+
+/// Returns the changes between two documents, without prose, as `place: text`.
+fn changes(old: Value, new: Value) -> Vec<(Impact, String)> {
+    let [old, new] = [old, new].map(|document| Contract::new(document).unwrap().document);
+    let changes = diff(&old, &new).into_iter().filter(|change| change.impact != Impact::Prose);
+    changes.map(|change| (change.impact, format!("{}: {}", change.place, change.text))).collect()
+}
+
+/// Returns the changes if only the schema of a request changes.
+fn request_changes(old: Value, new: Value, schemas: Value) -> Vec<(Impact, String)> {
+    let [old, new] =
+        [old, new].map(|schema| document(operation(schema, json!({})), json!({ "components": { "schemas": schemas } })));
+    changes(old, new)
+}
+
+/// Returns the changes if only the schema of a response changes.
+fn response_changes(old: Value, new: Value, schemas: Value) -> Vec<(Impact, String)> {
+    let [old, new] =
+        [old, new].map(|schema| document(operation(json!({}), schema), json!({ "components": { "schemas": schemas } })));
+    changes(old, new)
+}
+
+fn breaking(text: &str) -> (Impact, String) {
+    (Breaking, text.to_owned())
+}
+
+fn non_breaking(text: &str) -> (Impact, String) {
+    (NonBreaking, text.to_owned())
+}
+
+const NONE: [(Impact, String); 0] = [];
+
+#[test]
+fn follows_references_to_path_items() {
+    let document_of = |kind: &str| {
+        let item = json!({ "post": operation(json!({ "type": kind }), json!({})) });
+        let paths = json!({ "/x": { "$ref": "#/components/pathItems/an%20x" } });
+        json!({ "openapi": "3.1.0", "paths": paths, "components": { "pathItems": { "an x": item } } })
+    };
+    let expected = [breaking("POST /x body: the type is now integer instead of string")];
+    assert_eq!(changes(document_of("string"), document_of("integer")), expected);
+}
+
+#[test]
+fn follows_references_to_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |kind: &str| {
+        let item = json!({ "post": operation(json!({ "type": kind }), json!({})) });
+        fs::write(folder.path().join("my item.json"), item.to_string()).unwrap();
+        let main = json!({ "openapi": "3.0.3", "paths": { "/x": { "$ref": "my%20item.json" } } });
+        fs::write(folder.path().join("openapi.json"), main.to_string()).unwrap();
+        Contract::read(folder.path()).unwrap().document
+    };
+    let changes = diff(&read("string"), &read("integer"));
+    assert_eq!(changes.iter().map(|change| change.impact).collect::<Vec<_>>(), [Breaking]);
+}
