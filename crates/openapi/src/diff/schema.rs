@@ -156,10 +156,11 @@ impl<'a> Comparison<'a> {
         };
         let properties = |keywords: &Keywords<'a>| members(keywords.get("properties").copied().unwrap_or(nothing));
         let (old_required, new_required) = (names(old, "required"), names(new, "required"));
-        for (name, old, new) in aligned(&properties(old), &properties(new)) {
+        let (old_properties, new_properties) = (properties(old), properties(new));
+        for (name, old, new) in aligned(&old_properties, &new_properties) {
             let place = format!("{place}.{name}");
             let (Some(old), Some(new)) = (old, new) else {
-                let is_needed = sent == Sent::InRequest && new_required.contains(name);
+                let is_needed = sent == Sent::InRequest && new_required.contains(name) && !old_required.contains(name);
                 let added = if is_needed { Impact::Breaking } else { Impact::NonBreaking };
                 self.report_part(&place, "the property", (added, Impact::Breaking), new.is_some());
                 continue;
@@ -170,6 +171,15 @@ impl<'a> Comparison<'a> {
                 _ => {}
             }
             self.compare_schema(&place, old, new, sent);
+        }
+        // Another part of an `allOf` may have the property, or none.
+        let is_undeclared = |name: &&&str| !old_properties.contains_key(**name) && !new_properties.contains_key(**name);
+        for name in old_required.symmetric_difference(&new_required).filter(is_undeclared) {
+            let (impact, text) = match new_required.contains(name) {
+                true => (sent.narrowed(), "it is now required"),
+                false => (sent.widened(), "it is no longer required"),
+            };
+            self.report(impact, &format!("{place}.{name}"), text);
         }
         if sent == Sent::InRequest {
             let (old, new) = (names(old, "x-not-blank"), names(new, "x-not-blank"));

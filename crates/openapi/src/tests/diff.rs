@@ -76,3 +76,28 @@ fn follows_references_to_other_files() {
     let changes = diff(&read("string"), &read("integer"));
     assert_eq!(changes.iter().map(|change| change.impact).collect::<Vec<_>>(), [Breaking]);
 }
+
+#[test]
+fn reports_required_names_without_a_property() {
+    let free = json!({ "type": "object" });
+    let strict = json!({ "type": "object", "required": ["z"] });
+    let nothing = || json!({});
+    assert_eq!(request_changes(free.clone(), strict.clone(), nothing()), [breaking("POST /x body.z: it is now required")]);
+    assert_eq!(
+        request_changes(strict.clone(), free.clone(), nothing()),
+        [non_breaking("POST /x body.z: it is no longer required")]
+    );
+    assert_eq!(response_changes(strict.clone(), free, nothing()), [breaking("POST /x 200.z: it is no longer required")]);
+
+    // The property is declared in another part.
+    let base = json!({ "type": "object", "properties": { "z": { "type": "string" } } });
+    let parts = |part: &Value| json!({ "allOf": [base, part] });
+    assert_eq!(
+        request_changes(parts(&json!({ "type": "object" })), parts(&strict), nothing()),
+        [breaking("POST /x body|1.z: it is now required")]
+    );
+
+    // A declaration of a name that was required already requires nothing more.
+    let declared = json!({ "type": "object", "required": ["z"], "properties": { "z": { "type": "string" } } });
+    assert_eq!(request_changes(strict, declared, nothing()), [non_breaking("POST /x body.z: the property was added")]);
+}
