@@ -1,5 +1,6 @@
 //! Changes of schemas.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -36,9 +37,12 @@ impl<'a> Comparison<'a> {
                     self.compare_schema(&format!("{place}{suffix}"), old, new, sent);
                 }
                 (old, new) if old != new => {
-                    let impact = if is_open(new) { sent.widened() } else { sent.narrowed() };
-                    // An object and a list of anything are as open as no keyword at all.
-                    let impact = if is_open(old) && is_open(new) { Impact::NonBreaking } else { impact };
+                    let impact = match openness(old).cmp(&openness(new)) {
+                        Ordering::Less => sent.widened(),
+                        Ordering::Greater => sent.narrowed(),
+                        // An object and a list of anything are as open as no keyword at all.
+                        Ordering::Equal => Impact::NonBreaking,
+                    };
                     self.report(impact, &place, format!("{keyword} has changed"));
                 }
                 _ => {}
@@ -212,7 +216,20 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns whether a keyword for items or further properties allows any.
-fn is_open(node: Option<&Value>) -> bool {
-    node.is_none_or(|node| *node == Value::Bool(true) || node.as_object().is_some_and(serde_json::Map::is_empty))
+/// The values that a keyword for items or further properties allows, in ascending order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Openness {
+    Nothing,
+    BySchema,
+    Anything,
+}
+
+/// Returns what a keyword for items or further properties allows.
+fn openness(node: Option<&Value>) -> Openness {
+    match node {
+        None | Some(Value::Bool(true)) => Openness::Anything,
+        Some(Value::Bool(false)) => Openness::Nothing,
+        Some(Value::Object(schema)) if schema.is_empty() => Openness::Anything,
+        Some(_) => Openness::BySchema,
+    }
 }

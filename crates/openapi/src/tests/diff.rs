@@ -101,3 +101,19 @@ fn reports_required_names_without_a_property() {
     let declared = json!({ "type": "object", "required": ["z"], "properties": { "z": { "type": "string" } } });
     assert_eq!(request_changes(strict, declared, nothing()), [non_breaking("POST /x body.z: the property was added")]);
 }
+
+#[test]
+fn compares_additional_properties_by_what_they_allow() {
+    let object = |additional: Value| json!({ "type": "object", "additionalProperties": additional });
+    let ascending = [json!(false), json!({ "type": "string" }), json!(true)];
+    for (narrow, wide) in [(0, 1), (0, 2), (1, 2)] {
+        let (narrow, wide) = (object(ascending[narrow].clone()), object(ascending[wide].clone()));
+        let text = |place: &str| format!("{place}: additionalProperties has changed");
+        let (request, response) = (text("POST /x body"), text("POST /x 200"));
+        let nothing = || json!({});
+        assert_eq!(request_changes(narrow.clone(), wide.clone(), nothing()), [non_breaking(&request)]);
+        assert_eq!(request_changes(wide.clone(), narrow.clone(), nothing()), [breaking(&request)]);
+        assert_eq!(response_changes(narrow.clone(), wide.clone(), nothing()), [breaking(&response)]);
+        assert_eq!(response_changes(wide, narrow, nothing()), [non_breaking(&response)]);
+    }
+}
