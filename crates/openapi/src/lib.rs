@@ -387,17 +387,27 @@ fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
 
 /// Returns the base paths of the document's servers, longest first. Server variables have their default values.
 fn prefixes(document: &Value) -> Vec<String> {
-    let path_of = |server: &Value| {
+    let mut prefixes: Vec<_> = server_urls(document).iter().map(|url| base_path(url).to_owned()).collect();
+    prefixes.retain(|prefix| prefix.starts_with('/'));
+    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    prefixes
+}
+
+/// Returns the addresses of the document's servers, without a slash at the end. Server variables have their default values.
+fn server_urls(document: &Value) -> Vec<String> {
+    let url_of = |server: &Value| {
         let mut url = server["url"].as_str()?.to_owned();
         for (name, variable) in server["variables"].as_object().into_iter().flatten() {
             url = url.replace(&format!("{{{name}}}"), variable["default"].as_str().unwrap_or_default());
         }
-        let path = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]));
-        Some(path.trim_end_matches('/').to_owned()).filter(|path| path.starts_with('/'))
+        Some(url.trim_end_matches('/').to_owned())
     };
-    let mut prefixes: Vec<_> = document["servers"].as_array().into_iter().flatten().filter_map(path_of).collect();
-    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
-    prefixes
+    document["servers"].as_array().into_iter().flatten().filter_map(url_of).collect()
+}
+
+/// Returns the path of a server's address, which may have no scheme and host.
+fn base_path(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]))
 }
 
 #[cfg(test)]

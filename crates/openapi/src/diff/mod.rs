@@ -16,9 +16,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::counted;
 use crate::drift::aligned;
 use crate::drift::document::{Document, Keywords, Operation, keywords_of};
+use crate::{base_path, counted, server_urls};
 
 /// The effect of a change on clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -62,6 +62,7 @@ impl fmt::Display for Change {
 /// Returns all changes, breaking ones first.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut comparison = Comparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
+    comparison.compare_servers();
     comparison.compare_operations();
     let mut changes = comparison.changes;
     changes.extend(prose::changes(old, new));
@@ -137,6 +138,30 @@ impl<'a> Comparison<'a> {
     fn report_part(&mut self, place: &str, part: &str, (added, removed): (Impact, Impact), is_added: bool) {
         let (impact, verb) = if is_added { (added, "added") } else { (removed, "removed") };
         self.report(impact, place, format!("{part} was {verb}"));
+    }
+
+    /// Compares the addresses of the servers. Clients use the first by default.
+    fn compare_servers(&mut self) {
+        let urls = |document: Document| {
+            let urls = server_urls(document.0);
+            // A document without servers is served at `/`.
+            if urls.is_empty() { vec![String::new()] } else { urls }
+        };
+        let (old, new) = (urls(self.old), urls(self.new));
+        let (old_base, new_base) = (base_path(&old[0]), base_path(&new[0]));
+        let is_moved = old_base != new_base;
+        if is_moved {
+            let text = format!("the base path is now {} instead of {}", or_root(new_base), or_root(old_base));
+            self.report(Impact::Breaking, "servers", text);
+        }
+        let compared = usize::from(is_moved);
+        let is_in = |urls: &[String], url: &String| urls.iter().any(|other| is_same_server(url, other));
+        for url in old.iter().skip(compared).filter(|url| !is_in(&new, url)) {
+            self.report(Impact::Breaking, "servers", format!("the server {} was removed", or_root(url)));
+        }
+        for url in new.iter().skip(compared).filter(|url| !is_in(&old, url)) {
+            self.report(Impact::NonBreaking, "servers", format!("the server {} was added", or_root(url)));
+        }
     }
 
     fn compare_operations(&mut self) {
@@ -302,6 +327,17 @@ fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Ve
     let schemes = &document.0["components"]["securitySchemes"];
     let scheme = |(name, scopes): (&'a String, &'a Value)| (scopes, keywords_of(&schemes[name]));
     alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect()
+}
+
+/// Returns whether two addresses can belong to the same server. One without a host has the host of the document, which is unknown.
+fn is_same_server(one: &str, other: &str) -> bool {
+    let is_relative = |url: &str| url.is_empty() || url.starts_with('/');
+    one == other || base_path(one) == base_path(other) && (is_relative(one) || is_relative(other))
+}
+
+/// Returns an address or a path, or `/` instead of an empty one.
+fn or_root(path: &str) -> &str {
+    if path.is_empty() { "/" } else { path }
 }
 
 /// Returns the members of an object, by name.

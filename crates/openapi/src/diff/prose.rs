@@ -9,7 +9,7 @@ use crate::drift::document::PROSE;
 use crate::escape;
 
 /// Parts of a document that contain nothing but prose.
-const PROSE_PARTS: [&str; 4] = ["/info", "/tags", "/servers", "/components/examples"];
+const PROSE_PARTS: [&str; 3] = ["/info", "/tags", "/components/examples"];
 /// Keywords whose members are named by the document: their names are no keywords.
 const NAMED: [&str; 9] =
     ["properties", "schemas", "parameters", "responses", "headers", "paths", "content", "requestBodies", "variables"];

@@ -117,3 +117,35 @@ fn compares_additional_properties_by_what_they_allow() {
         assert_eq!(response_changes(wide, narrow, nothing()), [non_breaking(&response)]);
     }
 }
+
+#[test]
+fn compares_servers_by_their_addresses() {
+    let with = |servers: Value| document(operation(json!({}), json!({})), json!({ "servers": servers }));
+    let changes_of = |old: Value, new: Value| changes(with(old), with(new));
+    let url = |url: &str| json!({ "url": url });
+    let host = |version: &str| {
+        let variables = json!({ "host": { "default": "example.com" }, "version": { "default": version } });
+        json!({ "url": "https://{host}/{version}/", "variables": variables })
+    };
+
+    let moved = [breaking("servers: the base path is now /v2 instead of /v1")];
+    assert_eq!(changes_of(json!([url("/v1")]), json!([url("/v2")])), moved);
+    assert_eq!(changes_of(json!([host("v1")]), json!([host("v2")])), moved);
+    assert_eq!(changes_of(json!([url("/v1"), url("/v2")]), json!([url("/v2"), url("/v1")])), moved);
+    assert_eq!(changes_of(json!([]), json!([url("/v1")])), [breaking("servers: the base path is now /v1 instead of /")]);
+    let test = url("https://test.example.com/v1");
+    assert_eq!(
+        changes_of(json!([host("v1"), test]), json!([host("v1")])),
+        [breaking("servers: the server https://test.example.com/v1 was removed")]
+    );
+    assert_eq!(
+        changes_of(json!([host("v1")]), json!([host("v1"), test])),
+        [non_breaking("servers: the server https://test.example.com/v1 was added")]
+    );
+    assert_eq!(changes_of(json!([url("/v1")]), json!([host("v1")])), NONE);
+    assert_eq!(changes_of(json!([]), json!([url("https://example.com/")])), NONE);
+
+    let described = |text: &str| with(json!([{ "url": "/v1", "description": text }]));
+    let prose = diff(&described("one"), &described("another"));
+    assert_eq!(prose.iter().map(|change| change.impact).collect::<Vec<_>>(), [Impact::Prose]);
+}
