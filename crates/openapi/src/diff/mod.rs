@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::drift::aligned;
 use crate::drift::document::{Document, Keywords, Operation, keywords_of};
+use crate::drift::{aligned, default_style};
 use crate::{base_path, counted, server_urls};
 
 /// The effect of a change on clients.
@@ -242,10 +242,13 @@ impl<'a> Comparison<'a> {
 
     fn compare_parameter(&mut self, place: &str, old: &'a Value, new: &'a Value) {
         self.compare_required(place, old, new, Sent::InRequest);
-        for keyword in ["style", "explode", "allowReserved", "content"] {
-            if old[keyword] != new[keyword] {
-                self.report(Impact::Breaking, place, format!("{keyword} is now {}", new[keyword]));
+        for ((keyword, old), (_, new)) in serialization(old).into_iter().zip(serialization(new)) {
+            if old != new {
+                self.report(Impact::Breaking, place, format!("{keyword} is now {new}"));
             }
+        }
+        if old["content"] != new["content"] {
+            self.report(Impact::Breaking, place, format!("content is now {}", new["content"]));
         }
         self.compare_schema(place, &old["schema"], &new["schema"], Sent::InRequest);
     }
@@ -327,6 +330,14 @@ fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Ve
     let schemes = &document.0["components"]["securitySchemes"];
     let scheme = |(name, scopes): (&'a String, &'a Value)| (scopes, keywords_of(&schemes[name]));
     alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect()
+}
+
+/// Returns the keywords for the serialization of a parameter, with their defaults.
+fn serialization(parameter: &Value) -> [(&'static str, Value); 3] {
+    let style = parameter["style"].as_str().unwrap_or_else(|| default_style(parameter));
+    // The style `deepObject` is the same with and without `explode`.
+    let explode = style == "deepObject" || parameter["explode"].as_bool().unwrap_or(style == "form");
+    [("style", json!(style)), ("explode", json!(explode)), ("allowReserved", json!(parameter["allowReserved"] == true))]
 }
 
 /// Returns whether two addresses can belong to the same server. One without a host has the host of the document, which is unknown.

@@ -311,7 +311,7 @@ fn schemas(body: &Value) -> BTreeMap<&str, &Value> {
 }
 
 /// Returns OpenAPI's default style of a parameter or header.
-fn default_style(node: &Value) -> &'static str {
+pub(crate) fn default_style(node: &Value) -> &'static str {
     match node["in"].as_str() {
         Some("query" | "cookie") => "form",
         _ => "simple",

@@ -149,3 +149,38 @@ fn compares_servers_by_their_addresses() {
     let prose = diff(&described("one"), &described("another"));
     assert_eq!(prose.iter().map(|change| change.impact).collect::<Vec<_>>(), [Impact::Prose]);
 }
+
+/// Returns a document with a parameter that has these members besides its name.
+fn with_parameter(members: Value, schemas: Value) -> Value {
+    let mut parameter = json!({ "name": "q" });
+    parameter.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    let operation = json!({ "parameters": [parameter], "responses": { "204": { "description": "" } } });
+    document(operation, json!({ "components": { "schemas": schemas } }))
+}
+
+#[test]
+fn fills_in_default_serialization_of_parameters() {
+    let list = json!({ "type": "array", "items": { "type": "string" } });
+    let changes_of = |location: &str, members: Value| {
+        let new = json!({ "in": location, "schema": list, "style": members["style"], "explode": members["explode"] });
+        let old = with_parameter(json!({ "in": location, "schema": list }), json!({}));
+        changes(old, with_parameter(new, json!({})))
+    };
+    assert_eq!(changes_of("query", json!({ "style": "form", "explode": true })), NONE);
+    assert_eq!(changes_of("cookie", json!({ "style": "form", "explode": true })), NONE);
+    assert_eq!(changes_of("header", json!({ "style": "simple", "explode": false })), NONE);
+    assert_eq!(changes_of("query", json!({ "explode": false })), [breaking("POST /x query.q: explode is now false")]);
+    let piped = [breaking("POST /x query.q: explode is now false"), breaking("POST /x query.q: style is now \"pipeDelimited\"")];
+    assert_eq!(changes_of("query", json!({ "style": "pipeDelimited" })), piped);
+
+    let deep = |members: Value| {
+        let mut parameter = json!({ "in": "query", "schema": { "type": "object" }, "style": "deepObject" });
+        parameter.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        with_parameter(parameter, json!({}))
+    };
+    assert_eq!(changes(deep(json!({})), deep(json!({ "explode": true }))), NONE);
+
+    let reserved = json!({ "in": "query", "schema": list, "allowReserved": false });
+    let plain = with_parameter(json!({ "in": "query", "schema": list }), json!({}));
+    assert_eq!(changes(plain, with_parameter(reserved, json!({}))), NONE);
+}
