@@ -188,13 +188,7 @@ impl<'a> Comparison<'a> {
             self.report(Impact::Breaking, &place, "the path's variables have other names");
         }
         self.compare_scopes(&place, &old.node["x-scopes"], &new.node["x-scopes"]);
-        let (old_security, new_security) = (requirements(self.old, old), requirements(self.new, new));
-        if old_security != new_security {
-            // An empty alternative allows requests without a key.
-            let is_open = new_security.is_empty() || new_security.contains(&Vec::new());
-            let impact = if is_open { Impact::NonBreaking } else { Impact::Breaking };
-            self.report(impact, &place, "the security requirements have changed");
-        }
+        self.compare_security(&place, old, new);
         for keyword in ["deprecated", "tags", "x-deprecated-since", "x-sunset"] {
             if old.node[keyword] != new.node[keyword] {
                 self.report(Impact::NonBreaking, &place, format!("{keyword} is now {}", new.node[keyword]));
@@ -205,10 +199,22 @@ impl<'a> Comparison<'a> {
         self.compare_responses(&place, &old.node["responses"], &new.node["responses"]);
     }
 
+    /// Compares the alternative security requirements, which have no order.
+    fn compare_security(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+        let (old, new) = (requirements(self.old, old), requirements(self.new, new));
+        let has_same =
+            |list: &[Requirement], one: &Requirement| list.iter().any(|other| is_implied(one, other) && is_implied(other, one));
+        if old.iter().all(|one| has_same(&new, one)) && new.iter().all(|one| has_same(&old, one)) {
+            return;
+        }
+        // A client that satisfies an old alternative must satisfy a new one.
+        let is_accepted = |old: &Requirement| new.iter().any(|new| is_implied(new, old));
+        let impact = if old.iter().all(is_accepted) { Impact::NonBreaking } else { Impact::Breaking };
+        self.report(impact, place, "the security requirements have changed");
+    }
+
     fn compare_scopes(&mut self, place: &str, old: &'a Value, new: &'a Value) {
-        let scopes =
-            |list: &'a Value| -> BTreeSet<&'a str> { list.as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
-        let (old, new) = (scopes(old), scopes(new));
+        let (old, new) = (strings(old), strings(new));
         for scope in old.symmetric_difference(&new) {
             let part = format!("the scope {scope}");
             self.report_part(place, &part, (Impact::NonBreaking, Impact::Breaking), new.contains(scope));
@@ -324,12 +330,34 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Returns the security requirements of an operation: the schemes of each alternative, whose names have no meaning.
-fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Vec<(&'a Value, Keywords<'a>)>> {
+/// A security requirement: schemes, with the scopes that each must have. A request must satisfy all of them.
+type Requirement<'a> = Vec<(BTreeSet<&'a str>, Keywords<'a>)>;
+
+/// Returns the alternative security requirements of an operation. The names of the schemes have no meaning.
+fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Requirement<'a>> {
     let alternatives = document.security(operation).and_then(Value::as_array).into_iter().flatten();
     let schemes = &document.0["components"]["securitySchemes"];
-    let scheme = |(name, scopes): (&'a String, &'a Value)| (scopes, keywords_of(&schemes[name]));
-    alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect()
+    let scheme = |(name, scopes): (&'a String, &'a Value)| (strings(scopes), keywords_of(document.resolve(&schemes[name])));
+    let mut alternatives: Vec<Requirement> =
+        alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect();
+    if alternatives.is_empty() {
+        // An empty alternative allows requests without a credential, as no alternative does.
+        alternatives.push(Vec::new());
+    }
+    alternatives
+}
+
+/// Returns whether a request that satisfies `given` always satisfies `required`.
+fn is_implied(required: &Requirement, given: &Requirement) -> bool {
+    let is_given = |(scopes, scheme): &(BTreeSet<&str>, Keywords)| {
+        given.iter().any(|(given_scopes, given_scheme)| scheme == given_scheme && scopes.is_subset(given_scopes))
+    };
+    required.iter().all(is_given)
+}
+
+/// Returns the strings of a list.
+fn strings(list: &Value) -> BTreeSet<&str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Returns the keywords for the serialization of a parameter, with their defaults.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Comparison, Impact, Sent, aligned, component_name, members};
+use super::{Comparison, Impact, Sent, aligned, component_name, members, strings};
 use crate::EXTENSIBLE_ENUM;
 use crate::drift::document::Keywords;
 
@@ -155,8 +155,7 @@ impl<'a> Comparison<'a> {
     fn compare_properties(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
         let nothing = &Value::Null;
         let names = |keywords: &Keywords<'a>, keyword: &str| -> BTreeSet<&'a str> {
-            let names = keywords.get(keyword).and_then(|names| names.as_array());
-            names.into_iter().flatten().filter_map(Value::as_str).collect()
+            keywords.get(keyword).map(|names| strings(names)).unwrap_or_default()
         };
         let properties = |keywords: &Keywords<'a>| members(keywords.get("properties").copied().unwrap_or(nothing));
         let (old_required, new_required) = (names(old, "required"), names(new, "required"));

@@ -184,3 +184,51 @@ fn fills_in_default_serialization_of_parameters() {
     let plain = with_parameter(json!({ "in": "query", "schema": list }), json!({}));
     assert_eq!(changes(plain, with_parameter(reserved, json!({}))), NONE);
 }
+
+#[test]
+fn compares_alternative_security_requirements() {
+    let schemes = json!({
+        "key": { "type": "apiKey", "in": "header", "name": "X-Key" },
+        "token": { "type": "http", "scheme": "bearer" },
+        "oauth": { "type": "oauth2", "flows": {} },
+    });
+    let changes_of = |old: Value, new: Value| {
+        let with = |security: Value| {
+            let operation = json!({ "security": security, "responses": { "204": { "description": "" } } });
+            document(operation, json!({ "components": { "securitySchemes": schemes } }))
+        };
+        changes(with(old), with(new))
+    };
+    let key = json!({ "key": [] });
+    let token = json!({ "token": [] });
+    let both = json!({ "key": [], "token": [] });
+    let oauth = |scopes: &[&str]| json!({ "oauth": scopes });
+
+    for (old, new) in [
+        (json!([key, token]), json!([token, key])),
+        (json!([both]), json!([{ "token": [], "key": [] }])),
+        (json!([oauth(&["read", "write"])]), json!([oauth(&["write", "read"])])),
+        (json!([]), json!([{}])),
+    ] {
+        assert_eq!(changes_of(old.clone(), new.clone()), NONE, "{old} {new}");
+    }
+    let text = "POST /x: the security requirements have changed";
+    for (old, new) in [
+        (json!([key]), json!([key, token])),
+        (json!([both]), json!([token])),
+        (json!([oauth(&["read", "write"])]), json!([oauth(&["read"])])),
+        (json!([key]), json!([])),
+        (json!([key]), json!([key, {}])),
+    ] {
+        assert_eq!(changes_of(old.clone(), new.clone()), [non_breaking(text)], "{old} {new}");
+    }
+    for (old, new) in [
+        (json!([key, token]), json!([key])),
+        (json!([key]), json!([both])),
+        (json!([oauth(&["read"])]), json!([oauth(&["read", "write"])])),
+        (json!([]), json!([key])),
+        (json!([key, {}]), json!([key])),
+    ] {
+        assert_eq!(changes_of(old.clone(), new.clone()), [breaking(text)], "{old} {new}");
+    }
+}
