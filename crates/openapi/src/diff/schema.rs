@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Comparison, Impact, Sent, aligned, component_name, members, strings};
 use crate::EXTENSIBLE_ENUM;
-use crate::drift::document::Keywords;
+use crate::drift::document::{Document, Keywords};
 
 /// Keywords with a lower bound: a higher value excludes more.
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
@@ -160,7 +160,13 @@ impl<'a> Comparison<'a> {
         let properties = |keywords: &Keywords<'a>| members(keywords.get("properties").copied().unwrap_or(nothing));
         let (old_required, new_required) = (names(old, "required"), names(new, "required"));
         let (old_properties, new_properties) = (properties(old), properties(new));
+        // Properties with this keyword are not sent in this direction.
+        let unsent = if sent == Sent::InRequest { "readOnly" } else { "writeOnly" };
         for (name, old, new) in aligned(&old_properties, &new_properties) {
+            let is_unsent = |document: Document<'a>, schema: &&'a Value| document.flatten(schema).contains_key(unsent);
+            if old.is_none_or(|old| is_unsent(self.old, old)) && new.is_none_or(|new| is_unsent(self.new, new)) {
+                continue;
+            }
             let place = format!("{place}.{name}");
             let (Some(old), Some(new)) = (old, new) else {
                 let is_needed = sent == Sent::InRequest && new_required.contains(name) && !old_required.contains(name);

@@ -232,3 +232,41 @@ fn compares_alternative_security_requirements() {
         assert_eq!(changes_of(old.clone(), new.clone()), [breaking(text)], "{old} {new}");
     }
 }
+
+#[test]
+fn skips_properties_that_are_not_sent() {
+    let object = |name: &str, property: Value, required: Value| {
+        let properties = json!({ "a": { "type": "string" }, name: property });
+        json!({ "type": "object", "properties": properties, "required": required })
+    };
+    let changes_of = |old: Value, new: Value| {
+        let document_of = |schema: Value| document(operation(schema.clone(), schema), json!({}));
+        changes(document_of(old), document_of(new))
+    };
+    let plain = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    let read_only = |values: Value| json!({ "type": "string", "readOnly": true, "enum": values });
+    let write_only = |values: Value| json!({ "type": "string", "writeOnly": true, "enum": values });
+
+    // Compared in responses only.
+    assert_eq!(
+        changes_of(plain.clone(), object("id", read_only(json!(["x"])), json!(["id"]))),
+        [non_breaking("POST /x 200.id: the property was added")]
+    );
+    let short = object("id", read_only(json!(["x"])), json!([]));
+    let long = object("id", read_only(json!(["x", "y"])), json!(["id"]));
+    assert_eq!(
+        changes_of(long.clone(), short.clone()),
+        [breaking("POST /x 200.id: it is no longer required"), non_breaking("POST /x 200.id: the value y was removed"),]
+    );
+    // Compared in requests only.
+    let short = object("secret", write_only(json!(["x"])), json!(["secret"]));
+    let long = object("secret", write_only(json!(["x", "y"])), json!([]));
+    assert_eq!(
+        changes_of(short, long.clone()),
+        [
+            non_breaking("POST /x body.secret: it is no longer required"),
+            non_breaking("POST /x body.secret: the value y was added"),
+        ]
+    );
+    assert_eq!(changes_of(long, plain), [breaking("POST /x body.secret: the property was removed")]);
+}
