@@ -200,25 +200,48 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares the branches of `oneOf`, `anyOf` or `allOf` in order, because they have no names.
+    /// Compares the branches of `oneOf`, `anyOf` or `allOf`.
     fn compare_branches(&mut self, place: &str, keyword: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
         let branches = |side: &Keywords<'a>| side.get(keyword).and_then(|list| list.as_array()).map_or(&[][..], Vec::as_slice);
         let (old, new) = (branches(old), branches(new));
-        if old.len() != new.len() {
-            // Another part of `allOf` excludes values; another alternative allows more.
-            let is_wider = (new.len() > old.len()) != (keyword == "allOf") && !old.is_empty() && !new.is_empty();
-            let impact = match (old.is_empty(), new.is_empty()) {
-                (true, _) => sent.narrowed(),
-                (_, true) => sent.widened(),
-                _ if is_wider => sent.widened(),
-                _ => sent.narrowed(),
-            };
+        if old.is_empty() != new.is_empty() {
+            // Without branches, every value is allowed.
+            let impact = if old.is_empty() { sent.narrowed() } else { sent.widened() };
             self.report(impact, place, format!("{keyword} has {} instead of {} branches", new.len(), old.len()));
+            return;
         }
-        for (number, (old, new)) in old.iter().zip(new).enumerate() {
-            self.compare_schema(&format!("{place}|{number}"), old, new, sent);
+        // Another part of `allOf` excludes values; another alternative allows more.
+        let (wider, narrower) = (sent.widened(), sent.narrowed());
+        let impacts = if keyword == "allOf" { (narrower, wider) } else { (wider, narrower) };
+        for (number, pair) in pair_branches(old, new).into_iter().enumerate() {
+            match pair {
+                (Some(old), Some(new)) => self.compare_schema(&format!("{place}|{number}"), old, new, sent),
+                (old, new) => {
+                    let name = old.or(new).and_then(component_name);
+                    let part =
+                        name.map_or_else(|| format!("a branch of {keyword}"), |name| format!("the branch {name} of {keyword}"));
+                    self.report_part(place, &part, impacts, new.is_some());
+                }
+            }
         }
     }
+}
+
+/// Pairs the old and new branches that refer to the same component or are equal, and the others by their order. Returns them in the
+/// order of the new ones, then the removed ones.
+fn pair_branches<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<(Option<&'a Value>, Option<&'a Value>)> {
+    let mut remaining: Vec<&Value> = old.iter().collect();
+    let mut take_same = |new: &Value| {
+        let same = |old: &&Value| *old == new || component_name(new).is_some_and(|name| component_name(old) == Some(name));
+        remaining.iter().position(same).map(|index| remaining.remove(index))
+    };
+    let mut pairs: Vec<(Option<&Value>, Option<&Value>)> = new.iter().map(|new| (take_same(new), Some(new))).collect();
+    let mut remaining = remaining.into_iter();
+    for (old, _) in pairs.iter_mut().filter(|(old, _)| old.is_none()) {
+        *old = remaining.next();
+    }
+    pairs.extend(remaining.map(|old| (Some(old), None)));
+    pairs
 }
 
 /// The values that a keyword for items or further properties allows, in ascending order.

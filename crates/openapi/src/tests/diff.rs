@@ -270,3 +270,40 @@ fn skips_properties_that_are_not_sent() {
     );
     assert_eq!(changes_of(long, plain), [breaking("POST /x body.secret: the property was removed")]);
 }
+
+#[test]
+fn pairs_branches_by_the_names_of_components() {
+    let schema = |name: &str| json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] });
+    let schemas = json!({ "Cat": schema("meows"), "Dog": schema("barks"), "Bird": schema("sings") });
+    let branches = |keyword: &str, names: &[&str]| {
+        let all = names.iter().map(|name| json!({ "$ref": format!("#/components/schemas/{name}") }));
+        json!({ keyword: all.collect::<Vec<_>>() })
+    };
+    for keyword in ["oneOf", "anyOf"] {
+        let two = branches(keyword, &["Cat", "Dog"]);
+        let swapped = branches(keyword, &["Dog", "Cat"]);
+        let three = branches(keyword, &["Bird", "Cat", "Dog"]);
+        let text = |place: &str, verb: &str| format!("{place}: the branch Bird of {keyword} was {verb}");
+        let (added, removed) = (text("POST /x body", "added"), text("POST /x body", "removed"));
+        assert_eq!(request_changes(two.clone(), swapped.clone(), schemas.clone()), NONE);
+        assert_eq!(request_changes(swapped.clone(), three.clone(), schemas.clone()), [non_breaking(&added)]);
+        assert_eq!(request_changes(three.clone(), swapped.clone(), schemas.clone()), [breaking(&removed)]);
+        let (added, removed) = (text("POST /x 200", "added"), text("POST /x 200", "removed"));
+        assert_eq!(response_changes(two.clone(), three.clone(), schemas.clone()), [breaking(&added)]);
+        assert_eq!(response_changes(three, two, schemas.clone()), [non_breaking(&removed)]);
+    }
+    let parts = |names: &[&str]| branches("allOf", names);
+    assert_eq!(
+        request_changes(parts(&["Cat", "Dog"]), parts(&["Bird", "Dog", "Cat"]), schemas.clone()),
+        [breaking("POST /x body: the branch Bird of allOf was added")]
+    );
+
+    // Without names, equal branches are paired, then the others in order.
+    let inline = |kinds: &[&str]| json!({ "oneOf": kinds.iter().map(|kind| json!({ "type": kind })).collect::<Vec<_>>() });
+    let changes = request_changes(inline(&["string", "integer"]), inline(&["boolean", "number", "string"]), json!({}));
+    let expected = [
+        breaking("POST /x body|0: the type is now boolean instead of integer"),
+        non_breaking("POST /x body: a branch of oneOf was added"),
+    ];
+    assert_eq!(changes, expected);
+}
