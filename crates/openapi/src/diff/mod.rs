@@ -253,10 +253,11 @@ impl<'a> Comparison<'a> {
                 self.report(Impact::Breaking, place, format!("{keyword} is now {new}"));
             }
         }
-        if old["content"] != new["content"] {
-            self.report(Impact::Breaking, place, format!("content is now {}", new["content"]));
+        match (old["content"].is_null(), new["content"].is_null()) {
+            (true, true) => self.compare_schema(place, &old["schema"], &new["schema"], Sent::InRequest),
+            (false, false) => self.compare_contents(place, old, new, Sent::InRequest),
+            (is_added, _) => self.report_part(place, "content", (Impact::Breaking, Impact::Breaking), is_added),
         }
-        self.compare_schema(place, &old["schema"], &new["schema"], Sent::InRequest);
     }
 
     /// Compares the flag `required` of a parameter, a header or a body.
@@ -273,8 +274,9 @@ impl<'a> Comparison<'a> {
         match (old.is_null(), new.is_null()) {
             (true, true) => {}
             (false, false) => {
-                self.compare_required(&format!("{place} body"), old, new, Sent::InRequest);
-                self.compare_contents(place, old, new, Sent::InRequest);
+                let place = format!("{place} body");
+                self.compare_required(&place, old, new, Sent::InRequest);
+                self.compare_contents(&place, old, new, Sent::InRequest);
             }
             (is_added, _) => {
                 let added = if new["required"] == true { Impact::Breaking } else { Impact::NonBreaking };
@@ -313,14 +315,13 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Compares the media types of a body, and the schema of each.
+    /// Compares the media types of a body or parameter, and the schema of each.
     fn compare_contents(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         for (media_type, old, new) in aligned(&members(&old["content"]), &members(&new["content"])) {
-            let place = if sent == Sent::InRequest { format!("{place} body") } else { place.to_owned() };
             match (old, new) {
-                (Some(old), Some(new)) => self.compare_schema(&place, &old["schema"], &new["schema"], sent),
+                (Some(old), Some(new)) => self.compare_schema(place, &old["schema"], &new["schema"], sent),
                 _ => self.report_part(
-                    &place,
+                    place,
                     &format!("the media type {media_type}"),
                     (Impact::NonBreaking, Impact::Breaking),
                     new.is_some(),

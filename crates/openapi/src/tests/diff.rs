@@ -307,3 +307,27 @@ fn pairs_branches_by_the_names_of_components() {
     ];
     assert_eq!(changes, expected);
 }
+
+#[test]
+fn compares_content_of_parameters_by_its_schema() {
+    let changes_of = |old: Value, new: Value, schemas: (Value, Value)| {
+        let members = |schema: Value| json!({ "in": "query", "content": { "application/json": { "schema": schema } } });
+        changes(with_parameter(members(old), schemas.0), with_parameter(members(new), schemas.1))
+    };
+    let nothing = || (json!({}), json!({}));
+    let described = |text: &str| json!({ "type": "object", "description": text });
+    assert_eq!(changes_of(described("one"), described("another"), nothing()), NONE);
+    let limited = |limit: u64| json!({ "type": "string", "maxLength": limit });
+    assert_eq!(changes_of(limited(3), limited(4), nothing()), [non_breaking("POST /x query.q: maxLength is now 4")]);
+
+    let reference = || json!({ "$ref": "#/components/schemas/Filter" });
+    let schemas = |kind: &str| json!({ "Filter": { "type": kind } });
+    assert_eq!(
+        changes_of(reference(), reference(), (schemas("string"), schemas("integer"))),
+        [breaking("Filter: the type is now integer instead of string")]
+    );
+
+    let plain = with_parameter(json!({ "in": "query", "schema": { "type": "string" } }), json!({}));
+    let encoded = with_parameter(json!({ "in": "query", "content": { "application/json": {} } }), json!({}));
+    assert_eq!(changes(plain, encoded), [breaking("POST /x query.q: content was added")]);
+}
