@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::response::{Content, is_json, matches_range};
+use boxoffice_openapi::response::{Content, matches_range};
 use boxoffice_openapi::{
     Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, SecurityScheme, compile, escape, resolve,
     to_plain_string,
@@ -79,7 +79,7 @@ pub struct JsonBody {
     pub examples: Map<String, Value>,
     /// JSON pointer of its Media Type Object in the document.
     pub pointer: String,
-    /// The media type, such as `application/json`.
+    /// The declared media type, or `application/json` if a range is declared.
     pub media_type: String,
 }
 
@@ -93,8 +93,7 @@ impl<'a> OperationUnderTest<'a> {
     pub fn new(contract: &Contract, spec: &'a Operation) -> Self {
         let document = &contract.document;
         let contents = spec.body.as_ref().map_or(&[][..], |body| &body.contents);
-        let is_json_content =
-            |content: &&Content| is_json(&content.media_type) || matches_range(&content.media_type, "application/json");
+        let is_json_content = |content: &&Content| content.is_json() || matches_range(&content.media_type, "application/json");
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
@@ -322,11 +321,13 @@ impl Argument {
 
 impl JsonBody {
     fn new(document: &Value, operation: &Operation, content: &Content) -> Self {
+        // `application/*+json` is JSON, but can't be sent.
+        let is_declared = content.is_json() && !content.media_type.contains('*');
         Self {
             schema: content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
             examples: content.examples.clone(),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
-            media_type: if is_json(&content.media_type) { content.media_type.clone() } else { "application/json".to_owned() },
+            media_type: if is_declared { content.media_type.clone() } else { "application/json".to_owned() },
         }
     }
 }
@@ -345,4 +346,28 @@ fn parameter_pointer(document: &Value, operation: &Operation, parameter: &Parame
         Some(format!("{owner}/parameters/{index}"))
     });
     found.into_iter().next().unwrap_or_else(|| operation.pointer.clone())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sends_declared_media_type_of_json() {
+        for (declared, expected) in [
+            ("application/json", "application/json"),
+            ("application/merge-patch+json", "application/merge-patch+json"),
+            ("application/merge-patch+json; charset=utf-8", "application/merge-patch+json; charset=utf-8"),
+            ("application/*+json", "application/json"),
+            ("application/*", "application/json"),
+            ("*/*", "application/json"),
+        ] {
+            let body = json!({ "content": { declared: { "schema": { "type": "object" } } } });
+            let operation = json!({ "requestBody": body, "responses": { "204": {} } });
+            let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": { "/a": { "patch": operation } } })).unwrap();
+            let operation = OperationUnderTest::new(&contract, contract.operations().next().unwrap());
+            assert_eq!(operation.json_body.unwrap().media_type, expected, "{declared}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ impl OperationRun<'_> {
         let Some(body) = &self.operation.json_body else { return };
         let pointer = body.pointer.clone();
         for (media_type, text, status, name) in [
-            ("application/json", "{\"name\": ", 400, "a body that is not JSON"),
+            (body.media_type.as_str(), "{\"name\": ", 400, "a body that is not JSON"),
             ("application/x-unknown", "{}", 415, "a body of another media type"),
         ] {
             let replace_body = |request: &Request| {
