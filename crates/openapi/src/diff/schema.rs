@@ -163,7 +163,9 @@ impl<'a> Comparison<'a> {
         // Properties with this keyword are not sent in this direction.
         let unsent = if sent == Sent::InRequest { "readOnly" } else { "writeOnly" };
         for (name, old, new) in aligned(&old_properties, &new_properties) {
-            let is_unsent = |document: Document<'a>, schema: &&'a Value| document.flatten(schema).contains_key(unsent);
+            let is_unsent = |document: Document<'a>, schema: &&'a Value| {
+                document.flatten(schema).get(unsent).is_some_and(|flag| **flag == true)
+            };
             if old.is_none_or(|old| is_unsent(self.old, old)) && new.is_none_or(|new| is_unsent(self.new, new)) {
                 continue;
             }
