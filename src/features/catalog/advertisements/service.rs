@@ -82,14 +82,8 @@ pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Pa
     if !zones::exists(&mut tx, zone).await? {
         return Err(Error::NOT_FOUND);
     }
-    let list_filter = ListFilter {
-        visibility: Visibility::Promoting,
-        host: None,
-        event: None,
-        zone: Some(zone),
-        status: None,
-        active: Some(true),
-    };
+    let list_filter =
+        ListFilter { visibility: Visibility::All, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
     let page = store::list(&mut tx, paging, list_filter, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, views(&ctx.app, &mut tx, page.rows).await?))
 }

@@ -23,8 +23,6 @@ macro_rules! columns {
 pub enum Visibility<'a> {
     /// All advertisements.
     All,
-    /// Advertisements that zones may show: both they and their events are listed, and the events are not over.
-    Promoting,
     /// Advertisements that this caller may see.
     To(&'a Caller),
 }
@@ -58,7 +56,6 @@ pub async fn list(
         ),
         &filter.visibility,
     )
-    .and_where("e.ends > ?", matches!(filter.visibility, Visibility::Promoting).then_some(now))
     .and_where("e.host_id = ?", filter.host)
     .and_where("a.event_id = ?", filter.event)
     .and_where(BOOKED, filter.zone)
@@ -88,7 +85,6 @@ fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> 
     match visibility {
         Visibility::All => select,
         Visibility::To(caller) if caller.is_administrator() => select,
-        Visibility::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
         Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
         Visibility::To(Caller { account, .. }) => select.and_where(
             &format!("(({PUBLIC}) or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
