@@ -10,6 +10,7 @@ use super::store;
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::sales::orders::model::EventSaleRow;
+use crate::features::sales::orders::placement::account_maximum;
 use crate::features::sales::orders::pricing::check_on_sale;
 use crate::features::sales::orders::store as orders;
 use crate::kernel::db::{Tx, transaction};
@@ -49,7 +50,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let free: i64 = lapsed.iter().sum();
     let (offers, unservable) = if check_on_sale(&section, &event, now).is_ok() {
         let candidates = store::first_waiting(tx, &section, places.left + free, BATCH).await?;
-        let (servable, unservable) = split_servable(tx, &section, candidates, now).await?;
+        let (servable, unservable) = split_servable(tx, (&section, &event), candidates, now).await?;
         (next_offers(servable, places.left + free), unservable)
     } else {
         (Vec::new(), Vec::new())
@@ -71,15 +72,15 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     Ok((lapsed.len() + offers.len() + unservable.len()) as u64)
 }
 
-/// Splits entries into those that can be served, and the identifiers of those that can't: the section has become too small for them or
+/// Splits entries into those that can be served, and those that can't: the section has become too small for them or
 /// their account was deactivated after they joined, or the account would exceed the section's maximum. As long as they waited, nobody
 /// could order the free places.
 async fn split_servable(
     tx: &mut Tx,
-    section: &SectionRow,
+    (section, event): (&SectionRow, &EventSaleRow),
     candidates: Vec<CandidateRow>,
     now: Timestamp,
-) -> Result<(Vec<OfferRow>, Vec<Id>)> {
+) -> Result<(Vec<OfferRow>, Vec<OfferRow>)> {
     let mut held: HashMap<Id, i64> = HashMap::new();
     if section.maximum_per_account.is_some() {
         let accounts: BTreeSet<Id> = candidates.iter().map(|candidate| candidate.entry.account_id).collect();
@@ -87,12 +88,12 @@ async fn split_servable(
         held.extend(rows.into_iter().map(|(account, _, tickets)| (account, tickets)));
     }
     let is_servable = |CandidateRow { entry, activated }: &CandidateRow| {
-        let tickets = held.get(&entry.account_id).copied().unwrap_or_default() + entry.quantity;
-        *activated && entry.quantity <= section.capacity && section.maximum_per_account.is_none_or(|maximum| tickets <= maximum)
+        let held = held.get(&entry.account_id).copied().unwrap_or_default();
+        *activated && entry.quantity <= section.capacity && account_maximum(section, event, held, entry.quantity).is_ok()
     };
     let (servable, unservable): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_servable);
-    let entry = |candidate: CandidateRow| candidate.entry;
-    Ok((servable.into_iter().map(entry).collect(), unservable.into_iter().map(|candidate| candidate.entry.id).collect()))
+    let entries = |candidates: Vec<CandidateRow>| candidates.into_iter().map(|candidate| candidate.entry).collect();
+    Ok((entries(servable), entries(unservable)))
 }
 
 /// Returns whether the list of a section ends, because nothing more will be sold.

@@ -156,12 +156,12 @@ pub async fn first_waiting(tx: &mut Tx, section: &SectionRow, places: i64, most:
 }
 
 /// Ends these entries, which wait.
-pub async fn close_entries(tx: &mut Tx, entries: &[Id]) -> Result<()> {
+pub async fn close_entries(tx: &mut Tx, entries: &[OfferRow]) -> Result<()> {
     if entries.is_empty() {
         return Ok(());
     }
     let closed = tx.update("waiting_entries set status = 'Closed' where true");
-    closed.and_in("id", entries.iter().copied()).execute().await?;
+    closed.and_in("id", entries.iter().map(|entry| entry.id)).execute().await?;
     Ok(())
 }
 
