@@ -18,7 +18,7 @@ use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::batcher::Batcher;
@@ -192,13 +192,12 @@ where
 
 /// Sends each request its result, collects the audit records and commits.
 async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<BatchResult<R>>) -> Result<()> {
-    let (mut receivers, mut requests) = (Vec::with_capacity(participants.len()), Vec::with_capacity(participants.len()));
+    let mut sent = Vec::with_capacity(participants.len());
     for (participant, outcome) in participants.into_iter().zip(outcomes) {
         let (record, receiver) = oneshot::channel();
         let result = match (outcome, participant.request) {
             (Ok(result), request) => {
-                receivers.push(receiver);
-                requests.push(RequestState { is_rejected: result.is_err(), request });
+                sent.push(SentResult { is_rejected: result.is_err(), request, record: receiver });
                 result
             }
             // An earlier request has the audit record.
@@ -208,9 +207,9 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
         // A request whose client has disconnected drops the record's sender, too.
         let _disconnected = participant.reply.send((result, record));
     }
-    let mut records = Vec::with_capacity(receivers.len());
-    for (record, RequestState { is_rejected, request }) in join_all(receivers).await.into_iter().zip(requests) {
-        match record {
+    let mut records = Vec::with_capacity(sent.len());
+    for SentResult { is_rejected, request, record } in sent {
+        match record.await {
             Ok(record) => records.extend(record),
             // It has changed nothing but its claim, and may be sent again.
             Err(_) if is_rejected => {
@@ -225,12 +224,13 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
     tx.commit().await
 }
 
-/// What a request of a batch has changed, in case it sends no audit record.
-struct RequestState {
-    /// True if it was rejected, and so has changed nothing but its claim.
+/// A result that was sent to a request of a batch, which sends its audit record in return.
+struct SentResult {
+    /// True if the request was rejected, and so has changed nothing but its claim.
     is_rejected: bool,
     /// The request if it has claimed an `Idempotency-Key`.
     request: Option<Arc<IdempotentRequest>>,
+    record: oneshot::Receiver<Option<AuditRecord>>,
 }
 
 fn no_result() -> Error {
