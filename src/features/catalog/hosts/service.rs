@@ -117,8 +117,7 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
         lock(tx, id).await?;
         auth::require_not_revoked(tx, caller).await?;
         require_can_manage(tx, caller, id).await?;
-        let removed = store::remove(tx, id).await?;
-        if removed { Ok(()) } else { Err(Error::NOT_FOUND) }
+        store::remove(tx, id).await
     })
 }
 

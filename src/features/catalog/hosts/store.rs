@@ -54,10 +54,10 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
     Ok(!locked.is_empty())
 }
 
-/// Marks a host as removed. Returns false if it was removed before or doesn't exist.
-pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
-    let remove = "update hosts set removed = true where id = $1 and removed = false";
-    Ok(tx.query(remove).bind(id).execute().await? == 1)
+/// Marks a [locked](lock) host as removed.
+pub async fn remove(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update hosts set removed = true where id = $1").bind(id).execute().await?;
+    Ok(())
 }
 
 /// Returns a page of a host's administrators, the oldest account first.
