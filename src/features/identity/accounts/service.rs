@@ -67,7 +67,13 @@ pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCr
     let requester = HashRequester { account: None, address: caller.map(|(_, address)| address) };
     let password_hash = ctx.app.passwords.hash(requester, password).await?;
     let new = PreparedAccount { row, password_hash };
-    let row = transaction!(ctx.unit, |tx| insert_for(&ctx.app, tx, caller, new.clone()).await)
+    let inserted = transaction!(ctx.unit, |tx| {
+        if let Some((caller, _)) = caller {
+            auth::require_not_revoked(tx, caller).await?;
+        }
+        insert(&ctx.app, tx, new.clone()).await
+    });
+    let row = inserted
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
@@ -251,13 +257,6 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         language: new.language.and_then(|language| language.0),
     };
     (row, new.password.0)
-}
-
-async fn insert_for(app: &App, tx: &mut Tx, caller: Option<(&Caller, IpAddr)>, new: PreparedAccount) -> Result<AccountRow> {
-    if let Some((caller, _)) = caller {
-        auth::require_not_revoked(tx, caller).await?;
-    }
-    insert(app, tx, new).await
 }
 
 /// Inserts an account. If its number is taken, retries with another number.
