@@ -196,7 +196,7 @@ fn reject_data(target: &RestoreTarget) -> Result<()> {
     let is_foreign = |path: &Path| {
         let is_unchecked = path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(UNCHECKED.as_bytes()));
         let is_media = target.media.as_deref() == Some(path);
-        let is_key = [&target.mail_key, &target.ticket_key].iter().any(|key| *key == path);
+        let is_key = path == target.mail_key || path == target.ticket_key;
         !is_unchecked && !is_media && !is_key && path.file_name() != Some(OsStr::new("lost+found"))
     };
     let entries = |folder: &Path| match fs::read_dir(folder) {

@@ -46,7 +46,7 @@ pub use watcher::FileWatcher;
 /// Reason of a rejection, for documents whose errors have no place for it.
 const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
 
-/// MockSettings of a mock.
+/// Settings of a mock.
 #[derive(Debug, Clone, Default)]
 pub struct MockSettings {
     /// Seed for generated data: the same request and seed produce the same data.

@@ -139,7 +139,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     Ok(result)
 }
 
-/// A scan of a ticket.
+/// The earliest scan of a serial number.
 struct DistinctScan {
     /// The serial number as the client sent it.
     given: String,
