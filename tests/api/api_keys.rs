@@ -5,9 +5,8 @@ use std::time::Duration;
 use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
-use crate::support::{PASSWORD, Response, TestApp};
+use crate::support::{PASSWORD, Response, TestApp, commit_after_pause};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
@@ -161,12 +160,7 @@ async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
 
         let request = app.request(method, &path).key(&session.key);
         let request = if body.is_null() { request } else { request.json(&body) };
-        let revoked = async {
-            // Until the request waits.
-            sleep(Duration::from_millis(200)).await;
-            revocation.commit().await.unwrap();
-        };
-        let (response, ()) = join(request.send(), revoked).await;
+        let (response, ()) = join(request.send(), commit_after_pause(revocation)).await;
 
         assert_eq!((response.status, response.code()), (403, "key.refused"), "{method} {path}: {}", response.body);
     }

@@ -1,18 +1,20 @@
-//! Deletion of accounts: conditions, remaining data, and races.
+//! Deletion of accounts: conditions and remaining data.
+
+mod races;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use boxoffice::features::sales::account_deletion;
 use boxoffice::kernel::context::Context;
-use futures::future::{join, join_all};
+use futures::future::join;
 use serde_json::{Value, json};
 
+use crate::on_both_databases;
 use crate::support::{
     Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, section, wait_until,
 };
 use crate::tickets::set_status;
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     deletion_leaves_no_personal_data_in_files,
@@ -30,13 +32,6 @@ on_both_databases![
     account_is_deleted_by_owner_and_staff,
     deletion_refunds_payment_in_progress,
     log_is_emptied_again_after_a_failure,
-];
-
-race_tests![
-    concurrent_deletion_and_claim_leave_no_ticket,
-    concurrent_deletion_and_payment_leave_one,
-    concurrent_deletion_and_order_leave_no_ticket,
-    concurrent_deletions_delete_once,
 ];
 
 impl TestApp {
@@ -215,27 +210,6 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
     let rejected = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
     assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
-}
-
-async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
-    let (_, event) = create_event(&app, &[0.0]).await;
-    let ama = app.sign_up("ama").await;
-    for round in 0..5 {
-        let esi = app.sign_up(&format!("esi{round}")).await;
-        let serial = ama.order_free_tickets(&event.sections[0], 1).await.pop().unwrap();
-        let body = json!({ "recipient": esi.number, "tickets": [serial] });
-        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
-        let transfer = transfer.body["self"].as_str().unwrap().to_owned();
-
-        let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
-        let (removed, claimed) = join(app.remove(&app.staff.key, &esi), claim).await;
-
-        let (holds, is_gone) = (app.count_usable_tickets(&esi).await, removed.status == 204);
-        assert!(is_gone || (removed.status, removed.code()) == (409, "account.has-tickets"), "{}", removed.body);
-        assert_eq!(holds, i64::from(claimed.status == 200), "{}", claimed.body);
-        assert_ne!(holds > 0, is_gone, "a ticket is lost, or nothing happened");
-        assert_eq!(app.read(&transfer).await["status"], if is_gone { "Cancelled" } else { "Claimed" });
-    }
 }
 
 async fn deletion_removes_codes_and_mail(app: TestApp) {
@@ -428,70 +402,6 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
     assert_eq!(app.count_usable_tickets(&ama).await, 0);
-}
-
-async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
-    let (_, event) = create_event(&app, &[10.0]).await;
-    for number in 0..6 {
-        let user = app.sign_up(&format!("person-{number}")).await;
-        let order = user.order(&event.sections[0], 2).await.unwrap().self_.clone();
-        let before = app.gateway.total();
-
-        let paying = app.pay(&user.key, &order, card_payment());
-        let (paid, removed) = join(paying, app.remove(&app.staff.key, &user)).await;
-
-        let kept = match (removed.status, removed.code()) {
-            (204, _) => {
-                assert!([(403, "key.refused"), (409, "order.not-open")].contains(&(paid.status, paid.code())), "{paid:?}");
-                assert_eq!(app.read(&order).await["status"], "Cancelled");
-                assert_eq!(app.count_usable_tickets(&user).await, 0);
-                0.0
-            }
-            (409, "account.has-tickets") => {
-                assert_eq!(paid.status, 201);
-                assert_eq!(app.count_usable_tickets(&user).await, 2);
-                21.98
-            }
-            other => panic!("{other:?}"),
-        };
-        assert!((app.gateway.total() - before - kept).abs() < 0.001);
-    }
-}
-
-async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
-    let (_, event) = create_event(&app, &[0.0, 10.0]).await;
-    for number in 0..6 {
-        let user = app.sign_up(&format!("person-{number}")).await;
-        let place = |section: &str| app.place_order(&user.key, json!({ section: 1 }));
-
-        let orders = join_all([place(&event.sections[0]), place(&event.sections[1])]);
-        let (placed, removed) = join(orders, app.remove(&app.staff.key, &user)).await;
-
-        for response in &placed {
-            let rejected =
-                (response.status, response.code()) == (403, "key.refused") || response.invalid_arguments() == ["customer"];
-            assert!(response.status == 201 || rejected, "{response:?}");
-        }
-        match (removed.status, removed.code()) {
-            (204, _) => {
-                let open = "select count(*) from orders o join accounts a on a.id = o.account_id
-                    where a.number = $1 and o.status <> 'Cancelled'";
-                assert_eq!((app.count_usable_tickets(&user).await, app.count(open, &user).await), (0, 0));
-            }
-            (409, "account.has-tickets") => assert_eq!((placed[0].status, app.count_usable_tickets(&user).await), (201, 1)),
-            other => panic!("{other:?}"),
-        }
-    }
-}
-
-async fn concurrent_deletions_delete_once(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-
-    let responses = join_all((0..6).map(|_| app.remove(&app.staff.key, &ama))).await;
-
-    let mut statuses: Vec<_> = responses.iter().map(|response| response.status).collect();
-    statuses.sort_unstable();
-    assert_eq!(statuses, [204, 404, 404, 404, 404, 404]);
 }
 
 async fn log_is_emptied_again_after_a_failure(mut app: TestApp) {

@@ -9,7 +9,7 @@ use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, User};
+use crate::support::TestApp;
 
 on_both_databases![
     draws_region_icon,
@@ -43,10 +43,6 @@ async fn fetch_unless(app: &TestApp, path: &str, known: &str) -> reqwest::Respon
 /// Returns a header, or an empty text.
 fn header(response: &reqwest::Response, name: impl reqwest::header::AsHeaderName) -> String {
     response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
-}
-
-async fn change(app: &TestApp, user: &User, event: &Event, body: serde_json::Value) -> Response {
-    app.request("PUT", &event.uri).key(&user.key).json(&body).send().await
 }
 
 async fn draws_region_icon(app: TestApp) {
@@ -91,7 +87,7 @@ async fn serves_event_images_unchanged(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
 
     let banner = format!("data:image/jpeg;base64,{PNG}");
-    let changed = change(&app, &ama, &event, json!({ "banner": banner, "thumbnail": WEBP })).await;
+    let changed = app.put(&ama.key, &event.uri, json!({ "banner": banner, "thumbnail": WEBP })).await;
 
     for (kind, media_type, sent) in [("banner", "image/png", PNG), ("thumbnail", "image/webp", WEBP)] {
         let path = format!("/media/{kind}/{}", event.id);
@@ -107,7 +103,7 @@ async fn serves_event_images_unchanged(app: TestApp) {
 async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
-    let changed = change(&app, &ama, &event, json!({ "banner": PNG })).await;
+    let changed = app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
     let path = changed.body["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
 
     let image = fetch(&app, path).await;
@@ -137,10 +133,10 @@ async fn replaced_image_has_new_etag(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
     let path = format!("/media/banner/{}", event.id);
-    change(&app, &ama, &event, json!({ "banner": PNG })).await;
+    app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
     let before = header(&fetch(&app, &path).await, ETAG);
 
-    change(&app, &ama, &event, json!({ "banner": WEBP })).await;
+    app.put(&ama.key, &event.uri, json!({ "banner": WEBP })).await;
 
     let after = fetch_unless(&app, &path, &before).await;
     let again = fetch_unless(&app, &path, &header(&after, ETAG)).await;
@@ -152,9 +148,9 @@ async fn replaced_image_has_new_etag(app: TestApp) {
 async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
-    change(&app, &ama, &event, json!({ "banner": WEBP, "thumbnail": WEBP })).await;
+    app.put(&ama.key, &event.uri, json!({ "banner": WEBP, "thumbnail": WEBP })).await;
 
-    let changed = change(&app, &ama, &event, json!({ "banner": "" })).await;
+    let changed = app.put(&ama.key, &event.uri, json!({ "banner": "" })).await;
 
     assert_eq!(changed.body["banner"], format!("https://boxoffice.example/media/banner/{}", event.id));
     let media_type = async |kind| {
@@ -189,7 +185,7 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     assert_eq!(header(&listed, CACHE_CONTROL), "public, max-age=300");
     let (width, height, ink) = size_and_ink(listed).await;
     let again = fetch_unless(&app, &banner, &tag).await;
-    change(&app, &ama, &event, json!({ "title": "Łódź Éclair Ελλάδα Київ" })).await;
+    app.put(&ama.key, &event.uri, json!({ "title": "Łódź Éclair Ελλάδα Київ" })).await;
     let renamed = fetch_unless(&app, &banner, &tag).await;
 
     assert_eq!(draft_url, format!("https://boxoffice.example{banner}"), "no secret");
@@ -257,8 +253,8 @@ async fn rejects_invalid_images(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
 
-    let text = change(&app, &ama, &event, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
-    let cut = change(&app, &ama, &event, json!({ "thumbnail": &PNG[..60] })).await;
+    let text = app.put(&ama.key, &event.uri, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
+    let cut = app.put(&ama.key, &event.uri, json!({ "thumbnail": &PNG[..60] })).await;
 
     assert_eq!((text.status, text.invalid_arguments()), (400, vec!["banner".to_owned(), "thumbnail".to_owned()]));
     assert_eq!(text.body["fields"][0]["detail"], "is no PNG, JPEG or WebP image");

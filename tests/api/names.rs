@@ -3,18 +3,16 @@
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
-use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
 use crate::on_both_databases;
-use crate::support::{Response, TestApp, postgres, rejection};
+use crate::support::{Response, TestApp, commit_after_pause, postgres, rejection};
 
 on_both_databases![
     equal_names_are_taken,
@@ -222,12 +220,7 @@ async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
     let mut renaming = app.state.db.begin().await.unwrap();
     renaming.query("update hosts set name = 'New Name', folded_name = 'new name'").execute().await.unwrap();
 
-    let commit = async {
-        // Until the start waits.
-        sleep(Duration::from_millis(500)).await;
-        renaming.commit().await.unwrap();
-    };
-    join(app.start_second_server(app.state.settings.clone(), log::silent()), commit).await;
+    join(app.start_second_server(app.state.settings.clone(), log::silent()), commit_after_pause(renaming)).await;
 
     assert_eq!(app.scalar::<String>("select folded_name from hosts").await, "new name");
 }

@@ -81,10 +81,6 @@ async fn reject(app: &TestApp, user: &User, transfer: &str) -> Response {
     app.request("POST", &format!("{transfer}/rejections")).key(&user.key).send().await
 }
 
-async fn cancel(app: &TestApp, user: &User, transfer: &str) -> Response {
-    app.delete(&user.key, transfer).await
-}
-
 async fn read(app: &TestApp, user: &User, transfer: &str) -> Value {
     let response = app.get(&user.key, transfer).await;
     assert_eq!(response.status, 200, "{}", response.body);
@@ -280,7 +276,7 @@ async fn either_side_cancels_open_transfer(app: TestApp) {
         let uri = fixture.offer(&app, &fixture.serials).await;
         assert_eq!(wallet(&app, &fixture.ama).await, all(&fixture.serials, "Pending"));
 
-        let cancelled = cancel(&app, user, &uri).await;
+        let cancelled = app.delete(&user.key, &uri).await;
 
         assert_eq!((cancelled.status, &cancelled.body), (204, &Value::Null));
         let transfer = read(&app, user, &uri).await;
@@ -371,7 +367,7 @@ async fn redeemer_sees_every_status_change(app: TestApp) {
     assert_eq!(changes().await, is("Issued"));
     let cancelled = fixture.offer(&app, moved).await;
     assert_eq!(changes().await, is("Pending"));
-    cancel(&app, &fixture.ama, &cancelled).await;
+    app.delete(&fixture.ama.key, &cancelled).await;
     assert_eq!(changes().await, is("Issued"));
     let claimed = fixture.offer(&app, moved).await;
     assert_eq!(changes().await, is("Pending"));

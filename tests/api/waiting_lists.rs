@@ -43,14 +43,6 @@ async fn wait(app: &TestApp, user: &User, section: &str, quantity: i64) -> Strin
     entry.body["self"].as_str().unwrap().to_owned()
 }
 
-async fn get(app: &TestApp, user: &User, path: &str) -> Response {
-    app.get(&user.key, path).await
-}
-
-async fn leave(app: &TestApp, user: &User, entry: &str) -> Response {
-    app.delete(&user.key, entry).await
-}
-
 async fn change(app: &TestApp, user: &User, path: &str, body: Value) {
     let response = app.request("PUT", path).key(&user.key).json(&body).send().await;
     assert_eq!(response.status, 200, "{}", response.body);
@@ -94,7 +86,7 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     let uri = first.body["self"].as_str().unwrap();
     assert!(uri.starts_with(&format!("{floor}/waiting-list/")), "{uri}");
     assert_eq!((first.status, first.header("location")), (201, uri));
-    assert_eq!(get(&app, &yaw, uri).await.body, first.body);
+    assert_eq!(app.get(&yaw.key, uri).await.body, first.body);
     assert_eq!((&first.body["section"], &first.body["quantity"]), (&json!(floor), &json!(1)));
     assert_eq!(first.body["customer"]["number"], yaw.number);
     assert_eq!(
@@ -108,9 +100,9 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
         assert_eq!((invalid.status, invalid.invalid_arguments()), (400, vec!["quantity".to_owned()]));
     }
     // Leaving moves the others up, and the account can join at the end again.
-    assert_eq!(leave(&app, &yaw, uri).await.status, 204);
-    assert_eq!(rejection(&get(&app, &yaw, uri).await), (404, "resource.not-found"));
-    assert_eq!(rejection(&leave(&app, &yaw, uri).await), (404, "resource.not-found"));
+    assert_eq!(app.delete(&yaw.key, uri).await.status, 204);
+    assert_eq!(rejection(&app.get(&yaw.key, uri).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.delete(&yaw.key, uri).await), (404, "resource.not-found"));
     assert_eq!(state(&app, second.body["self"].as_str().unwrap()).await, waiting(1));
     assert_eq!(join(&app, &yaw, floor, 1).await.body["position"], 2);
 }
@@ -177,7 +169,7 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
     assert_eq!(app.pay(&yaw.key, ordered.body["self"].as_str().unwrap(), card_payment()).await.status, 201);
     assert_eq!(places(&app, floor).await, [1, 1, 0]);
     // Without a waiting account, the places that are left are for everyone.
-    assert_eq!(leave(&app, &esi, &last).await.status, 204);
+    assert_eq!(app.delete(&esi.key, &last).await.status, 204);
     assert_eq!(places(&app, floor).await, [1, 1, 1]);
     ama.order(floor, 1).await.unwrap();
 }
@@ -206,7 +198,7 @@ async fn lapsed_offer_goes_to_the_next_account(app: TestApp) {
     // A new entry replaces the ended one.
     let again = wait(&app, &yaw, floor, 1).await;
     assert_eq!(state(&app, &again).await, waiting(1));
-    assert_eq!(rejection(&get(&app, &yaw, &his).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&yaw.key, &his).await), (404, "resource.not-found"));
     let mine = app.read(&format!("/accounts/{}/waiting-list", yaw.number)).await;
     assert_eq!((&mine["total"], &mine["entries"][0]["self"]), (&json!(1), &json!(again)));
 }
@@ -233,7 +225,7 @@ async fn every_way_to_free_places_leads_to_an_offer(app: TestApp) {
             "capacity" => change(&app, &kofi, floor, json!({ "capacity": 4 })).await,
             _ => {
                 let esi = app.sign_up("esi").await;
-                assert_eq!(leave(&app, &yaw, &entry).await.status, 204);
+                assert_eq!(app.delete(&yaw.key, &entry).await.status, 204);
                 let hers = wait_after_offer(&app, &esi, &yaw, &kofi, floor).await;
                 assert_eq!(status(&app, &hers).await, "Offered");
                 continue;
@@ -253,7 +245,7 @@ async fn wait_after_offer(app: &TestApp, esi: &User, yaw: &User, kofi: &User, fl
     change(app, kofi, floor, json!({ "capacity": capacity + 1 })).await;
     app.offer_places().await;
     assert_eq!((status(app, &his).await, state(app, &hers).await), ("Offered".to_owned(), waiting(1)));
-    assert_eq!(leave(app, yaw, &his).await.status, 204);
+    assert_eq!(app.delete(&yaw.key, &his).await.status, 204);
     app.offer_places().await;
     hers
 }
@@ -267,26 +259,26 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     let list = format!("{floor}/waiting-list");
     let forbidden = (403, "resource.not-yours");
 
-    let page = get(&app, &kofi, &list).await;
+    let page = app.get(&kofi.key, &list).await;
     let uris: Vec<&Value> = page.body["entries"].as_array().unwrap().iter().map(|entry| &entry["self"]).collect();
     assert_eq!(uris, [&json!(his), &json!(hers)]);
     assert_eq!(page.body["entries"][1]["position"], 2);
-    let second = get(&app, &kofi, &format!("{list}?records=1&page=2")).await;
+    let second = app.get(&kofi.key, &format!("{list}?records=1&page=2")).await;
     assert_eq!((&second.body["total"], &second.body["entries"][0]), (&json!(2), &page.body["entries"][1]));
-    assert_eq!(rejection(&get(&app, &kofi, &format!("{list}?page=2")).await), (404, "page.past-end"));
-    assert_eq!(rejection(&get(&app, &yaw, &list).await), forbidden);
-    assert_eq!(rejection(&get(&app, &yaw, &hers).await), forbidden);
-    assert_eq!(rejection(&leave(&app, &yaw, &hers).await), forbidden);
-    assert_eq!(get(&app, &kofi, &hers).await.status, 200);
-    assert_eq!(rejection(&leave(&app, &kofi, &hers).await), forbidden);
+    assert_eq!(rejection(&app.get(&kofi.key, &format!("{list}?page=2")).await), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&yaw.key, &list).await), forbidden);
+    assert_eq!(rejection(&app.get(&yaw.key, &hers).await), forbidden);
+    assert_eq!(rejection(&app.delete(&yaw.key, &hers).await), forbidden);
+    assert_eq!(app.get(&kofi.key, &hers).await.status, 200);
+    assert_eq!(rejection(&app.delete(&kofi.key, &hers).await), forbidden);
     let own = format!("/accounts/{}/waiting-list", yaw.number);
-    assert_eq!(get(&app, &yaw, &own).await.body["entries"], json!([app.read(&his).await]));
-    assert_eq!(rejection(&get(&app, &esi, &own).await), forbidden);
+    assert_eq!(app.get(&yaw.key, &own).await.body["entries"], json!([app.read(&his).await]));
+    assert_eq!(rejection(&app.get(&esi.key, &own).await), forbidden);
     // An entry belongs to one section of one event.
     let other = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 1)]).await;
     let id = his.rsplit('/').next().unwrap();
     for path in [format!("{}/waiting-list/{id}", other.sections[0]), format!("{list}/1763731080000"), format!("{list}/x")] {
-        assert_eq!(rejection(&get(&app, &yaw, &path).await), (404, "resource.not-found"));
+        assert_eq!(rejection(&app.get(&yaw.key, &path).await), (404, "resource.not-found"));
     }
     assert_eq!(app.delete(&app.staff.key, &his).await.status, 204);
     assert_eq!(app.request("POST", &list).key(&app.public_key).json(&json!({ "quantity": 1 })).send().await.status, 403);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
-use boxoffice::kernel::db::{DbRow, Scalar};
+use boxoffice::kernel::db::{DbRow, Scalar, Tx};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::language::Language;
 use boxoffice::server::RunningApp;
@@ -20,6 +20,7 @@ use boxoffice_http::traces::Tracer;
 use slog::Logger;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
+use tokio::time::sleep;
 
 use super::failures::{FailureCheck, TestFailures};
 use super::users::{client, plain_http};
@@ -317,6 +318,12 @@ pub fn test_settings(folder: &Path) -> Settings {
 }
 
 /// Opens the server's state, with the gateway and the mailbox of a test.
+/// Commits a transaction after a pause, in which the requests that are sent meanwhile begin to wait for its locks.
+pub async fn commit_after_pause(lock: Tx) {
+    sleep(Duration::from_millis(500)).await;
+    lock.commit().await.unwrap();
+}
+
 async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &FakeGateway, mailbox: &Mailbox) -> Arc<App> {
     let mut state = App::open(database_url, settings, log).await.unwrap();
     let parts = Arc::get_mut(&mut state).unwrap();

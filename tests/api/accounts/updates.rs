@@ -1,13 +1,12 @@
 //! Updates of accounts, and the mails that report them.
 
-use std::time::Duration;
-
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use super::new_account;
-use crate::support::{MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, operations, readable, wait_until};
+use crate::support::{
+    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, wait_until,
+};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -284,13 +283,8 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
         lock.query("select id from accounts where username = 'ama' for update").execute().await.unwrap();
     }
 
-    let release = async {
-        // Until both requests wait.
-        sleep(Duration::from_millis(500)).await;
-        lock.commit().await.unwrap();
-    };
     let changes = join(change(&ama.key, passwords[0]), change(&other.key, passwords[1]));
-    let ((first, second), ()) = join(changes, release).await;
+    let ((first, second), ()) = join(changes, commit_after_pause(lock)).await;
 
     let (rejected, winner) = if first.status == 200 { (second, 0) } else { (first, 1) };
     assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{}", rejected.body);

@@ -9,10 +9,9 @@ use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::log;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::on_both_databases;
-use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, section};
+use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
 
 on_both_databases![
     failed_logins_are_limited_by_account,
@@ -295,13 +294,8 @@ async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
         lock.query("lock table orders in share mode").execute().await.unwrap();
     }
 
-    let release = async {
-        // Until all requests are in batches.
-        sleep(Duration::from_millis(500)).await;
-        lock.commit().await.unwrap();
-    };
     let given = join_all((0..6).map(|_| give(json!({ "email": "ama@example.com" }))));
-    let (ordered, given, ()) = join3(join_all((0..6).map(|_| order())), given, release).await;
+    let (ordered, given, ()) = join3(join_all((0..6).map(|_| order())), given, commit_after_pause(lock)).await;
 
     assert_eq!(ordered, [201; 6], "{given:?}");
     let count = |status| given.iter().filter(|given| **given == status).count();

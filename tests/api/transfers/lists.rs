@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Fixture, cancel, claim, create_fixture, id, offer, read, reject};
+use super::{Fixture, claim, create_fixture, id, offer, read, reject};
 use crate::support::{Rejection, Response, TestApp, User, section, types};
 use crate::{on_both_databases, on_two_servers};
 
@@ -36,7 +36,7 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
     reject(&app, esi, &rejected).await;
     let received = offer(&app, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
     let cancelled = fixture.offer(&app, serials).await;
-    cancel(&app, ama, &cancelled).await;
+    app.delete(&ama.key, &cancelled).await;
     let claimed = fixture.offer(&app, &serials[..1]).await;
     claim(&app, esi, &claimed).await;
     let pending = fixture.offer(&app, &serials[1..]).await;
@@ -123,7 +123,7 @@ async fn large_histories_are_read_in_parts(app: TestApp) {
     let mut expected = Vec::new();
     for _ in 0..3 {
         let transfer = fixture.offer(&app, &fixture.serials).await;
-        cancel(&app, &fixture.ama, &transfer).await;
+        app.delete(&fixture.ama.key, &transfer).await;
         expected.push(transfer);
     }
 

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use futures::future::{join, join_all};
 use serde_json::Value;
 
-use super::{Fixture, all, cancel, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
+use super::{Fixture, all, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
 use crate::race_tests;
 use crate::races::count_statuses;
 use crate::support::{TestApp, User};
@@ -61,7 +61,7 @@ async fn concurrent_claim_and_cancellation_leave_one(app: TestApp) {
     for _ in 0..ROUNDS {
         let transfer = fixture.offer(&app, &fixture.serials).await;
 
-        let (claimed, cancelled) = join(claim(&app, &fixture.esi, &transfer), cancel(&app, &fixture.ama, &transfer)).await;
+        let (claimed, cancelled) = join(claim(&app, &fixture.esi, &transfer), app.delete(&fixture.ama.key, &transfer)).await;
 
         match (claimed.status, cancelled.status) {
             (200, 409) => assert_settled(&app, &fixture, &transfer, "Claimed").await,
@@ -93,7 +93,7 @@ async fn concurrent_cancellations_cancel_once(app: TestApp) {
     let transfer = fixture.offer(&app, &fixture.serials).await;
 
     let sides = [&fixture.ama, &fixture.esi, &fixture.ama, &fixture.esi];
-    let responses = join_all(sides.map(|side| cancel(&app, side, &transfer))).await;
+    let responses = join_all(sides.map(|side| app.delete(&side.key, &transfer))).await;
 
     assert_eq!(count_statuses(&responses, [204, 409]), [1, 3]);
     assert_settled(&app, &fixture, &transfer, "Cancelled").await;
@@ -162,7 +162,7 @@ async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {
         async move {
             let uri = created.body["self"].as_str().unwrap();
             let recipient: &User = if created.body["recipient"]["number"] == yaw.number.as_str() { yaw } else { &fixture.esi };
-            join(claim(app, recipient, uri), cancel(app, &fixture.ama, uri)).await
+            join(claim(app, recipient, uri), app.delete(&fixture.ama.key, uri)).await
         }
     });
     for (claimed, cancelled) in join_all(ends).await {

@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use super::{Fixture, cancel, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
+use super::{Fixture, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 use crate::tickets::set_status;
@@ -25,8 +25,8 @@ impl Step {
         match self {
             Self::Claim => claim(app, &fixture.esi, transfer).await,
             Self::Reject => reject(app, &fixture.esi, transfer).await,
-            Self::CancelBySender => cancel(app, &fixture.ama, transfer).await,
-            Self::CancelByRecipient => cancel(app, &fixture.esi, transfer).await,
+            Self::CancelBySender => app.delete(&fixture.ama.key, transfer).await,
+            Self::CancelByRecipient => app.delete(&fixture.esi.key, transfer).await,
         }
     }
 
@@ -87,7 +87,7 @@ async fn tickets_follow_state_machine(app: TestApp) {
                 "admit" => fixture.admit(&app, ticket).await,
                 "claim" => claim(&app, &fixture.esi, &transfer).await,
                 "reject" => reject(&app, &fixture.esi, &transfer).await,
-                _ => cancel(&app, &fixture.ama, &transfer).await,
+                _ => app.delete(&fixture.ama.key, &transfer).await,
             };
 
             let expected = match (state, step) {
