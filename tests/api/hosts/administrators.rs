@@ -5,7 +5,8 @@ use boxoffice_openapi::Scope;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, rejection};
+use crate::advertisements::{advertisement_body, create as create_advertisement};
+use crate::support::{Response, TestApp, commit_after_pause, rejection, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -16,6 +17,7 @@ on_both_databases![
     removed_administrator_loses_permissions,
     last_administrator_cannot_be_removed,
     staff_appoint_administrator_if_none_is_left,
+    administrator_who_is_removed_while_a_request_waits_is_rejected,
 ];
 
 race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
@@ -200,4 +202,57 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     assert_eq!(rejection(&again), (403, "resource.not-yours"), "now it is for her to say");
     assert_eq!(administrators(&app, &uri).await.join(" "), ama.number);
     assert_eq!(add(&app, &ama.key, &uri, &yaw.number).await.status, 201);
+}
+
+async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    add(&app, &kofi.key, &host.uri, &ama.number).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let zone = app.create_zone(300, 250).await;
+    let advertisement = create_advertisement(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
+    let advertisement = advertisement.body["self"].as_str().unwrap();
+    let at_event = |path: &str| format!("{}{path}", event.uri);
+    let token =
+        app.request("POST", &at_event("/tokens")).key(&kofi.key).json(&json!({ "sections": [event.sections[0]] })).send().await;
+    let copied = json!({
+        "host": host.uri, "title": "Once", "description": "Jazz.", "type": "Standard", "public": true,
+        "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
+        "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+    });
+
+    for (method, path, body) in [
+        ("PUT", host.uri.clone(), json!({ "phone": "1" })),
+        ("POST", "/events".to_owned(), copied),
+        ("PUT", event.uri.clone(), json!({ "description": "Blues." })),
+        ("POST", at_event("/copies"), json!({ "title": "Twice", "start": "2998-12-21T19:00" })),
+        ("POST", at_event("/sections"), serde_json::to_value(section("Balcony", 30.0, 10)).unwrap()),
+        ("PUT", event.sections[0].clone(), json!({ "price": 1 })),
+        ("POST", format!("{}/modifiers", event.sections[0]), json!({ "name": "Early bird", "priceDelta": -5 })),
+        ("POST", at_event("/tokens"), json!({ "sections": [event.sections[0]] })),
+        ("PUT", token.header("location").to_owned(), json!({ "name": "Gate B" })),
+        ("POST", at_event("/complimentary-orders"), json!({ "account": ama.number, "items": { event.sections[0].as_str(): 1 } })),
+        ("POST", "/advertisements".to_owned(), advertisement_body("Blues", &event, &[&zone])),
+        ("PUT", advertisement.to_owned(), json!({ "name": "Blues" })),
+        ("POST", format!("{advertisement}/submissions"), Value::Null),
+        ("DELETE", advertisement.to_owned(), Value::Null),
+        ("POST", at_event("/withdrawals"), Value::Null),
+        ("POST", at_event("/cancellations"), Value::Null),
+        ("DELETE", event.uri.clone(), Value::Null),
+    ] {
+        let mut removal = app.state.db.begin().await.unwrap();
+        if removal.is_postgres() {
+            removal.query("select id from hosts for update").execute().await.unwrap();
+        }
+        let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
+        removal.query(remove).execute().await.unwrap();
+
+        let request = app.request(method, &path).key(&kofi.key);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        let (response, ()) = join(request.send(), commit_after_pause(removal)).await;
+
+        assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
+        assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
+    }
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }

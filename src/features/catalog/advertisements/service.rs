@@ -25,7 +25,7 @@ use crate::state::{App, Ctx};
 /// Returns the event of an advertisement, if the caller may change both: an administrator of its host or a platform administrator.
 async fn managed_event(tx: &mut Tx, caller: &Caller, row: &AdvertisementRow) -> Result<EventRow> {
     let event = events::load(tx, row.event_id).await?;
-    hosts::require_administrator(tx, caller, event.host_id).await?;
+    hosts::lock_administrator(tx, caller, event.host_id).await?;
     Ok(event)
 }
 
@@ -329,7 +329,7 @@ async fn check_arguments(
     const NO_EVENT: &str = "names no event";
     let mut problems = Vec::new();
     match &event {
-        Some(event) => hosts::require_administrator(tx, caller, event.host_id).await?,
+        Some(event) => hosts::lock_administrator(tx, caller, event.host_id).await?,
         None => problems.push(FieldError::invalid("event", NO_EVENT)),
     }
     problems.extend(booking.problems(tx, before).await?);

@@ -88,7 +88,7 @@ pub fn is_public_for(caller: &Caller, row: &EventRow) -> bool {
 /// Like [`load_managed`].
 pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    hosts::require_administrator(tx, caller, row.host_id).await?;
+    hosts::lock_administrator(tx, caller, row.host_id).await?;
     Ok(row)
 }
 
@@ -265,7 +265,7 @@ pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp)
 async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[FieldError]) -> Result<()> {
     let mut problems = Vec::new();
     if hosts::exists(tx, row.host_id).await? {
-        hosts::require_administrator(tx, caller, row.host_id).await?;
+        hosts::lock_administrator(tx, caller, row.host_id).await?;
     } else {
         problems.push(FieldError::invalid("host", "names no host"));
     }

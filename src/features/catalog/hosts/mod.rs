@@ -12,5 +12,7 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{HostPath, Hosts};
-pub use service::{require_active, require_administrator, require_can_audit, require_can_manage, require_exists_for};
-pub use store::{delete_administrator_everywhere, exists};
+pub use service::{
+    lock_administrator, require_active, require_administrator, require_can_audit, require_can_manage, require_exists_for,
+};
+pub use store::{administrators_among, delete_administrator_everywhere, exists};

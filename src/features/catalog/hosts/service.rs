@@ -27,6 +27,19 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
     if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
+/// Requires an administrator of the host or a platform administrator, and keeps the account from being removed from the host's
+/// administrators until this transaction ends. Call it before a change: without the lock, an administrator who is removed while the
+/// request waits could still make it.
+///
+/// # Errors
+/// Like [`require_administrator`].
+pub async fn lock_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+    if !caller.is_administrator() {
+        store::lock_shared(tx, host).await?;
+    }
+    require_administrator(tx, caller, host).await
+}
+
 /// Requires a host that has not been removed, and so may still list events and sell tickets. It can't be removed before this
 /// transaction ends.
 ///

@@ -1,5 +1,7 @@
 //! SQL queries for hosts.
 
+use std::collections::{BTreeSet, HashSet};
+
 use boxoffice_http::error::Result;
 
 use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
@@ -85,6 +87,13 @@ pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool
         .bind(account)
         .scalar()
         .await
+}
+
+/// Returns which of these accounts administer which of these hosts, as pairs of account and host.
+pub async fn administrators_among(tx: &mut Tx, accounts: BTreeSet<Id>, hosts: BTreeSet<Id>) -> Result<HashSet<(Id, Id)>> {
+    let pairs = tx.select("account_id, host_id from host_administrators where true");
+    let pairs: Vec<(Id, Id)> = pairs.and_in("host_id", hosts).and_in("account_id", accounts).all().await?;
+    Ok(pairs.into_iter().collect())
 }
 
 /// Returns whether an account administers a host; `None` if the host was removed or never existed.

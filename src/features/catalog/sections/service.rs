@@ -25,8 +25,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &SectionCreate) 
 
 async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
     // Locked, so that concurrent requests can't exceed the limit, and the event can't be removed or cancelled before the commit.
-    let event = events::lock(tx, row.event_id).await?.ok_or(Error::NOT_FOUND)?;
-    hosts::require_administrator(tx, caller, event.host_id).await?;
+    let event = events::lock_managed(tx, caller, row.event_id).await?;
     check_sales(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;

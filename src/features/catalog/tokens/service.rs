@@ -129,9 +129,9 @@ async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool, name: &str) -> 
 /// ends.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
     let event = events::lock(tx, event).await?.ok_or(Error::NOT_FOUND)?;
-    let row = store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
-    hosts::require_administrator(tx, caller, event.host_id).await?;
-    Ok(row)
+    store::find(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::lock_administrator(tx, caller, event.host_id).await?;
+    store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)
 }
 
 fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {

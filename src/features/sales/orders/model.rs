@@ -356,6 +356,7 @@ pub struct AppliedModifierRow {
 #[derive(Debug, sqlx_macros::FromRow)]
 pub struct EventSaleRow {
     pub id: Id,
+    pub host_id: Id,
     pub title: String,
     pub status: EventStatus,
     pub ends: Timestamp,

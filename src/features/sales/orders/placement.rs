@@ -3,7 +3,7 @@
 //! Orders that arrive at the same time are executed in one batch, because most of them want the same section. A batch loads its
 //! data once, decides on the orders in the order of their arrival, and writes all of them at once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
 use boxoffice_openapi::counted;
@@ -15,6 +15,7 @@ use super::pricing::{Line, PricedItems, check_event_on_sale, check_section_on_sa
 use super::waiting_list::{self, OfferRow};
 use super::{lifecycle, service, store};
 use crate::features::catalog::events;
+use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, Places, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
@@ -55,6 +56,8 @@ struct Placed<'a> {
 struct Inventory {
     accounts: HashMap<Id, AccountRow>,
     events: HashMap<Id, EventSaleRow>,
+    /// The accounts that issue complimentary tickets, each with the hosts that it administers.
+    administrators: HashSet<(Id, Id)>,
     /// The number of open orders of each account.
     open: HashMap<Id, i64>,
     /// The places of each section. Sections that were removed meanwhile are missing.
@@ -74,7 +77,7 @@ pub async fn place(ctx: &Ctx, caller: Caller, order: OrderCreate) -> Result<Orde
     ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: None }).await
 }
 
-/// Places a complimentary order. The caller must have been authorized to issue these tickets.
+/// Places a complimentary order. It is rejected if the caller may no longer issue tickets of the event when it is placed.
 pub async fn place_complimentary(ctx: &Ctx, caller: Caller, recipient: Id, items: Items) -> Result<Order> {
     let order = OrderCreate { customer: None, items };
     ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: Some(recipient) }).await
@@ -187,10 +190,20 @@ impl Inventory {
             events::lock_all(tx, to_lock).await?;
         }
         let event_ids: BTreeSet<Id> = of_accounts().flat_map(|draft| draft.items.events()).collect();
-        let events = store::lock_event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
+        let events: HashMap<Id, EventSaleRow> =
+            store::lock_event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
+        // Again after the locks: a caller may have been removed from the administrators while the order waited.
+        let issuers: BTreeSet<Id> =
+            of_accounts().filter(|draft| draft.is_complimentary).filter_map(|draft| draft.caller.account).collect();
+        let administrators = if issuers.is_empty() {
+            HashSet::new()
+        } else {
+            hosts::administrators_among(tx, issuers, events.values().map(|event| event.host_id).collect()).await?
+        };
         Ok(Self {
             accounts,
             events,
+            administrators,
             open: HashMap::new(),
             available: BTreeMap::new(),
             offers: HashMap::new(),
@@ -209,9 +222,18 @@ impl Inventory {
         draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;
         draft.items.lines.iter().try_for_each(|line| {
             let event = self.event(line)?;
+            if draft.is_complimentary {
+                self.require_administrator(draft.caller, event.host_id)?;
+            }
             check_event_on_sale(line.section, event, now)?;
             if draft.is_complimentary { Ok(()) } else { check_section_on_sale(line.section, event, now) }
         })
+    }
+
+    /// Rejects a caller who may not issue complimentary tickets for a host.
+    fn require_administrator(&self, caller: &Caller, host: Id) -> Result<()> {
+        let administers = |account| self.administrators.contains(&(account, host));
+        if caller.is_administrator() || caller.account.is_some_and(administers) { Ok(()) } else { Err(Error::FORBIDDEN) }
     }
 
     /// Loads the number of open orders, of places left and of tickets held in sections that limit it, and the offers of waiting

@@ -148,7 +148,7 @@ pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
 }
 
 /// The columns of events `e` of hosts `h` that decide whether tickets are on sale.
-const EVENT_SALE_STATUS: &str = "e.id, e.title, e.status, e.ends, h.removed as host_removed from events e join ";
+const EVENT_SALE_STATUS: &str = "e.id, e.host_id, e.title, e.status, e.ends, h.removed as host_removed from events e join ";
 
 /// Returns the columns of these events that decide whether tickets are on sale.
 pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
