@@ -149,7 +149,7 @@ fn rejects_header_that_violates_schema() {
         violations("POST", "/zones", 201, &[JSON, elsewhere, ("retry-after", "soon")], ZONE),
         [
             r#"zone_create 201 Location: "/venues/1" does not match "^/zones/""#,
-            r#"zone_create 201 Retry-After: null is not of type "integer""#,
+            r#"zone_create 201 Retry-After: "soon" is not of type "integer""#,
         ]
     );
 }

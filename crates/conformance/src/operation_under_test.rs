@@ -28,7 +28,7 @@ const COOKIE: &str = "Cookie";
 pub struct OperationUnderTest<'a> {
     /// The operation of the document.
     pub spec: &'a Operation,
-    /// Every argument but credentials, cookies and the client version, in the document's order.
+    /// Every argument but credentials and the client version, in the document's order.
     pub arguments: Vec<Argument>,
     /// The JSON body, if the operation takes one.
     pub json_body: Option<JsonBody>,
@@ -66,6 +66,8 @@ pub enum ArgumentLocation {
     Query,
     /// A header.
     Header,
+    /// A cookie.
+    Cookie,
     /// A property of the JSON body.
     Body,
 }
@@ -116,7 +118,6 @@ impl<'a> OperationUnderTest<'a> {
     ) -> anyhow::Result<Request> {
         let generate = |schema: &Value| Sampler::new(&contract.document, schema, Direction::Request)?.sample(seed);
         let mut request = Request::new(&self.spec.method, self.spec.path.clone());
-        request = self.with_key(&request, Some(key));
         if self.spec.needs_version {
             request = request.with_header(CLIENT_VERSION_HEADER, SUPPORTED_CLIENT_VERSION);
         }
@@ -128,6 +129,7 @@ impl<'a> OperationUnderTest<'a> {
             };
             request = argument.set(&request, self.spec, Some(&value));
         }
+        request = self.with_key(&request, Some(key));
         if let Some(body) = &self.json_body {
             let example = body_example.map_or_else(|| body.examples.values().next(), |name| body.examples.get(name));
             let value = match example {
@@ -155,7 +157,9 @@ impl<'a> OperationUnderTest<'a> {
         for scheme in self.spec.security.iter().flatten() {
             match scheme {
                 SecurityScheme::Key(ParameterLocation::Query, name) => request.query.retain(|(other, _)| other != name),
-                SecurityScheme::Key(ParameterLocation::Cookie, _) => request = request.without_header(COOKIE),
+                SecurityScheme::Key(ParameterLocation::Cookie, name) => {
+                    request = with_cookies(request, |other| other == name, &[])
+                }
                 SecurityScheme::Key(_, name) => request = request.without_header(name),
                 SecurityScheme::Authorization(_) => request = request.without_header(AUTHORIZATION),
             }
@@ -165,7 +169,7 @@ impl<'a> OperationUnderTest<'a> {
             match scheme {
                 SecurityScheme::Key(ParameterLocation::Query, name) => request.query.push((name.clone(), key.to_owned())),
                 SecurityScheme::Key(ParameterLocation::Cookie, name) => {
-                    request = request.with_header(COOKIE, &format!("{name}={key}"));
+                    request = with_cookies(request, |other| other == name, &[(name.clone(), key.to_owned())]);
                 }
                 SecurityScheme::Key(_, name) => request = request.with_header(name, key),
                 SecurityScheme::Authorization(kind) => {
@@ -183,7 +187,7 @@ impl<'a> OperationUnderTest<'a> {
 }
 
 impl Argument {
-    /// Returns `None` for credentials, cookies and the client version. Other code sets them.
+    /// Returns `None` for credentials and the client version. Other code sets them.
     fn from_parameter(document: &Value, operation: &Operation, parameter: &Parameter) -> Option<Self> {
         let is_named = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
         let location = match parameter.location {
@@ -191,7 +195,7 @@ impl Argument {
             ParameterLocation::Query => ArgumentLocation::Query,
             ParameterLocation::Header if [API_KEY_HEADER, CLIENT_VERSION_HEADER].iter().any(is_named) => return None,
             ParameterLocation::Header => ArgumentLocation::Header,
-            ParameterLocation::Cookie => return None,
+            ParameterLocation::Cookie => ArgumentLocation::Cookie,
         };
         let schema = resolve(document, &parameter.schema.raw);
         let example = parameter.examples.values().next();
@@ -225,6 +229,19 @@ impl Argument {
         });
         let parts = schema["allOf"].as_array().into_iter().flatten();
         properties.chain(parts.flat_map(|part| Self::from_properties(document, part, pointer))).collect()
+    }
+
+    /// Returns the parameter of the operation, or `None` for a property of the body.
+    pub fn parameter<'o>(&self, operation: &'o Operation) -> Option<&'o Parameter> {
+        operation.parameters.iter().find(|parameter| {
+            let location = match parameter.location {
+                ParameterLocation::Path => ArgumentLocation::Path,
+                ParameterLocation::Query => ArgumentLocation::Query,
+                ParameterLocation::Header => ArgumentLocation::Header,
+                ParameterLocation::Cookie => ArgumentLocation::Cookie,
+            };
+            location == self.location && parameter.name == self.name
+        })
     }
 
     /// Returns if a text is a valid value in a path.
@@ -282,33 +299,31 @@ impl Argument {
     /// Returns a copy of a request with another value of the argument, or without the argument.
     pub fn set(&self, request: &Request, operation: &Operation, value: Option<&Value>) -> Request {
         let mut request = request.clone();
-        match self.location {
-            ArgumentLocation::Body => {
-                let mut body = request.json().unwrap_or_else(|| json!({}));
-                if let Some(object) = body.as_object_mut() {
-                    match value {
-                        Some(value) => object.insert(self.name.clone(), value.clone()),
-                        None => object.shift_remove(&self.name),
-                    };
-                }
-                return request.with_json(&body);
-            }
-            ArgumentLocation::Query => {
-                request.query.retain(|(name, _)| *name != self.name);
-                let texts = match value {
-                    Some(Value::Array(items)) => items.iter().map(to_plain_string).collect(),
-                    Some(value) => vec![to_plain_string(value)],
-                    None => Vec::new(),
+        let Some(parameter) = self.parameter(operation) else {
+            let mut body = request.json().unwrap_or_else(|| json!({}));
+            if let Some(object) = body.as_object_mut() {
+                match value {
+                    Some(value) => object.insert(self.name.clone(), value.clone()),
+                    None => object.shift_remove(&self.name),
                 };
-                request.query.extend(texts.into_iter().map(|text| (self.name.clone(), text)));
             }
-            ArgumentLocation::Header => {
+            return request.with_json(&body);
+        };
+        let texts = value.map(|value| parameter.serialize(value)).unwrap_or_default();
+        match parameter.location {
+            ParameterLocation::Query => {
+                request.query.retain(|(name, _)| !parameter.is_sent_as(name));
+                request.query.extend(texts);
+            }
+            ParameterLocation::Header => {
                 request = request.without_header(&self.name);
-                request.headers.extend(value.map(|value| (self.name.clone(), to_plain_string(value))));
+                request.headers.extend(texts);
             }
-            ArgumentLocation::Path => {
+            ParameterLocation::Cookie => request = with_cookies(request, |name| parameter.is_sent_as(name), &texts),
+            ParameterLocation::Path => {
                 let variable = format!("{{{}}}", self.name);
-                let encoded = utf8_percent_encode(&value.map(to_plain_string).unwrap_or_default(), PATH_ESCAPES).to_string();
+                let text: String = texts.into_iter().map(|(_, text)| text).collect();
+                let encoded = utf8_percent_encode(&text, PATH_ESCAPES).to_string();
                 let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
                     if template.contains(&variable) { template.replace(&variable, &encoded) } else { segment.to_owned() }
                 });
@@ -317,6 +332,15 @@ impl Argument {
         }
         request
     }
+}
+
+/// Replaces the cookies of a request whose names match by others.
+fn with_cookies(request: Request, is_replaced: impl Fn(&str) -> bool, cookies: &[(String, String)]) -> Request {
+    let sent = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(COOKIE)).map(|(_, text)| text.clone());
+    let kept = sent.iter().flat_map(|text| text.split("; ")).filter(|pair| !is_replaced(pair.split('=').next().unwrap_or(pair)));
+    let pairs = kept.map(str::to_owned).chain(cookies.iter().map(|(name, text)| format!("{name}={text}")));
+    let pairs: Vec<String> = pairs.collect();
+    if pairs.is_empty() { request.without_header(COOKIE) } else { request.with_header(COOKIE, &pairs.join("; ")) }
 }
 
 impl JsonBody {

@@ -1,9 +1,11 @@
-//! Parameters in the path, query, headers and cookies of a request: parsing the serialization styles of OpenAPI into JSON values.
+//! Parameters in the path, query, headers and cookies of a request, and headers of a response: converting between JSON values and the
+//! serialization styles of OpenAPI.
 //!
 //! A parameter's raw text doesn't show its type: `7` may be a number or a string. So [`Parameter::parse`] converts the text to each
 //! type that the schema allows, the most specific type first, and takes the first value that is valid.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
@@ -13,7 +15,7 @@ use crate::error::FieldError;
 use crate::json;
 use crate::resolver::{References, reference};
 use crate::response::examples;
-use crate::schema::{Direction, Schema, client_message};
+use crate::schema::{Direction, Schema, client_message, to_plain_string};
 
 /// The part of a request that contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,17 +49,17 @@ pub enum Style {
     Matrix,
 }
 
-/// A parameter of an operation.
+/// A parameter of an operation, or a header of a response, which OpenAPI declares in the same way.
 #[derive(Debug)]
 pub struct Parameter {
     /// The name, as written in the document.
     pub name: String,
     /// The location in the request.
     pub location: ParameterLocation,
-    /// True if a request must have it.
+    /// True if every request, or response, must have it.
     pub required: bool,
     /// The schema of the value.
-    pub schema: Schema,
+    pub schema: Arc<Schema>,
     /// The examples, by name. An unnamed one is called `example`.
     pub examples: Map<String, Value>,
     /// The serialization of arrays and objects.
@@ -112,10 +114,28 @@ impl Parameter {
     /// If the name is missing, or the location or style is not one of OpenAPI.
     pub fn new<'a>(references: &References<'a>, node: &'a Value) -> anyhow::Result<Self> {
         let name = node["name"].as_str().context("a parameter has no name")?;
+        let location = ParameterLocation::new(&node["in"]).with_context(|| format!("parameter {name}"))?;
+        Self::declared(references, name, location, node, Direction::Request)
+    }
+
+    /// Parses a Header Object of a response.
+    ///
+    /// # Errors
+    /// If the style is not one of OpenAPI.
+    pub(crate) fn header<'a>(references: &References<'a>, name: &str, node: &'a Value) -> anyhow::Result<Self> {
+        Self::declared(references, name, ParameterLocation::Header, node, Direction::Response)
+    }
+
+    fn declared<'a>(
+        references: &References<'a>,
+        name: &str,
+        location: ParameterLocation,
+        node: &'a Value,
+        direction: Direction,
+    ) -> anyhow::Result<Self> {
         let content = node["content"].as_object().and_then(|content| content.values().next());
-        let schema = Schema::new(references, &content.unwrap_or(node)["schema"], Direction::Request);
-        let parameter = ParameterLocation::new(&node["in"])
-            .and_then(|location| Self::from_parts(name, location, node["required"] == true, schema, node));
+        let schema = references.schema(&content.unwrap_or(node)["schema"], direction);
+        let parameter = Self::from_parts(name, location, node["required"] == true, schema, node);
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
         let is_secret = node["x-secret"] == true;
         let examples = examples(references, content.unwrap_or(node));
@@ -131,11 +151,11 @@ impl Parameter {
         name: &str,
         location: ParameterLocation,
         required: bool,
-        schema: Schema,
+        schema: Arc<Schema>,
         node: &Value,
     ) -> anyhow::Result<Self> {
         let style = match (node["style"].as_str(), location) {
-            (Some("simple"), _) | (None, ParameterLocation::Path | ParameterLocation::Header) => Style::Simple,
+            (Some("simple"), _) | (None, ParameterLocation::Path) | (_, ParameterLocation::Header) => Style::Simple,
             (Some("form"), _) | (None, ParameterLocation::Query | ParameterLocation::Cookie) => Style::Form,
             (Some("spaceDelimited"), _) => Style::SpaceDelimited,
             (Some("pipeDelimited"), _) => Style::PipeDelimited,
@@ -168,7 +188,7 @@ impl Parameter {
             return Ok(None);
         }
         let mut first_error = None;
-        for candidate in self.kinds.iter().filter_map(|kind| self.candidate(*kind, raw)) {
+        for candidate in self.candidates(raw) {
             let message = match candidate {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
@@ -187,6 +207,96 @@ impl Parameter {
         Ok(None)
     }
 
+    /// Returns the value that a text has: the first valid one of the types that the schema allows, or else the first one. A text that
+    /// is no value of these types is returned as a string.
+    pub(crate) fn value_of(&self, text: &str) -> Value {
+        let raw = vec![(self.name.as_str().into(), text.into())];
+        let mut values: Vec<Value> = self.candidates(&raw).filter_map(Result::ok).collect();
+        let valid = values.iter().position(|value| self.schema.violations(value).is_empty());
+        if values.is_empty() { Value::from(text) } else { values.swap_remove(valid.unwrap_or_default()) }
+    }
+
+    /// Returns the names and texts with which a value is sent, before they are percent-encoded: the inverse of [`parse`](Self::parse).
+    /// A path variable and a header have one text. A query parameter or a cookie has several if each item or property is a parameter of
+    /// its own, and none if there is no item.
+    pub fn serialize(&self, value: &Value) -> Vec<(String, String)> {
+        let named = |text: String| vec![(self.name.clone(), text)];
+        let is_separate = self.is_separate();
+        if self.kinds == [ValueKind::Json] {
+            return named(value.to_string());
+        }
+        let texts: Vec<String> = match value {
+            Value::Array(items) if is_separate => {
+                return items.iter().map(|item| (self.name.clone(), to_plain_string(item))).collect();
+            }
+            Value::Object(members) if is_separate => {
+                let name = |name: &String| match self.style {
+                    Style::DeepObject => format!("{}[{name}]", self.name),
+                    _ => name.clone(),
+                };
+                return members.iter().map(|(member, value)| (name(member), to_plain_string(value))).collect();
+            }
+            Value::Array(items) => items.iter().map(to_plain_string).collect(),
+            Value::Object(members) if self.explode => {
+                members.iter().map(|(name, value)| format!("{name}={}", to_plain_string(value))).collect()
+            }
+            Value::Object(members) => members.iter().flat_map(|(name, value)| [name.clone(), to_plain_string(value)]).collect(),
+            scalar => vec![to_plain_string(scalar)],
+        };
+        let texts = match (self.style, value) {
+            (Style::Matrix, Value::Array(_)) if self.explode => {
+                texts.into_iter().map(|text| format!("{}={text}", self.name)).collect()
+            }
+            _ => texts,
+        };
+        let text = texts.join(self.separator().encode_utf8(&mut [0; 4]));
+        named(match (self.style, value) {
+            (Style::Label, _) => format!(".{text}"),
+            (Style::Matrix, Value::Array(_) | Value::Object(_)) if self.explode => format!(";{text}"),
+            (Style::Matrix, _) => format!(";{}={text}", self.name),
+            _ => text,
+        })
+    }
+
+    /// Returns whether names and texts, as [`serialize`](Self::serialize) returns them, are a valid value.
+    pub fn accepts(&self, texts: &[(String, String)]) -> bool {
+        let raw: RawValues = texts.iter().map(|(name, text)| (name.as_str().into(), text.as_str().into())).collect();
+        let mut errors = Vec::new();
+        let value = self.parse(&raw, &mut errors).unwrap_or_default();
+        errors.is_empty() && value.is_some_and(|value| self.characters.violation(&value).is_none())
+    }
+
+    /// Returns whether a value of this parameter is sent under a name.
+    pub fn is_sent_as(&self, name: &str) -> bool {
+        let bracketed = || name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('['));
+        match self.style {
+            Style::DeepObject => name == self.name || bracketed(),
+            _ => {
+                name == self.name || self.is_separate() && properties(&self.schema.resolved).any(|(property, _)| property == name)
+            }
+        }
+    }
+
+    /// Returns whether each item of an array or property of an object is a parameter of its own.
+    fn is_separate(&self) -> bool {
+        match self.style {
+            Style::DeepObject => true,
+            Style::Form | Style::SpaceDelimited | Style::PipeDelimited => self.explode,
+            Style::Simple | Style::Label | Style::Matrix => false,
+        }
+    }
+
+    /// Returns the character between the items of an array or the properties of an object in one text.
+    fn separator(&self) -> char {
+        match (self.style, self.explode) {
+            (Style::SpaceDelimited, _) => ' ',
+            (Style::PipeDelimited, _) => '|',
+            (Style::Label, true) => '.',
+            (Style::Matrix, true) => ';',
+            _ => ',',
+        }
+    }
+
     fn example(&self) -> Option<&Value> {
         self.examples.values().next().or_else(|| self.schema.resolved.get("example"))
     }
@@ -201,6 +311,12 @@ impl Parameter {
     /// Returns the texts sent under the parameter's name.
     fn texts<'a>(&'a self, raw: &'a RawValues) -> impl Iterator<Item = &'a str> {
         raw.iter().filter(|(name, _)| *name == self.name).map(|(_, text)| text.as_ref())
+    }
+
+    /// Converts the texts to a value of each type that the schema allows, the most specific first. Returns nothing if the parameter is
+    /// absent.
+    fn candidates(&self, raw: &RawValues) -> impl Iterator<Item = Result<Value, String>> {
+        self.kinds.iter().filter_map(|kind| self.candidate(*kind, raw))
     }
 
     /// Converts the texts to a value of one type. Returns `None` if the parameter is absent.
@@ -220,7 +336,7 @@ impl Parameter {
     }
 
     fn array(&self, raw: &RawValues) -> Option<Value> {
-        let schema = &self.schema.resolved["items"];
+        let schema = items(&self.schema.resolved);
         if self.style == Style::DeepObject {
             // OpenAPI doesn't define this style for arrays. Clients send `name[]=text`, `name[0]=text` or `name=text`.
             let texts = self.bracketed(raw).map(|(_, text)| text).chain(self.texts(raw));
@@ -232,14 +348,13 @@ impl Parameter {
     }
 
     fn object(&self, raw: &RawValues) -> Option<Value> {
-        let properties = &self.schema.resolved["properties"];
-        let entry = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
+        let schema = &self.schema.resolved;
+        let entry = |(name, text): (&str, &str)| (name.to_owned(), coerce(property(schema, name), text));
         let object: Map<String, Value> = match (self.style, self.explode) {
             (Style::DeepObject, _) => self.bracketed(raw).map(entry).collect(),
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
-                let names = properties.as_object().into_iter().flat_map(Map::keys);
                 let first = |name: &String| raw.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.as_ref());
-                names.filter_map(|name| Some((name.as_str(), first(name)?))).map(entry).collect()
+                properties(schema).filter_map(|(name, _)| Some((name.as_str(), first(name)?))).map(entry).collect()
             }
             (_, true) => self.split_values(raw).into_iter().filter_map(|pair| pair.split_once('=')).map(entry).collect(),
             (_, false) => {
@@ -260,21 +375,14 @@ impl Parameter {
 
     /// Splits the texts at the separator of the style. Percent-encoded separators count too, because many clients encode them.
     fn split_values<'a>(&'a self, raw: &'a RawValues) -> Vec<&'a str> {
-        let separator = match (self.style, self.explode) {
-            (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
-                return self.texts(raw).collect();
-            }
-            (Style::SpaceDelimited, false) => ' ',
-            (Style::PipeDelimited, false) => '|',
-            (Style::Label, true) => '.',
-            (Style::Matrix, true) => ';',
-            _ => ',',
-        };
+        if self.is_separate() {
+            return self.texts(raw).collect();
+        }
         let texts = self.texts(raw).map(|text| match self.style {
             Style::Label | Style::Matrix => text.trim_start_matches(['.', ';']),
             _ => text,
         });
-        let values = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
+        let values = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(self.separator()));
         values.map(|value| if self.style == Style::Matrix { self.strip_style_prefix(value) } else { value.trim() }).collect()
     }
 
@@ -318,6 +426,35 @@ fn parse_integer(text: &str) -> Option<Value> {
 /// Converts a text to the most specific type that the schema allows, or else to a string.
 fn coerce(schema: &Value, text: &str) -> Value {
     kinds(schema).into_iter().find_map(|kind| kind.parse(text).ok()).unwrap_or_else(|| Value::from(text))
+}
+
+/// Returns the parts of a schema: itself, and those that it combines by `allOf`, `oneOf` and `anyOf`.
+fn parts(schema: &Value) -> Vec<&Value> {
+    let combined = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
+    [schema].into_iter().chain(combined.flat_map(parts)).collect()
+}
+
+/// Returns the properties of a schema and its parts.
+pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    parts(schema).into_iter().filter_map(|part| part["properties"].as_object()).flatten()
+}
+
+/// Returns the names of the properties that a schema requires, also by its `allOf`.
+pub(crate) fn required(schema: &Value) -> Vec<String> {
+    let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    let parts = schema["allOf"].as_array().into_iter().flatten();
+    own.chain(parts.flat_map(required)).collect()
+}
+
+/// Returns the schema of a property, or null.
+fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    let declared = properties(schema).find(|(property, _)| *property == name).map(|(_, property)| property);
+    declared.or_else(|| parts(schema).into_iter().find_map(|part| part.get("additionalProperties"))).unwrap_or(&Value::Null)
+}
+
+/// Returns the schema of the items of an array, or null.
+fn items(schema: &Value) -> &Value {
+    parts(schema).into_iter().find_map(|part| part.get("items")).unwrap_or(&Value::Null)
 }
 
 /// Returns the types that a schema allows, the most specific first.

@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use anyhow::Context;
 use http::{HeaderMap, HeaderName, header};
@@ -19,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
-use crate::parameter::{Parameter, ParameterLocation, RawValues};
+use crate::parameter::{Parameter, ParameterLocation, RawValues, properties, required};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json};
 use crate::schema::{Direction, Schema, client_message, counted};
@@ -187,21 +188,15 @@ impl BodyParser {
         let media_type = essence(media_type);
         let schema = Schema::new(references, &node["schema"], Direction::Request);
         if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            let required = string_list(&schema.resolved["required"]);
+            let required = required(&schema.resolved);
             let property = |(name, property): (&String, &Value)| {
-                Parameter::from_parts(
-                    name,
-                    ParameterLocation::Query,
-                    required.contains(name),
-                    schema.part(property),
-                    &node["encoding"][name],
-                )
+                let (required, schema) = (required.contains(name), Arc::new(schema.part(property)));
+                Parameter::from_parts(name, ParameterLocation::Query, required, schema, &node["encoding"][name])
             };
-            let properties = schema.resolved["properties"].as_object().into_iter().flatten();
-            return Ok(Self::Form(properties.map(property).collect::<anyhow::Result<_>>()?));
+            return Ok(Self::Form(properties(&schema.resolved).map(property).collect::<anyhow::Result<_>>()?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Multipart(string_list(&schema.resolved["required"])));
+            return Ok(Self::Multipart(required(&schema.resolved)));
         }
         if !is_json(media_type) {
             return Ok(Self::Opaque);

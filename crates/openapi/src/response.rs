@@ -7,8 +7,9 @@ use anyhow::Context;
 use http::{HeaderMap, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use crate::parameter::Parameter;
 use crate::resolver::{References, escape};
 use crate::schema::{Direction, Schema, error_message};
 
@@ -22,7 +23,7 @@ pub struct ResponseSpec {
     /// The declared bodies. Empty if the response has no body.
     pub contents: Vec<Content>,
     /// The declared headers, except `Content-Type`.
-    pub headers: Vec<Header>,
+    pub headers: Vec<Parameter>,
 }
 
 /// A declared body of a request or response: a Media Type Object.
@@ -34,19 +35,6 @@ pub struct Content {
     pub examples: Map<String, Value>,
     /// The schema, if one is declared.
     pub schema: Option<Arc<Schema>>,
-}
-
-/// A declared header of a response.
-#[derive(Debug)]
-pub struct Header {
-    /// The name, as written in the document.
-    pub name: String,
-    /// True if every response must have it.
-    pub is_required: bool,
-    /// The example, if there is one.
-    pub example: Option<Value>,
-    /// The schema of the value.
-    pub schema: Arc<Schema>,
 }
 
 /// A difference between a response and the document.
@@ -91,14 +79,8 @@ impl ResponseSpec {
             headers: headers
                 // OpenAPI ignores this header: `content` declares the media types (OpenAPI 3.0, Response Object).
                 .filter(|(name, _)| !name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str()))
-                .map(|(name, header)| (name, references.follow(header)))
-                .map(|(name, header)| Header {
-                    name: name.clone(),
-                    is_required: header["required"] == true,
-                    example: examples(references, header).values().next().cloned(),
-                    schema: references.schema(&header["schema"], Direction::Response),
-                })
-                .collect(),
+                .map(|(name, header)| Parameter::header(references, name, references.follow(header)))
+                .collect::<anyhow::Result<_>>()?,
         })
     }
 
@@ -109,7 +91,12 @@ impl ResponseSpec {
 
     /// Returns all violations in the headers and the body of a response.
     pub fn violations(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
-        let text_of = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        // Several lines of one header are equivalent to one line with commas, except those of `Set-Cookie` (RFC 9110, section 5.3).
+        let text_of = |name: &str| {
+            let lines = headers.get_all(name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+            let lines: Vec<_> = lines.take(if header::SET_COOKIE == name { 1 } else { usize::MAX }).collect();
+            (!lines.is_empty()).then(|| lines.join(", "))
+        };
         let mut violations = self.body_violations(&text_of(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
         for header in &self.headers {
             let pointer = format!("{}/headers/{}", self.pointer, escape(&header.name));
@@ -117,14 +104,16 @@ impl ResponseSpec {
             let violation =
                 |text, normalized| Violation { kind: ViolationKind::Header, pointer: pointer.clone(), text, normalized };
             match text_of(name) {
-                None if header.is_required => {
+                None if header.required => {
                     let text = format!("lacks the header {name}");
                     violations.push(violation(text.clone(), text));
                 }
                 None => {}
-                Some(text) => violations.extend(header.schema.schema_violations(&header.parse(&text)).into_iter().map(|found| {
-                    violation(format!("{name}{}", found.text), format!("has a header {name} that {}", found.normalized))
-                })),
+                Some(text) => {
+                    violations.extend(header.schema.schema_violations(&header.value_of(&text)).into_iter().map(|found| {
+                        violation(format!("{name}{}", found.text), format!("has a header {name} that {}", found.normalized))
+                    }))
+                }
             }
         }
         violations
@@ -192,17 +181,6 @@ pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usi
     let normalized = normalize(media_type);
     let exact = contents.iter().position(|content| normalize(&content.media_type) == normalized);
     exact.or_else(|| contents.iter().position(|content| matches_range(&content.media_type, essence(media_type))))
-}
-
-impl Header {
-    /// Converts the text of a header to a value of its schema's type.
-    fn parse(&self, text: &str) -> Value {
-        match self.schema.resolved["type"].as_str() {
-            Some("string") | None => json!(text),
-            Some("array") => text.split(',').map(|item| json!(item.trim())).collect(),
-            Some(_) => serde_json::from_str(text).unwrap_or_default(),
-        }
-    }
 }
 
 impl Content {

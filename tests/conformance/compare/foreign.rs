@@ -164,6 +164,39 @@ fn notes() -> Value {
     document("notes", paths, json!({}))
 }
 
+/// Required parameters of every style and location, and headers that are lists and objects.
+fn styles() -> Value {
+    let numbers = json!({ "type": "array", "items": { "type": "integer" }, "example": [3, 4] });
+    let point = json!({ "type": "object", "required": ["x"], "additionalProperties": false, "properties": {
+        "x": { "type": "integer" }, "y": { "type": "string" },
+    }, "example": { "x": 1, "y": "a b" } });
+    let parameter = |name: &str, location: &str, style: &str, explode: bool, schema: &Value| json!({ "name": name, "in": location, "required": true, "style": style, "explode": explode, "schema": schema });
+    let mut response = answer(json!({ "type": "object" }));
+    response["headers"] = json!({
+        "X-Numbers": { "required": true, "schema": numbers },
+        "X-Point": { "required": true, "explode": true, "schema": point },
+        "X-Json": { "required": true, "content": { "application/json": { "schema": point } } },
+    });
+    let get = json!({
+        "operationId": "styled",
+        "parameters": [
+            parameter("simple", "path", "simple", false, &numbers),
+            parameter("label", "path", "label", true, &numbers),
+            parameter("matrix", "path", "matrix", true, &point),
+            parameter("form", "query", "form", false, &numbers),
+            parameter("space", "query", "spaceDelimited", false, &numbers),
+            parameter("pipe", "query", "pipeDelimited", false, &numbers),
+            parameter("deep", "query", "deepObject", true, &point),
+            { "name": "json", "in": "query", "required": true, "content": { "application/json": { "schema": point } } },
+            parameter("X-Many", "header", "simple", false, &numbers),
+            parameter("session", "cookie", "form", false, &json!({ "type": "string", "minLength": 2, "example": "abc" })),
+            parameter("sizes", "cookie", "form", false, &numbers),
+        ],
+        "responses": { "200": response, "400": answer(json!({ "type": "object" })) },
+    });
+    document("styles", json!({ "/styles/{simple}/{label}/{matrix}": { "get": get } }), json!({}))
+}
+
 /// Starts a proxy in front of a stateful mock, and returns its address. The mock can't be recognized, because the proxy removes `Prefer`.
 /// It also removes these parts of the query.
 async fn server_ignoring(mock: String, ignored: &'static [&'static str]) -> String {
@@ -219,7 +252,7 @@ async fn ignored_filter_of_paged_list_is_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_of_other_document_conforms() {
-    for document in [books(), points(), trees(), notes()] {
+    for document in [books(), points(), trees(), notes(), styles()] {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = boxoffice_mock::start(contract(), MockSettings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();

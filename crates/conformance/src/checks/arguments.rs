@@ -1,7 +1,7 @@
 //! Checks that invalid arguments, sent one at a time, are rejected by name.
 
+use boxoffice_openapi::compile;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
-use boxoffice_openapi::{compile, to_plain_string};
 use serde_json::Value;
 
 use crate::http_client::{ReceivedResponse, Request};
@@ -70,27 +70,21 @@ impl OperationRun<'_> {
             let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
             values.retain(|invalid| !validator.is_valid(&invalid.value));
         }
-        let schema_type = argument.schema["type"].as_str();
-        let is_scalar = schema_type.is_some_and(|name| ["string", "integer", "number", "boolean"].contains(&name));
-        let is_sendable = |value: &Value| match (argument.location, value) {
-            (ArgumentLocation::Body, _) => true,
-            // Outside a body, every text is also an array of one item.
-            _ if !is_scalar => false,
-            // Outside a body, a blank text counts as absent.
-            (location, Value::String(text)) => {
-                let is_printable = text.chars().all(|character| matches!(character, ' '..='~'));
-                let is_boolean = schema_type == Some("boolean") && text.parse::<bool>().is_ok();
-                !text.trim().is_empty() && (location != ArgumentLocation::Header || is_printable) && !is_boolean
-            }
-            // Outside a body, a number is also a text.
-            (_, Value::Number(_)) => schema_type != Some("string"),
-            _ => false,
+        let parameter = argument.parameter(self.operation.spec);
+        let is_sendable = |value: &Value| {
+            let Some(parameter) = parameter else { return true };
+            let texts = parameter.serialize(value);
+            // Outside a body, a blank text counts as absent, a number is also a text, and a text is also an array of one item.
+            !matches!(value, Value::Null | Value::Object(_))
+                && texts.iter().any(|(_, text)| !text.trim().is_empty())
+                && texts.iter().all(|(_, text)| is_sendable_in(argument.location, text))
+                && !parameter.accepts(&texts)
         };
         // Outside a body, different values may be the same text.
         let mut texts = Vec::new();
         let mut is_new = |value: &Value| {
-            let text = to_plain_string(value);
-            let is_new = argument.location == ArgumentLocation::Body || !texts.contains(&text);
+            let text = parameter.map(|parameter| parameter.serialize(value));
+            let is_new = parameter.is_none() || !texts.contains(&text);
             texts.push(text);
             is_new
         };
@@ -187,6 +181,16 @@ impl OperationRun<'_> {
         if self.operation.spec.response_for(response.status).is_some() {
             self.check_response(request, response);
         }
+    }
+}
+
+/// Returns if a text can be sent in a part of a request.
+fn is_sendable_in(location: ArgumentLocation, text: &str) -> bool {
+    match location {
+        ArgumentLocation::Path | ArgumentLocation::Query | ArgumentLocation::Body => true,
+        ArgumentLocation::Header => text.chars().all(|character| matches!(character, ' '..='~')),
+        // RFC 6265, section 4.1.1.
+        ArgumentLocation::Cookie => text.chars().all(|c| matches!(c, '!'..='~') && !['"', ',', ';', '\\'].contains(&c)),
     }
 }
 

@@ -201,7 +201,7 @@ impl OperationRun<'_> {
     /// Returns some boundary values of an argument, selected by the seed.
     fn boundary_values(&self, argument: &Argument) -> Vec<Value> {
         let location = argument.location;
-        if matches!(location, ArgumentLocation::Path | ArgumentLocation::Header) || argument.schema["format"] == "image" {
+        if !matches!(location, ArgumentLocation::Query | ArgumentLocation::Body) || argument.schema["format"] == "image" {
             return Vec::new();
         }
         let document = &self.comparison.contract.document;

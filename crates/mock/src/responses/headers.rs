@@ -1,10 +1,9 @@
 //! Headers that the document declares.
 
 use anyhow::Context;
-use boxoffice_openapi::response::{Header, ResponseSpec};
-use boxoffice_openapi::{ExampleUse, to_plain_string};
+use boxoffice_openapi::response::ResponseSpec;
+use boxoffice_openapi::{ExampleUse, Parameter};
 use http::{HeaderName, HeaderValue, header};
-use serde_json::Value;
 
 use super::RenderContext;
 use super::rendering::sampler;
@@ -23,29 +22,25 @@ const SERVER_HEADERS: [HeaderName; 9] = [
 ];
 
 /// Returns the declared headers that the mock renders: not [`SERVER_HEADERS`], nor those that the server adds itself if they apply.
-pub fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Header> {
+pub fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Parameter> {
     let added = ["x-request-id", "x-ignored-parameters", "ratelimit", "ratelimit-policy", "idempotency-replayed"];
     spec.headers
         .iter()
         .filter(|header| !SERVER_HEADERS.iter().any(|name| header.name.eq_ignore_ascii_case(name.as_str())))
-        .filter(move |header| header.is_required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
+        .filter(move |header| header.required || !added.iter().any(|name| header.name.eq_ignore_ascii_case(name)))
 }
 
 /// Renders a declared header from its example or its schema.
 ///
 /// # Errors
 /// Returns an error if no value can be generated, or it can't be sent as a header.
-pub fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
-    let example = header.example.clone().filter(|example| header.schema.violations(example).is_empty());
+pub fn render_header(context: &RenderContext<'_>, header: &Parameter) -> anyhow::Result<(HeaderName, HeaderValue)> {
+    let example = header.examples.values().next().cloned().filter(|example| header.schema.violations(example).is_empty());
     let value = match example {
         Some(example) => example,
         None => sampler(context, &header.schema)?.sample_with(context.seed, ExampleUse::Always)?,
     };
-    let text = match &value {
-        // Lists have the style `simple`, the only one for headers (OpenAPI 3.0, Header Object).
-        Value::Array(items) => items.iter().map(to_plain_string).collect::<Vec<_>>().join(","),
-        _ => to_plain_string(&value),
-    };
+    let text = header.serialize(&value).into_iter().map(|(_, text)| text).collect::<String>();
     let header_name = || format!("the header {}", header.name);
     Ok((HeaderName::try_from(&header.name).with_context(header_name)?, HeaderValue::try_from(text).with_context(header_name)?))
 }

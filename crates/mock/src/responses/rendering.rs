@@ -1,8 +1,8 @@
 //! Rendering of a selected response.
 
 use anyhow::{Context, anyhow};
-use boxoffice_openapi::response::{Content, Header};
-use boxoffice_openapi::{Contract, Direction, ExampleUse, Sampler, Schema, escape};
+use boxoffice_openapi::response::Content;
+use boxoffice_openapi::{Contract, Direction, ExampleUse, Parameter, Sampler, Schema, escape};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
@@ -126,7 +126,7 @@ impl SelectedResponse<'_> {
         location: Option<&str>,
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let rendered = self.template.headers.get_or_init(|| {
-            let render = |header: &Header| match render_header(context, header) {
+            let render = |header: &Parameter| match render_header(context, header) {
                 Ok(rendered) => Some(rendered),
                 Err(error) => {
                     let location = format!("{}/headers/{}", self.spec.pointer, escape(&header.name));

@@ -70,6 +70,64 @@ fn parses_parameters_of_every_style() {
     }
 }
 
+/// Also of schemas that are composed, which declare the types of items and properties in their parts.
+#[test]
+fn serializes_what_it_parses() {
+    let integer = json!({ "type": "integer" });
+    let numbers = json!({ "anyOf": [{ "type": "array", "items": integer }, { "type": "boolean" }] });
+    let point = json!({ "allOf": [
+        { "type": "object", "required": ["x"], "properties": { "x": integer } },
+        { "properties": { "y": { "oneOf": [integer, { "type": "string" }] } } },
+    ] });
+    let (numbers_value, point_value) = (json!([1, 2]), json!({ "x": 1, "y": "a b" }));
+    for (location, style, explode, schema, value, expected) in [
+        ("query", "form", true, &numbers, &numbers_value, "p=1 p=2"),
+        ("query", "form", false, &numbers, &numbers_value, "p=1,2"),
+        ("query", "spaceDelimited", false, &numbers, &numbers_value, "p=1 2"),
+        ("query", "pipeDelimited", false, &numbers, &numbers_value, "p=1|2"),
+        ("query", "form", true, &numbers, &json!(true), "p=true"),
+        ("query", "deepObject", true, &point, &point_value, "p[x]=1 p[y]=a b"),
+        ("query", "form", true, &point, &point_value, "x=1 y=a b"),
+        ("query", "form", false, &point, &point_value, "p=x,1,y,a b"),
+        ("path", "simple", false, &numbers, &numbers_value, "p=1,2"),
+        ("path", "simple", true, &point, &point_value, "p=x=1,y=a b"),
+        ("path", "label", true, &numbers, &numbers_value, "p=.1.2"),
+        ("path", "label", true, &point, &point_value, "p=.x=1.y=a b"),
+        ("path", "matrix", false, &numbers, &numbers_value, "p=;p=1,2"),
+        ("path", "matrix", true, &numbers, &numbers_value, "p=;p=1;p=2"),
+        ("path", "matrix", true, &point, &point_value, "p=;x=1;y=a b"),
+        ("path", "matrix", false, &integer, &json!(7), "p=;p=7"),
+        ("header", "simple", true, &point, &point_value, "p=x=1,y=a b"),
+        ("cookie", "form", false, &numbers, &numbers_value, "p=1,2"),
+    ] {
+        let parameter = json!({ "name": "p", "in": location, "style": style, "explode": explode, "schema": schema });
+        let contract = operation(json!([parameter]), Value::Null);
+        let parameter = &contract.find("POST", "/things/1").unwrap().parameters[0];
+
+        let texts = parameter.serialize(value);
+        let raw = texts.iter().map(|(name, text)| (name.as_str().into(), text.as_str().into())).collect();
+        let parsed = parameter.parse(&raw, &mut Vec::new()).unwrap();
+
+        let sent: Vec<String> = texts.iter().map(|(name, text)| format!("{name}={text}")).collect();
+        assert_eq!(sent.join(" "), expected, "{style}");
+        assert_eq!(parsed.as_ref(), Some(value), "{style} {expected}");
+        assert!(texts.iter().all(|(name, _)| parameter.is_sent_as(name)), "{style} {expected}");
+    }
+}
+
+#[test]
+fn parses_forms_of_composed_schemas() {
+    let form = json!({ "allOf": [
+        { "required": ["name"], "properties": { "name": { "type": "string" } } },
+        { "required": ["pages"], "properties": { "pages": { "type": "integer" } } },
+    ] });
+    let contract = operation(json!([]), json!({ "application/x-www-form-urlencoded": { "schema": form } }));
+    let errors = |body: &str| errors_of(&contract, "/things/1", &[("content-type", "application/x-www-form-urlencoded")], body);
+
+    assert_eq!(errors("name=a&pages=7"), [""; 0]);
+    assert_eq!(errors("pages=x"), ["-name", "pages must be an integer"]);
+}
+
 #[test]
 fn keeps_the_order_of_deep_object_items() {
     let parameter = json!({ "name": "p", "in": "query", "style": "deepObject", "schema": { "type": "array", "items": {} } });
