@@ -108,7 +108,7 @@ async fn write_rejections(app: &TestApp) {
 }
 
 /// Everyone may have a public key, so rejections must not add a row each.
-async fn rejections_with_public_key_share_an_entry(mut app: TestApp) {
+async fn rejections_with_public_key_share_an_entry(app: TestApp) {
     app.stop_jobs().await;
     app.sign_up("ama").await;
     let before = entries(&app, "").await.len();

@@ -280,7 +280,7 @@ async fn run_while_clock_is_set_back<T>(
     }
 }
 
-async fn step_back_keeps_order_that_is_about_to_time_out(mut app: TestApp) {
+async fn step_back_keeps_order_that_is_about_to_time_out(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
@@ -293,7 +293,7 @@ async fn step_back_keeps_order_that_is_about_to_time_out(mut app: TestApp) {
     ama.pay(&order).await.unwrap();
 }
 
-async fn step_back_keeps_payment_that_is_in_progress(mut app: TestApp) {
+async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
@@ -349,7 +349,7 @@ async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
     assert_eq!(orders[0] == orders[1], is_postgres);
 }
 
-async fn step_back_keeps_reservations_of_section_that_is_changed(mut app: TestApp) {
+async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;

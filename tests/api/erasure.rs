@@ -404,7 +404,7 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     assert_eq!(app.count_usable_tickets(&ama).await, 0);
 }
 
-async fn log_is_emptied_again_after_a_failure(mut app: TestApp) {
+async fn log_is_emptied_again_after_a_failure(app: TestApp) {
     app.stop_jobs().await;
     let ctx = Context::immediate(Arc::clone(&app.state));
     app.state.has_erased.store(true, Ordering::Relaxed);

@@ -49,7 +49,7 @@ fn progress(run: &Value) -> Value {
     json!([run["status"], run["orders"], run["tickets"], run["amount"], run["remaining"]])
 }
 
-async fn returns_all_orders_of_cancelled_event(mut app: TestApp) {
+async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let sections = [section("Floor", 100.0, 100), section("Free", 0.0, 100)];
@@ -91,7 +91,7 @@ async fn returns_all_orders_of_cancelled_event(mut app: TestApp) {
     assert_eq!(statistics["tickets"], 1, "the used ticket");
 }
 
-async fn tickets_of_other_events_stay_valid(mut app: TestApp) {
+async fn tickets_of_other_events_stay_valid(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 10)]).await;
@@ -112,7 +112,7 @@ async fn tickets_of_other_events_stay_valid(mut app: TestApp) {
     app.assert_invariants().await;
 }
 
-async fn another_run_returns_tickets_that_became_valid(mut app: TestApp) {
+async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
@@ -134,7 +134,7 @@ async fn another_run_returns_tickets_that_became_valid(mut app: TestApp) {
     assert_eq!(runs["entries"].as_array().unwrap().iter().map(|run| &run["tickets"]).collect::<Vec<_>>(), [&json!(0), &json!(1)]);
 }
 
-async fn event_must_be_cancelled_and_has_one_run_at_a_time(mut app: TestApp) {
+async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, esi) = (app.sign_up("kofi").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
@@ -155,7 +155,7 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(mut app: TestApp) {
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
 }
 
-async fn concurrent_run_and_other_changes_refund_once(mut app: TestApp) {
+async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;

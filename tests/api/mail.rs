@@ -374,7 +374,7 @@ async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     assert_eq!(app.outbox().await.len(), 9, "no mail is lost");
 }
 
-async fn stored_mail_is_encrypted(mut app: TestApp) {
+async fn stored_mail_is_encrypted(app: TestApp) {
     // A job moves SQLite's log to its file.
     app.stop_jobs().await;
     app.enqueue_mail("ama@example.com", "Good news").await;
@@ -393,7 +393,7 @@ async fn stored_mail_is_encrypted(mut app: TestApp) {
     app.wait_until_empty().await;
 }
 
-async fn mail_of_another_key_is_left_to_its_server(mut app: TestApp) {
+async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     let folder = tempfile::tempdir().unwrap();
     let route = MailTransportSettings::Smtp(server.settings());

@@ -34,14 +34,14 @@ async fn apply(server: &Arc<App>) -> u64 {
 }
 
 /// Opens the state of a server with this retention. Only the test runs its job.
-async fn open(app: &mut TestApp, retention: RetentionSettings) -> Arc<App> {
+async fn open(app: &TestApp, retention: RetentionSettings) -> Arc<App> {
     app.stop_jobs().await;
     App::open(&app.database_url, Settings { retention, ..app.state.settings.clone() }, log::silent()).await.unwrap()
 }
 
-async fn deletes_what_is_no_longer_needed(mut app: TestApp) {
+async fn deletes_what_is_no_longer_needed(app: TestApp) {
     let retention = RetentionSettings { unpaid_orders: Some(DAY * 2), ..app.state.settings.retention.clone() };
-    let server = open(&mut app, retention).await;
+    let server = open(&app, retention).await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -86,7 +86,7 @@ async fn deletes_what_is_no_longer_needed(mut app: TestApp) {
     }
 }
 
-async fn old_audit_entries_are_written_to_files(mut app: TestApp) {
+async fn old_audit_entries_are_written_to_files(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
@@ -97,7 +97,7 @@ async fn old_audit_entries_are_written_to_files(mut app: TestApp) {
         audit_archive: Some(folder.path().join("archive")),
         ..app.state.settings.retention.clone()
     };
-    let server = open(&mut app, retention).await;
+    let server = open(&app, retention).await;
     assert_eq!(apply(&server).await, 0, "the entries are of today");
     server.clock.advance(DAY * 2);
     // The first call sees the step of the clock, as after a suspended machine.
@@ -122,11 +122,11 @@ async fn old_audit_entries_are_written_to_files(mut app: TestApp) {
     assert_eq!(cutoff, 0, "entries can't be deleted outside of the job");
 }
 
-async fn keeps_everything_after_a_wrong_clock(mut app: TestApp) {
+async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
     app.sign_up("ama").await;
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     let retention = app.state.settings.retention.clone();
-    let server = open(&mut app, retention).await;
+    let server = open(&app, retention).await;
     server.clock.advance(DAY * 400);
 
     assert_eq!(apply(&server).await, 0);

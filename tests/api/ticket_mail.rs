@@ -58,7 +58,7 @@ fn pages(pdf: &[u8]) -> usize {
     count(b"/MediaBox")
 }
 
-async fn free_order_is_confirmed_with_its_tickets(mut app: TestApp) {
+async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
@@ -76,7 +76,7 @@ async fn free_order_is_confirmed_with_its_tickets(mut app: TestApp) {
     assert!(app.mails_of(&kofi).await.iter().all(|mail| attachment(mail).is_none()));
 }
 
-async fn mails_are_in_the_language_of_the_account(mut app: TestApp) {
+async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
@@ -100,7 +100,7 @@ async fn mails_are_in_the_language_of_the_account(mut app: TestApp) {
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["language".to_owned()]));
 }
 
-async fn paid_order_is_confirmed_once(mut app: TestApp) {
+async fn paid_order_is_confirmed_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 1234.5, 10)]).await;
@@ -117,7 +117,7 @@ async fn paid_order_is_confirmed_once(mut app: TestApp) {
     assert_eq!(pages(&attachment(&mails[0]).unwrap()), 2);
 }
 
-async fn ended_orders_are_mailed(mut app: TestApp) {
+async fn ended_orders_are_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 50)]).await;
@@ -165,7 +165,7 @@ impl TestApp {
     }
 }
 
-async fn transfer_is_offered_and_tickets_are_mailed(mut app: TestApp) {
+async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
@@ -186,7 +186,7 @@ async fn transfer_is_offered_and_tickets_are_mailed(mut app: TestApp) {
     assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
 }
 
-async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(mut app: TestApp) {
+async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
@@ -219,7 +219,7 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(mut app: T
     assert!(amas.iter().all(|subject| !subject.contains(&title) || subject.starts_with("Your tickets")), "{amas:?}");
 }
 
-async fn changes_of_an_event_are_mailed_to_holders_once(mut app: TestApp) {
+async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
@@ -254,7 +254,7 @@ async fn changes_of_an_event_are_mailed_to_holders_once(mut app: TestApp) {
     assert_ne!(before, "2998-01-03T20:30");
 }
 
-async fn cancellation_of_an_event_is_mailed_to_holders(mut app: TestApp) {
+async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];

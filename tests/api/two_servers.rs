@@ -308,7 +308,7 @@ const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP
 /// A black pixel.
 const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";
 
-async fn lease_of_server_whose_clock_was_ahead_ends(mut app: TestApp) {
+async fn lease_of_server_whose_clock_was_ahead_ends(app: TestApp) {
     app.stop_jobs().await;
     app.execute_sql(
         "insert into job_runs (name, server, started, finished, succeeded, processed, error, leased_until)

@@ -83,7 +83,7 @@ async fn every_mail_is_delivered_despite_kills() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn confirmations_of_a_sale_are_delivered() {
     let orders: i64 = short_or_full(40, 10_000);
-    let mut app = TestApp::on_sqlite().await;
+    let app = TestApp::on_sqlite().await;
     // So that no mail is delivered before the mail server is set.
     app.stop_jobs().await;
     let server = MailServer::start(SmtpBehavior::Accept).await;

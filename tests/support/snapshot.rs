@@ -1,7 +1,7 @@
 //! A copy of a test's database, to find and to revert the changes since.
 //!
 //! ```ignore
-//! let mut before = Snapshot::take(&mut app).await;
+//! let mut before = Snapshot::take(&app).await;
 //! app.request("DELETE", "/regions/1").send().await;
 //! assert_eq!(before.changes().await, [""; 0]);
 //! ```
@@ -44,7 +44,7 @@ struct Table {
 
 impl Snapshot {
     /// Copies the database once all mail is delivered. From then on, the test's servers run no jobs, and new mail stays in the outbox.
-    pub async fn take(app: &mut TestApp) -> Self {
+    pub async fn take(app: &TestApp) -> Self {
         app.stop_jobs().await;
         app.deliver_mail().await;
         match app.database_url.strip_prefix("sqlite:") {

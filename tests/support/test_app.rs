@@ -19,7 +19,7 @@ use boxoffice_http::log;
 use boxoffice_http::traces::Tracer;
 use slog::Logger;
 use tempfile::TempDir;
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 use tokio::time::sleep;
 
 use super::failures::{FailureCheck, TestFailures};
@@ -84,7 +84,7 @@ pub struct TestApp {
     pub mailbox: Mailbox,
     /// The state of the second server, in tests on two servers.
     pub other_state: Option<Arc<App>>,
-    platforms: Vec<RunningApp>,
+    platforms: Mutex<Vec<RunningApp>>,
     _folder: TempDir,
     _database: Option<postgres::Database>,
 }
@@ -179,7 +179,7 @@ impl TestApp {
             server: platforms[0].address(),
             http: plain_http().build().unwrap(),
             other_state,
-            platforms,
+            platforms: Mutex::new(platforms),
             _folder: folder,
             _database: database,
         }
@@ -263,8 +263,8 @@ impl TestApp {
     }
 
     /// Stops the jobs of all servers, so that only requests change the database.
-    pub async fn stop_jobs(&mut self) {
-        for platform in &mut self.platforms {
+    pub async fn stop_jobs(&self) {
+        for platform in self.platforms.lock().await.iter_mut() {
             platform.stop_jobs().await;
         }
     }

@@ -42,7 +42,7 @@ struct Owners<'a> {
 }
 
 impl AccessFixtures {
-    pub async fn create(mut app: TestApp) -> Self {
+    pub async fn create(app: TestApp) -> Self {
         // They would change rows between a snapshot and its comparison.
         app.stop_jobs().await;
         let mut users = BTreeMap::new();

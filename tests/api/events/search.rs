@@ -267,7 +267,7 @@ async fn search_follows_changes_of_events(app: TestApp) {
     assert_eq!(found("rock").await, 1, "{again}");
 }
 
-async fn job_completes_events_of_other_programs(mut app: TestApp) {
+async fn job_completes_events_of_other_programs(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -292,7 +292,7 @@ async fn job_completes_events_of_other_programs(mut app: TestApp) {
 }
 
 /// The servers read the words of many events in several parts.
-async fn finds_all_of_many_events(mut app: TestApp) {
+async fn finds_all_of_many_events(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

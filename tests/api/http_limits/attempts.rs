@@ -303,7 +303,7 @@ async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
 }
 
 /// The address of the account may be somebody else's.
-async fn mails_about_cancellations_are_limited(mut app: TestApp) {
+async fn mails_about_cancellations_are_limited(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1)]).await;

@@ -66,7 +66,7 @@ async fn order_reserves_tickets(app: TestApp) {
     }
 }
 
-async fn expired_reservation_frees_tickets_immediately(mut app: TestApp) {
+async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 10.0, 3)]).await;

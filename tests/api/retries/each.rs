@@ -191,7 +191,7 @@ async fn rows(app: &TestApp) -> Vec<(String, i64)> {
     rows
 }
 
-async fn every_post_and_patch_is_idempotent(mut app: TestApp) {
+async fn every_post_and_patch_is_idempotent(app: TestApp) {
     // A job that runs between two counts would change the numbers of rows.
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
