@@ -101,8 +101,7 @@ async fn manages_accounts(app: TestApp) {
 }
 
 async fn manages_orders_and_events(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
     let mut orders = Vec::new();
     for paid in [true, true, false] {

@@ -309,9 +309,7 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
 }
 
 async fn requires_serials(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let path = format!("{}/admissions", event.uri);
 
     for (body, complaints) in [

@@ -100,8 +100,7 @@ fn files(app: &TestApp) -> usize {
 }
 
 async fn creates_draft(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let number = second.strip_prefix("/zones/").unwrap();
     let mut body = advertisement_body("Jazz by the sea", &event, &[&first, number, &format!("/v3{first}")]);
@@ -157,8 +156,7 @@ async fn normalizes_times_to_utc(app: TestApp) {
 }
 
 async fn only_host_administrators_create_advertisement(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (_, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
     let body = advertisement_body("Jazz", &event, &[&zone]);
     let mut wrong = body.clone();
@@ -247,8 +245,7 @@ async fn name_is_unique(app: TestApp) {
 }
 
 async fn removed_host_cannot_advertise(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
     let draft = uri(&create(&app, &kofi.key, &advertisement_body("Draft", &event, &[&zone])).await);
     let waiting = uri(&create(&app, &kofi.key, &advertisement_body("Waiting", &event, &[&zone])).await);
@@ -299,8 +296,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
 }
 
 async fn draft_is_visible_to_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
 
@@ -346,8 +342,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
 }
 
 async fn delete_removes_everything(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
     let running = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     let draft = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);

@@ -181,8 +181,7 @@ async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
 }
 
 async fn every_rejection_under_load_is_recorded(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 3)]).await;
     let floor = event.sections[0].as_str();
 
     let responses = join_all((0..40).map(|_| app.place_order(&ama.key, json!({ floor: 1 })))).await;
@@ -263,8 +262,7 @@ async fn entries_are_immutable(app: TestApp) {
 }
 
 async fn contains_no_personal_data_or_secrets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 3)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, card_payment()).await;
     let created = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;

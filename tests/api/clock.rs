@@ -58,8 +58,7 @@ impl Messages {
 }
 
 async fn ids_increase_after_clock_steps_back(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
 
     let before = ama.order(&event.sections[0], 1).await.unwrap();
     app.state.clock.rewind(HOUR);
@@ -70,8 +69,7 @@ async fn ids_increase_after_clock_steps_back(app: TestApp) {
 }
 
 async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     app.advance_clock(HOUR);
     let before = ama.order(&event.sections[0], 1).await.unwrap();
 
@@ -84,8 +82,7 @@ async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
 }
 
 async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
     let (verification, code) = app.request_code("/verifications", "ama@example.com", 1).await;
     let order = ama.order(floor, 3).await.unwrap().self_;
@@ -129,8 +126,7 @@ async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
 }
 
 async fn clock_step_forward_expires_everything_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
     let paid = ama.order(floor, 2).await.unwrap();
     ama.pay(&paid).await.unwrap();
@@ -179,8 +175,7 @@ async fn use_server(app: &TestApp, address: std::net::SocketAddr, section: &str)
 }
 
 async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
     let messages = Messages::default();
     let other = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;
@@ -282,8 +277,7 @@ async fn run_while_clock_is_set_back<T>(
 
 async fn step_back_keeps_order_that_is_about_to_time_out(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
 
     let error = run_while_clock_is_set_back(&app, "lock table orders in share mode", orders::expire_due).await;
@@ -295,8 +289,7 @@ async fn step_back_keeps_order_that_is_about_to_time_out(app: TestApp) {
 
 async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
     app.gateway.block();
 
@@ -314,8 +307,7 @@ async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
 }
 
 async fn corrects_times_in_the_future_after_restart(app: TestApp) {
-    let (kofi, _ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, _, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let ahead = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     ahead.state.clock.advance(JUMP);
     use_server(&app, ahead.address, &event.sections[0]).await;
@@ -333,8 +325,7 @@ async fn corrects_times_in_the_future_after_restart(app: TestApp) {
 
 /// Only PostgreSQL has a clock of its own.
 async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 1).await.unwrap();
     let messages = Messages::default();
     let behind = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;

@@ -31,8 +31,7 @@ async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
     let served = reqwest::get(format!("http://{}/time", platform.address())).await.unwrap();
     assert_eq!(served.status().as_u16(), 412);
     // A metric with labels is there after its first use.
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (_, event) = app.sign_up_host("kofi", &[]).await;
     app.read(&event.uri).await;
     let metrics = reqwest::get(format!("http://{}/metrics", platform.admin_address().unwrap())).await.unwrap();
     let metrics = metrics.text().await.unwrap();

@@ -114,8 +114,7 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
 
 async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let admissions = format!("{}/admissions", event.uri);
     let admitted = app.request("POST", &admissions).key(&kofi.key).json(&json!({ "serials": serials })).send().await;

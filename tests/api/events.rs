@@ -273,8 +273,7 @@ async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
 }
 
 async fn deletes_event_without_sales(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
     let code = tokens.entries[0].code.to_string();
     let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
@@ -294,8 +293,7 @@ async fn deletes_event_without_sales(app: TestApp) {
 }
 
 async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
 
     let response = app.delete(&kofi.key, &event.uri).await;
@@ -306,8 +304,7 @@ async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
 }
 
 async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
 
     let reserved = app.delete(&kofi.key, &event.uri).await;

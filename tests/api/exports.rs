@@ -62,8 +62,7 @@ async fn exports_are_tables(app: TestApp) {
 }
 
 async fn exports_have_all_rows_of_many_batches(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 5000)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5000)]).await;
     for _ in 0..42 {
         ama.order(&event.sections[0], 50).await.unwrap();
     }

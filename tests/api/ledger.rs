@@ -35,8 +35,7 @@ fn id_of(uri: &str) -> i64 {
 
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
 async fn create_order(app: &TestApp) -> (User, Event, String) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     (ama, event, order)
 }

@@ -163,8 +163,7 @@ async fn integer_has_any_notation(app: TestApp) {
 }
 
 async fn order_quantity_has_any_notation(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let order = async |quantity: &str| {
         let request = app.request("POST", "/orders").key(&kofi.key).header(CONTENT_TYPE.as_str(), "application/json");
         request.body(format!(r#"{{"items": {{"{}": {quantity}}}}}"#, event.sections[0])).send().await
@@ -254,8 +253,7 @@ async fn email_address_must_be_ascii(app: TestApp) {
 }
 
 async fn limits_filter_expression(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     kofi.order(&event.sections[0], 1).await.unwrap();
     let list = async |number: &str| {
         let encoded: String = form_urlencoded::byte_serialize(number.as_bytes()).collect();

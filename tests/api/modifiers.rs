@@ -47,8 +47,7 @@ async fn count(app: &TestApp) -> i64 {
 }
 
 async fn new_modifier_is_active_and_unbounded(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
 
     let created = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
 
@@ -65,8 +64,7 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
 }
 
 async fn created_modifier_is_returned_unchanged(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let mut actual = json!({
         "name": "Early groups", "priceDelta": -7.25, "availableFrom": "2026-01-01 02:00:30+02:00",
         "availableTo": "2998-12-01T12:00", "minOrder": 6, "maxOrder": 6, "active": false,
@@ -81,8 +79,7 @@ async fn created_modifier_is_returned_unchanged(app: TestApp) {
 }
 
 async fn client_supports_modifiers(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].rsplit('/').next().unwrap();
     let create = kofi.client.section_modifier_create().event(&event.id).section(floor);
     let created = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
@@ -100,8 +97,7 @@ async fn client_supports_modifiers(app: TestApp) {
 }
 
 async fn names_all_invalid_arguments(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let wrong = json!({
         "name": "x".repeat(201), "priceDelta": -0.001, "availableFrom": "soon", "availableTo": 7, "minOrder": 0,
         "maxOrder": 1_000_001, "active": "yes",
@@ -123,8 +119,7 @@ async fn names_all_invalid_arguments(app: TestApp) {
 }
 
 async fn delta_is_positive_or_negative(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let uri = modifier(&app, &kofi.key, &event.sections[0], json!({ "name": "Any", "priceDelta": 0 })).await;
 
     for delta in [-1_000_000.0, -999_999.99, -12.34, -0.29, -0.01, 0.0, 0.07, 1.1, 999_999.99, 1_000_000.0] {
@@ -138,8 +133,7 @@ async fn delta_is_positive_or_negative(app: TestApp) {
 }
 
 async fn rejects_reversed_bounds(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
         "name": "May", "priceDelta": 1, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00", "minOrder": 2,
         "maxOrder": 4,
@@ -166,8 +160,7 @@ async fn rejects_reversed_bounds(app: TestApp) {
 }
 
 async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({ "name": "Groups", "priceDelta": 1, "minOrder": 1, "maxOrder": 10 });
     let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
 
@@ -201,8 +194,7 @@ async fn name_is_unique_in_section(app: TestApp) {
 }
 
 async fn modifier_is_managed_by_event_administrators(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     app.create_host(&ama).await;
     let floor = &event.sections[0];
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
@@ -274,8 +266,7 @@ async fn modifier_has_one_path(app: TestApp) {
 }
 
 async fn update_keeps_omitted_properties(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
         "name": "May", "priceDelta": -1.5, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00",
         "minOrder": 2, "maxOrder": 4,
@@ -300,8 +291,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 }
 
 async fn update_clears_bounds(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
         "name": "May", "priceDelta": -1.5, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00",
         "minOrder": 2, "maxOrder": 4,
@@ -359,8 +349,7 @@ async fn lists_modifiers(app: TestApp) {
 }
 
 async fn cancelled_event_is_immutable(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
     let uri = modifier(&app, &kofi.key, &event.sections[0], gate).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
@@ -375,8 +364,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
 }
 
 async fn removed_host_cannot_add_modifiers(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     app.execute_sql("update hosts set removed = true").await;
 
     let response = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
@@ -386,9 +374,7 @@ async fn removed_host_cannot_add_modifiers(app: TestApp) {
 }
 
 async fn deleting_section_deletes_its_modifiers(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
     for section in &event.sections {
         modifier(&app, &kofi.key, section, json!({ "name": "Gate", "priceDelta": 5 })).await;
     }

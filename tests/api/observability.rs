@@ -78,8 +78,7 @@ async fn is_not_ready_while_stopping(app: TestApp) {
 async fn metrics_count_requests(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
     let admin = platform.admin_address().unwrap();
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     kofi.order_free_tickets(&event.sections[0], 3).await;
     for _ in 0..3 {
         get(platform.address(), "/time").await;

@@ -224,9 +224,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
 }
 
 async fn sold_out_section_rejects_whole_order(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
     let (stalls, vip) = (event.sections[0].as_str(), event.sections[1].as_str());
     let ama = app.sign_up("ama").await;
     ama.order(vip, 2).await.unwrap();
@@ -282,8 +280,7 @@ async fn section_limits_tickets_per_account(app: TestApp) {
 }
 
 async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[limited_section("VIP", 10.0, 2)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[limited_section("VIP", 10.0, 2)]).await;
     let vip = event.sections[0].as_str();
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let is_full = async || assert_eq!(ama.order(vip, 1).await.rejection(), (409, "section.account-maximum".to_owned()));

@@ -43,8 +43,7 @@ struct OrderFixture {
 }
 
 async fn create_order(app: &TestApp) -> OrderFixture {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     OrderFixture { ama, event, order }
 }
@@ -221,8 +220,7 @@ async fn only_staff_record_external_payments(app: TestApp) {
 }
 
 async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 1_000_000.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Stalls", 1_000_000.0, 100)]).await;
     let surcharge = json!({ "name": "Door", "priceDelta": 999_999.99 });
     let modifiers = format!("{}/modifiers", event.sections[0]);
     assert_eq!(app.request("POST", &modifiers).key(&kofi.key).json(&surcharge).send().await.status, 201);

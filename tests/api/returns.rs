@@ -280,8 +280,7 @@ async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
 }
 
 async fn order_of_deleted_event_cannot_be_returned_by_hosts(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.cancel_order(&ama.key, &order).await;
     kofi.client.event_delete().event(&event.id).send().await.unwrap();
@@ -291,8 +290,7 @@ async fn order_of_deleted_event_cannot_be_returned_by_hosts(app: TestApp) {
 }
 
 async fn return_of_free_order_refunds_nothing(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Standing", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Standing", 0.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
 
     assert_eq!(app.return_tickets(&kofi.key, &order, json!({})).await.body["status"], "Returned");
@@ -302,8 +300,7 @@ async fn return_of_free_order_refunds_nothing(app: TestApp) {
 }
 
 async fn returned_tickets_are_sold_again(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Box", 100.0, 2)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Box", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     ama.pay(&order).await.unwrap();
     let yaw = app.sign_up("yaw").await;

@@ -130,8 +130,7 @@ async fn sales_must_end_after_start(app: TestApp) {
 }
 
 async fn section_is_managed_by_event_administrators(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
     let mut balcony = floor();
     balcony["name"] = "Balcony".into();
@@ -213,8 +212,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 }
 
 async fn price_change_applies_to_later_orders(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let before = ama.order(&event.sections[0], 1).await.unwrap();
 
     app.put(&kofi.key, &event.sections[0], json!({ "basePrice": 40.0 })).await;
@@ -225,8 +223,7 @@ async fn price_change_applies_to_later_orders(app: TestApp) {
 }
 
 async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
     let sold = ama.order(uri, 2).await.unwrap();
     ama.pay(&sold).await.unwrap();
@@ -245,8 +242,7 @@ async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
 }
 
 async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let counts = async || {
         let alone = places(&app.get(&ama.key, &event.sections[0]).await.body);
         let inside = places(&app.get(&ama.key, &event.uri).await.body["sections"][0]);
@@ -266,8 +262,7 @@ async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
 }
 
 async fn expired_reservation_is_released_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
     ama.order(uri, 4).await.unwrap();
     app.advance_clock(app.state.settings.reservation / 2);
@@ -318,8 +313,7 @@ async fn deleted_section_is_removed_from_tokens(app: TestApp) {
 }
 
 async fn cancelled_event_is_immutable(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Balcony", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Balcony", 20.0, 10)]).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
 
     let added = add(&app, &kofi.key, &event.uri, &floor()).await;
@@ -378,8 +372,7 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
 }
 
 async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("VIP", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 20.0, 10)]).await;
     let mut limited = floor();
     limited["maximumPerAccount"] = 4.into();
     let created = add(&app, &kofi.key, &event.uri, &limited).await;

@@ -12,8 +12,7 @@ use crate::support::{RESERVATION_TTL, TestApp, section};
 on_both_databases![reservation_time_is_configurable, minimum_client_version_is_configurable,];
 
 async fn reservation_time_is_configurable(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
     let settings = Settings { reservation: Duration::from_secs(5 * 60), ..app.state.settings.clone() };
     let other = app.start_second_server(settings, log::silent()).await;

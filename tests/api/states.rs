@@ -75,8 +75,7 @@ async fn snapshot(app: &TestApp, order: &str) -> Vec<Value> {
 }
 
 async fn orders_follow_state_machine(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 100)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 100.0, 100)]).await;
     for state in ORDER_STATES {
         for taken in ORDER_STEPS {
             let order = order_in(&app, &ama, &event, state).await;
@@ -110,8 +109,7 @@ async fn orders_follow_state_machine(app: TestApp) {
 }
 
 async fn payments_follow_state_machine(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 100)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 100.0, 100)]).await;
     let states = async |order: &str| app.payments(order).await.into_iter().map(|payment| payment.1).collect::<Vec<_>>();
 
     // A refund changes Confirmed payments to Refunded, and keeps Declined ones.

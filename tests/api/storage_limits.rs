@@ -39,9 +39,7 @@ async fn account_administers_at_most_thousand_hosts(app: TestApp) {
 }
 
 async fn event_has_at_most_thousand_tokens(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     // With the global token, one less than the maximum.
     app.execute_sql(
         "with recursive g (n) as (select 1 union all select n + 1 from g where n < 998)

@@ -65,9 +65,7 @@ async fn code_admits_like_its_serial(app: TestApp) {
 }
 
 async fn device_checks_code_without_server(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let code = code(&app, &ama, &ticket(&app, &ama).await).await;
     let keys = app.request("GET", "/ticket-keys").no_key().version(None).send().await;
@@ -87,9 +85,7 @@ async fn device_checks_code_without_server(app: TestApp) {
 }
 
 async fn altered_code_admits_nobody(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
     let code = code(&app, &ama, &ticket(&app, &ama).await).await;
     let bytes = BASE32_NOPAD.decode(code.as_bytes()).unwrap();
@@ -131,9 +127,7 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
 }
 
 async fn only_issued_ticket_has_code(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let uri = ticket(&app, &ama).await;
     assert_eq!(code(&app, &ama, &uri).await, code(&app, &kofi, &uri).await, "the host can print it");
@@ -162,9 +156,7 @@ fn read_qr_code(side: usize, brightness: impl Fn(usize, usize) -> u8) -> String 
 }
 
 async fn images_show_code_in_requested_size(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
     let ticket = ticket(&app, &ama).await;
     let code = code(&app, &ama, &ticket).await;
@@ -198,9 +190,7 @@ async fn images_show_code_in_requested_size(app: TestApp) {
 }
 
 async fn servers_accept_codes_of_each_other(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let uri = ticket(&app, &ama).await;
     let folder = tempfile::tempdir().unwrap();

@@ -60,8 +60,7 @@ fn pages(pdf: &[u8]) -> usize {
 
 async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
 
     ama.order_free_tickets(&event.sections[0], 3).await;
@@ -78,8 +77,7 @@ async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
 
 async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     app.stop_jobs().await;
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let account = json!({ "username": "awa", "email": "awa@example.com", "password": "correct horse" });
     let created = app.request("POST", "/accounts").header("Accept-Language", "fr-CA, en;q=0.5").json(&account).send().await;
     let awa = app.sign_in("awa", "correct horse").await.unwrap();
@@ -102,8 +100,7 @@ async fn mails_are_in_the_language_of_the_account(app: TestApp) {
 
 async fn paid_order_is_confirmed_once(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 1234.5, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 1234.5, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     assert_eq!(app.mails_of(&ama).await.len(), 0, "it is not paid");
 
@@ -119,8 +116,7 @@ async fn paid_order_is_confirmed_once(app: TestApp) {
 
 async fn ended_orders_are_mailed(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 50)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 50)]).await;
     let floor = event.sections[0].as_str();
 
     let cancelled = ama.order(floor, 1).await.unwrap();
@@ -273,8 +269,7 @@ async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
 }
 
 async fn tickets_are_read_as_pdf(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 60)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 60)]).await;
     let order = ama.order(&event.sections[0], 50).await.unwrap();
     let path = format!("{}/tickets.pdf", order.self_);
     let unpaid = app.get(&ama.key, &path).await;

@@ -105,8 +105,7 @@ async fn wallet_requires_owner(app: TestApp) {
 
 /// Concurrent requests share statements.
 async fn concurrent_wallets_have_own_tickets(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 100)]).await;
     let mut buyers = Vec::new();
     for number in 0..12 {
         let buyer = app.sign_up(&format!("buyer-{number}")).await;
@@ -275,9 +274,7 @@ async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
 }
 
 async fn void_tickets_are_not_valid(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let bought = ama.order_free_tickets(&event.sections[0], 3).await;
 
     set_status(&app, &bought[0], "Void").await;
@@ -356,8 +353,7 @@ async fn changes_include_tickets_that_became_void(app: TestApp) {
 }
 
 async fn changes_include_tickets_of_deleted_account(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let hers = ama.order_free_tickets(&event.sections[0], 1).await;
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
     app.advance_clock(Duration::from_secs(3600));

@@ -73,9 +73,7 @@ async fn every_event_has_global_token_for_all_sections(app: TestApp) {
 }
 
 async fn token_covers_its_sections_in_either_form(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let short = event.sections[0].strip_prefix(&event.uri).unwrap();
 
     let given = json!({ "sections": [event.sections[1], short, format!("/v3{short}"), event.sections[0]], "code": "ignored" });
@@ -91,9 +89,7 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
 }
 
 async fn token_has_a_name_that_refusals_show(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let send = async |method: &str, path: &str, body: Value| app.request(method, path).key(&kofi.key).json(&body).send().await;
     let body = json!({ "sections": event.sections, "name": "North gate" });
     let created = send("POST", &format!("{}/tokens", event.uri), body).await;

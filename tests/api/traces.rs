@@ -42,8 +42,7 @@ fn find<'a>(spans: &'a [Span], name: &str) -> &'a Span {
 }
 
 async fn order_has_spans_of_batch_and_statements(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
     let server = app.start_second_server(traced(&app, tracer), log::silent()).await;

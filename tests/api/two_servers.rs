@@ -197,8 +197,7 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
 
 /// Twenty partly paid orders expire while the gateway rejects refunds. Then the jobs of both servers make the refunds.
 async fn owed_refunds_are_made_once(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 40)]).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 40)]).await;
     for number in 0..4 {
         let user = app.sign_up(&format!("person-{number}")).await;
         for _ in 0..5 {
@@ -224,8 +223,7 @@ async fn owed_refunds_are_made_once(app: TestApp) {
 
 /// The clock of one server is ten minutes ahead, so a reservation expires earlier there. No ticket may be sold twice.
 async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 4)]).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 4)]).await;
     let stalls = event.sections[0].as_str();
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let hers = [ama.order(stalls, 2).await.unwrap().self_, ama.order(stalls, 2).await.unwrap().self_];
@@ -282,8 +280,7 @@ async fn one_server_runs_an_exclusive_job(app: TestApp) {
 
 /// Both servers have cached the event and the keys before each change.
 async fn changes_on_one_server_are_seen_by_the_other(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     // The proxy sends consecutive requests to different servers.
     let titles = async || {
         let mut titles = BTreeSet::new();

@@ -26,8 +26,7 @@ on_both_databases![
 
 /// Creates a listed event of Kofi with a section of this price and capacity.
 async fn create_event(app: &TestApp, price: f64, capacity: i64) -> (User, Event) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", price, capacity)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", price, capacity)]).await;
     (kofi, event)
 }
 

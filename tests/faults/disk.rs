@@ -119,8 +119,7 @@ async fn image_upload_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(8) else { return };
     let data = tempfile::tempdir().unwrap();
     let app = start_app_on(&disk, &data).await;
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
     let put = async || app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "banner": png })).send().await;
     assert_eq!(put().await.status, 200);

@@ -32,8 +32,7 @@ struct Fixture {
 }
 
 async fn create_fixture(app: &TestApp, gateway: SocketAddr) -> Fixture {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut command = server::command(folder.path(), gateway, Duration::ZERO);

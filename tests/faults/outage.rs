@@ -204,8 +204,7 @@ async fn leaves_connections_that_have_become_read_only() {
 async fn payment_can_be_sent_again_after_an_outage() {
     let Some(mut cluster) = PgCluster::create() else { return };
     let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     let pay = async || {
         let request = app.request("POST", &format!("{order}/payments")).key(&ama.key).json(&card_payment());

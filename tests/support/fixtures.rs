@@ -108,6 +108,20 @@ impl TestApp {
         event
     }
 
+    /// Signs up a user who creates a host and lists an event with these sections.
+    pub async fn sign_up_host(&self, name: &str, sections: &[types::SectionCreate]) -> (User, Event) {
+        let owner = self.sign_up(name).await;
+        let event = self.create_listed_event(&self.create_host(&owner).await, sections).await;
+        (owner, event)
+    }
+
+    /// Signs up Kofi, who lists an event with these sections, and the customer Ama.
+    pub async fn create_sale(&self, sections: &[types::SectionCreate]) -> (User, User, Event) {
+        let (kofi, ama) = (self.sign_up("kofi").await, self.sign_up("ama").await);
+        let event = self.create_listed_event(&self.create_host(&kofi).await, sections).await;
+        (kofi, ama, event)
+    }
+
     /// Adds a section to an event, and returns its long URI.
     pub async fn add_section(&self, host: &Host<'_>, event: &Event, section: &types::SectionCreate) -> String {
         let created = host.owner.client.section_create().event(&event.id).body(section.clone()).send().await.unwrap();

@@ -113,9 +113,7 @@ async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
 }
 
 async fn gate_list_has_changes(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [kept, used, returned] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
     app.advance_clock(Duration::from_secs(120));
     let path = format!("{}/gate-list", event.uri);
@@ -334,9 +332,7 @@ async fn undone_scan_stays_undone(app: TestApp) {
 }
 
 async fn admission_with_conflict_is_not_undone(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let online = admit(&app, &kofi.key, &event, &[&serial]).await;
     let uploaded = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
@@ -447,9 +443,7 @@ fn device(random: &mut StdRng) -> String {
 }
 
 async fn random_scans_admit_each_ticket_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 20)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 20)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 8).await;
     app.advance_clock(Duration::from_secs(60));
     let seed = rand::random::<u64>();

@@ -147,9 +147,7 @@ async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
 }
 
 async fn serials_are_compared_without_case(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let lower = ticket.to_lowercase();
 

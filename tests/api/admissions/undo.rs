@@ -87,9 +87,7 @@ async fn only_host_and_admitting_token_may_undo(app: TestApp) {
 }
 
 async fn admission_is_undone_within_ten_minutes(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let first = admit_one(&app, &kofi.key, &event, &serials[0]).await;
     app.advance_clock(Duration::from_secs(60));
@@ -104,9 +102,7 @@ async fn admission_is_undone_within_ten_minutes(app: TestApp) {
 }
 
 async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let admission = admit_one(&app, &kofi.key, &event, &serials[0]).await;
     let order = only_order(&app, &ama.number).await;
@@ -121,9 +117,7 @@ async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
 }
 
 async fn audit_log_keeps_admission_and_undo(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let admission = admit_one(&app, &kofi.key, &event, &serial).await;
 
@@ -139,9 +133,7 @@ async fn audit_log_keeps_admission_and_undo(app: TestApp) {
 }
 
 async fn gate_sees_undone_ticket(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let admission = admit_one(&app, &kofi.key, &event, &serials[0]).await;
     app.advance_clock(Duration::from_secs(120));
@@ -180,9 +172,7 @@ async fn concurrent_undo_and_admission_agree(app: TestApp) {
 }
 
 async fn concurrent_undo_and_return_agree(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 10.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {
         let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
         assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
@@ -198,9 +188,7 @@ async fn concurrent_undo_and_return_agree(app: TestApp) {
 }
 
 async fn concurrent_undo_and_void_agree(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 10.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {
         let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
         assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);

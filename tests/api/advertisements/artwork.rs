@@ -117,8 +117,7 @@ async fn detects_artwork_type_by_content(app: TestApp) {
 }
 
 async fn replaces_artwork_atomically(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
     let uri = uri(&created);
@@ -137,8 +136,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
 }
 
 async fn rejected_update_keeps_artwork(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     let webp = webp(300, 250);

@@ -81,8 +81,7 @@ async fn update_follows_creation_rules(app: TestApp) {
 }
 
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     publish(&app, &uri).await;
@@ -96,8 +95,7 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
 }
 
 async fn advertisement_is_updated_by_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
     publish(&app, &uri).await;
 

@@ -39,8 +39,7 @@ async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone:
 }
 
 async fn lists_visible_advertisements_only(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let his = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, his) = app.create_sale(&[]).await;
     let hers = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
     drafts(&app, &kofi, &his, &zone, ["Kofi's Draft"]).await;
@@ -174,8 +173,7 @@ async fn host_list_requires_host_or_staff(app: TestApp) {
 }
 
 async fn runs_within_scheduled_slots(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
     let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).format_slot();
     let mut body = advertisement_body("Jazz", &event, &[&zone]);
@@ -208,8 +206,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
 }
 
 async fn zone_lists_running_advertisements(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let [listed, cancelled, _] = drafts(&app, &kofi, &event, &zone, ["Listed", "Cancelled", "Draft"]).await;
     let both = uri(&create(&app, &kofi.key, &advertisement_body("Both", &event, &[&zone, &other])).await);
@@ -278,8 +275,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
 }
 
 async fn advertisement_of_cancelled_event_is_not_active(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
     let [listed] = drafts(&app, &kofi, &event, &zone, ["Jazz"]).await;
     publish(&app, &listed).await;

@@ -88,8 +88,7 @@ async fn take(app: &TestApp, key: &str, uri: &str, step: Step) -> Response {
 }
 
 async fn every_transition_from_every_state(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
     for state in [New, Rejected, UnderReview, Listed, Cancelled] {
         for step in [Submit, Approve, Reject, Cancel, Update, Delete] {
@@ -122,8 +121,7 @@ async fn every_transition_from_every_state(app: TestApp) {
 }
 
 async fn submission_describes_its_content(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
 
     let submitted = submit(&app, &kofi.key, &uri).await;
@@ -140,8 +138,7 @@ async fn submission_describes_its_content(app: TestApp) {
 }
 
 async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
     submit(&app, &kofi.key, &uri).await;
 
@@ -156,8 +153,7 @@ async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
 }
 
 async fn transitions_require_host_or_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
 
     let submitted = submit(&app, &ama.key, &uri).await;

@@ -246,8 +246,7 @@ async fn drop_first_response(server: SocketAddr) -> SocketAddr {
 }
 
 async fn lost_response_is_retried_without_second_effect(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
     let client = Client::connect(&format!("http://{}", drop_first_response(server).await), &ama.key).unwrap();
 

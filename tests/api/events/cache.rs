@@ -102,9 +102,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
 }
 
 async fn changes_after_lost_commits_are_visible(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Stalls", 40.0, 10)]).await;
     for title in ["Drums", "Voices"] {
         let changed = app.put(&kofi.key, &event.uri, json!({ "title": title })).await;
         assert_eq!(changed.status, 200, "{}", changed.body);

@@ -26,9 +26,7 @@ fn value<'a>(lines: &'a [String], name: &str) -> &'a str {
 }
 
 async fn listed_event_is_a_calendar_file(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let shown = app.read(&event.uri).await;
     let path = format!("{}/calendar.ics", event.uri);
 

@@ -89,8 +89,7 @@ async fn accepts_current_venue(app: TestApp) {
 }
 
 async fn update_of_listed_event_keeps_status(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
 
     let changed = app.put(&kofi.key, &event.uri, json!({ "title": "Later", "status": "Draft" })).await;
 
@@ -99,8 +98,7 @@ async fn update_of_listed_event_keeps_status(app: TestApp) {
 }
 
 async fn event_is_updated_by_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, ama, event) = app.create_sale(&[]).await;
 
     let stranger = app.put(&ama.key, &event.uri, json!({ "title": "Mine" })).await;
     let application = app.put(&app.public_key, &event.uri, json!({ "title": "Mine" })).await;
@@ -114,8 +112,7 @@ async fn event_is_updated_by_host_and_staff(app: TestApp) {
 }
 
 async fn cancelled_event_cannot_be_updated(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     cancel_events(&app).await;
 
     let changed = app.put(&kofi.key, &event.uri, json!({ "title": "Still on" })).await;
@@ -126,8 +123,7 @@ async fn cancelled_event_cannot_be_updated(app: TestApp) {
 }
 
 async fn past_event_keeps_its_venue(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
     let (venue, other) = (app.put(&kofi.key, &event.uri, past).await.body["venue"]["self"].clone(), app.create_venue().await);
 

@@ -63,8 +63,7 @@ async fn copy_has_everything_but_sales(app: TestApp) {
 }
 
 async fn copy_is_rejected_with_reasons(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 10)]).await;
     let body = json!({ "title": "Once more", "start": "2998-12-22T20:00" });
 
     assert_eq!(rejection(&copy(&app, &ama.key, &event, body.clone()).await), (403, "resource.not-yours"));

@@ -219,8 +219,7 @@ async fn rejected_complimentary_orders_are_limited(app: TestApp) {
 }
 
 async fn concurrent_complimentary_orders_do_not_exceed_the_limit(app: TestApp) {
-    let (kofi, _) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1)]).await;
+    let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
     let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
     let give = async |name: &str| give(&app, &server, &kofi.key, &event, json!({ "email": format!("{name}@example.com") })).await;
     assert_eq!(give("ama").await.status, 201);
@@ -305,8 +304,7 @@ async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
 /// The address of the account may be somebody else's.
 async fn mails_about_cancellations_are_limited(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 1)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
 
     for _ in 0..12 {
         let order = ama.order(&event.sections[0], 1).await.unwrap();

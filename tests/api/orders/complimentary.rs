@@ -103,8 +103,7 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
 }
 
 async fn complimentary_tickets_and_orders_never_oversell(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 5)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5)]).await;
     let body = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
 
     let given = futures::future::join_all((0..6).map(|_| issue(&app, &kofi.key, &event, body.clone())));

@@ -67,9 +67,7 @@ async fn order_reserves_tickets(app: TestApp) {
 }
 
 async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 10.0, 3)]).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("VIP", 10.0, 3)]).await;
     let vip = event.sections[0].as_str();
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = ama.order(vip, 3).await.unwrap();

@@ -81,8 +81,7 @@ async fn concurrent_returns_refund_once(app: TestApp) {
 }
 
 async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     for _ in 0..8 {
         let order = ama.order(&event.sections[0], 4).await.unwrap();
         ama.pay(&order).await.unwrap();
