@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{
-    Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, section, wait_until,
+    Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
+    wait_until,
 };
 use crate::tickets::set_status;
 
@@ -166,8 +167,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
         ("GET", session.clone(), Value::Null),
         ("DELETE", session, Value::Null),
     ] {
-        let response = send(method, &path, body).await;
-        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
+        assert_eq!(rejection(&send(method, &path, body).await), (404, "resource.not-found"), "{method} {path}");
     }
     for filter in ["", &format!("?number={}", ama.number), "?username=ama", "?email=ama@example.com"] {
         let listed = app.read(&format!("/accounts{filter}")).await;
@@ -180,8 +180,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
     let order = json!({ "customer": ama.number, "items": { event.sections[0].as_str(): 1 } });
     let order_for_it = send("POST", "/orders", order.clone()).await;
     assert_eq!((order_for_it.status, order_for_it.invalid_arguments()), (400, vec!["customer".to_owned()]));
-    let anothers = app.request("POST", "/orders").key(&esi.key).json(&order).send().await;
-    assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.request("POST", "/orders").key(&esi.key).json(&order).send().await), (403, "resource.not-yours"));
 }
 
 async fn deletion_ends_open_transfers(app: TestApp) {
@@ -205,8 +204,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     }
     let back = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     assert_eq!((&back["entries"][0]["status"], &back["entries"][1]["status"]), (&json!("Issued"), &json!("Pending")));
-    let claim = app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await;
-    assert_eq!((claim.status, claim.code()), (409, "transfer.not-open"));
+    assert_eq!(rejection(&app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await), (409, "transfer.not-open"));
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
     let rejected = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
     assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
@@ -265,12 +263,10 @@ async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     assert_eq!(app.remove(&app.staff.key, &ama).await.status, 204);
 
     for key in [ama.key.as_str(), &other.key, integration["key"].as_str().unwrap()] {
-        let rejected = app.get(key, "/time").await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+        assert_eq!(rejection(&app.get(key, "/time").await), (403, "key.refused"));
     }
     assert_eq!(app.get(&kofis, "/time").await.status, 200);
-    let integration = app.get(&app.staff.key, integration["self"].as_str().unwrap()).await;
-    assert_eq!((integration.status, integration.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&app.staff.key, integration["self"].as_str().unwrap()).await), (404, "resource.not-found"));
     let open = "select count(*) from api_keys k join accounts a on a.id = k.account_id where a.number = $1 and k.ended is null";
     assert_eq!(app.count(open, &ama).await, 0);
 }
@@ -346,8 +342,7 @@ async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
     for status in ["Issued", "Pending"] {
         set_status(&app, &serials[0], status).await;
         for key in [&ama.key, &app.staff.key] {
-            let rejected = app.remove(key, &ama).await;
-            assert_eq!((rejected.status, rejected.code()), (409, "account.has-tickets"), "{status}");
+            assert_eq!(rejection(&app.remove(key, &ama).await), (409, "account.has-tickets"), "{status}");
         }
     }
 

@@ -7,7 +7,7 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section};
+use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section};
 
 on_both_databases![
     payment_is_recorded_as_sale,
@@ -219,8 +219,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
     }
     let reversed = app.get(&app.staff.key, &format!("/transactions?from={second}&to={first}")).await;
     assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
-    let past_end = app.get(&app.staff.key, "/transactions?page=2").await;
-    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&app.staff.key, "/transactions?page=2").await), (404, "page.past-end"));
 
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &other, partial_card_payment(5.0)).await;
@@ -239,12 +238,10 @@ async fn ledger_requires_staff(app: TestApp) {
     let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
 
     for path in ["/transactions", found.as_str()] {
-        let rejected = app.get(&ama.key, path).await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{path}");
+        assert_eq!(rejection(&app.get(&ama.key, path).await), (403, "key.refused"), "{path}");
     }
     for path in ["/transactions/17637000000001", "/transactions/none"] {
-        let missing = app.get(&app.staff.key, path).await;
-        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+        assert_eq!(rejection(&app.get(&app.staff.key, path).await), (404, "resource.not-found"), "{path}");
     }
 }
 
@@ -320,8 +317,7 @@ async fn host_list_requires_administrators_or_staff(app: TestApp) {
     assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
 
     app.execute_sql("update hosts set removed = true").await;
-    let gone = get(&kofi.key, &path).await;
-    assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&get(&kofi.key, &path).await), (404, "resource.not-found"));
     assert_eq!(app.transactions(&path).await.len(), 1, "staff can still read it");
 }
 

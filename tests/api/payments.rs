@@ -9,7 +9,9 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::on_both_databases;
-use crate::support::{Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, section, wait_until};
+use crate::support::{
+    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until,
+};
 
 on_both_databases![
     full_payment_fulfills_order,
@@ -202,8 +204,7 @@ async fn only_staff_record_external_payments(app: TestApp) {
     let OrderFixture { ama, event, order } = create_order(&app).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
-    let rejected = app.pay(&ama.key, &order, cash.clone()).await;
-    assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.pay(&ama.key, &order, cash.clone()).await), (403, "resource.not-yours"));
     assert_eq!(app.pay(&ama.key, &order, json!({ "method": "external" })).await.status, 403);
     for body in [json!({ "method": "external" }), json!({ "method": "external", "reference": " ", "token": "tok_approve" })] {
         let rejected = app.pay(&app.staff.key, &order, body).await;
@@ -270,8 +271,7 @@ async fn only_customer_and_staff_pay_open_order(app: TestApp) {
     app.advance_clock(RESERVATION_TTL);
     for order in [&order, &cancelled, &timed_out] {
         for body in [card_payment(), partial_card_payment(1.0), cash.clone()] {
-            let rejected = app.pay(&app.staff.key, order, body.clone()).await;
-            assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "{order} {body}");
+            assert_eq!(rejection(&app.pay(&app.staff.key, order, body.clone()).await), (409, "order.not-open"), "{order} {body}");
         }
     }
     assert_eq!(app.gateway.total(), 203.98);
@@ -294,8 +294,7 @@ async fn lists_payments_in_pages(app: TestApp) {
     let page = app.read(&format!("{list}?records=2&page=2")).await;
     assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(3), 1));
     assert_eq!(page["entries"][0]["amount"], 3.0);
-    let past_end = app.get(&ama.key, &format!("{list}?page=2")).await;
-    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&ama.key, &format!("{list}?page=2")).await), (404, "page.past-end"));
 }
 
 async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
@@ -316,8 +315,7 @@ async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
         format!("/orders/17637000000001/payments/{number}"),
         "/orders/17637000000001/payments".to_owned(),
     ] {
-        let missing = app.get(&ama.key, &path).await;
-        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+        assert_eq!(rejection(&app.get(&ama.key, &path).await), (404, "resource.not-found"), "{path}");
     }
 }
 

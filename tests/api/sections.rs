@@ -144,8 +144,7 @@ async fn section_is_managed_by_event_administrators(app: TestApp) {
     assert_eq!(add(&app, &app.staff.key, &event.uri, &balcony).await.status, 201);
     assert_eq!(app.put(&app.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
     assert_eq!(app.delete(&app.staff.key, uri).await.status, 204);
-    let nowhere = add(&app, &kofi.key, "/events/17637000000001", &balcony).await;
-    assert_eq!(rejection(&nowhere), (404, "resource.not-found"));
+    assert_eq!(rejection(&add(&app, &kofi.key, "/events/17637000000001", &balcony).await), (404, "resource.not-found"));
 }
 
 async fn sections_of_draft_are_hidden(app: TestApp) {

@@ -7,7 +7,7 @@ use boxoffice_http::log;
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{RESERVATION_TTL, TestApp, section};
+use crate::support::{RESERVATION_TTL, TestApp, rejection, section};
 
 on_both_databases![reservation_time_is_configurable, minimum_client_version_is_configurable,];
 
@@ -41,8 +41,7 @@ async fn minimum_client_version_is_configurable(app: TestApp) {
     let ask = async |version| app.request("GET", "/defaults").at(other.address).version(Some(version)).send().await;
 
     for version in ["3.0.0", "3.2.0", "3.2", "2.9.9"] {
-        let rejected = ask(version).await;
-        assert_eq!((rejected.status, rejected.code()), (412, "client.outdated"), "{version}");
+        assert_eq!(rejection(&ask(version).await), (412, "client.outdated"), "{version}");
     }
     for version in ["3.2.1", "3.3", "4"] {
         let served = ask(version).await;

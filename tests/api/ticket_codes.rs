@@ -113,14 +113,12 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
     let body = json!({ "recipient": esi.number, "tickets": serials });
     let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await.body["self"].clone();
 
-    let offered = app.get(&ama.key, &format!("{hers}/code")).await;
-    assert_eq!(rejection(&offered), (409, "ticket.not-issued"));
+    assert_eq!(rejection(&app.get(&ama.key, &format!("{hers}/code")).await), (409, "ticket.not-issued"));
     let claim = app.request("POST", &format!("{}/claims", transfer.as_str().unwrap())).key(&esi.key).send().await;
     assert_eq!(claim.status, 200, "{claim:?}");
 
     let after = code(&app, &esi, &ticket(&app, &esi).await).await;
-    let gone = app.get(&ama.key, &format!("{hers}/code")).await;
-    assert_eq!(rejection(&gone), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&ama.key, &format!("{hers}/code")).await), (404, "resource.not-found"));
     assert_ne!(before, after);
     assert_eq!(reason(&admit(&app, &kofi.key, &event, &[&before]).await), "void");
     assert_eq!(admit(&app, &kofi.key, &event, &[&after]).await.status, 201);

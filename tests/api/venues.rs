@@ -5,7 +5,7 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Response, TestApp, types};
+use crate::support::{Response, TestApp, rejection, types};
 
 on_both_databases![
     venue_of_staff_is_approved_immediately,
@@ -87,8 +87,7 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
 
     decide(&app, false).await;
 
-    let read = app.get(&kofi.key, created.body["self"].as_str().unwrap()).await;
-    assert_eq!((read.status, read.code()), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.get(&kofi.key, created.body["self"].as_str().unwrap()).await), (403, "resource.not-yours"));
     assert!(listed(&app, &ama.key, "").await.is_empty());
 }
 
@@ -159,8 +158,7 @@ async fn finds_venues_by_region_and_name(app: TestApp) {
     ] {
         assert_eq!(listed(&app, &app.public_key, &query).await, expected, "{query}");
     }
-    let past = app.request("GET", "/venues?page=2").send().await;
-    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    assert_eq!(rejection(&app.request("GET", "/venues?page=2").send().await), (404, "page.past-end"));
 }
 
 async fn only_staff_update_venue(app: TestApp) {

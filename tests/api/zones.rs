@@ -45,8 +45,7 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     for key in [&app.public_key, &kofi.key] {
         assert_eq!(rejection(&add(&app, key, &zone).await), (403, "key.refused"));
     }
-    let nothing = app.request("GET", "/zones/17637000000001").send().await;
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.request("GET", "/zones/17637000000001").send().await), (404, "resource.not-found"));
 }
 
 async fn names_all_missing_arguments(app: TestApp) {
@@ -116,8 +115,7 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let before = app.read(&zone).await;
 
     for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
-        let rejected = app.put(&app.staff.key, &zone, body.clone()).await;
-        assert_eq!(rejection(&rejected), (409, "zone.in-use"), "{body}");
+        assert_eq!(rejection(&app.put(&app.staff.key, &zone, body.clone()).await), (409, "zone.in-use"), "{body}");
     }
     assert_eq!(app.read(&zone).await, before);
     let same = app.put(&app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;

@@ -17,7 +17,9 @@ use serde_json::{Map, Value, json};
 
 use super::{print_figure, seed, short_or_full};
 use crate::race_tests;
-use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, section};
+use crate::support::{
+    RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, rejection, section,
+};
 
 race_tests![ten_buyers_for_each_ticket];
 
@@ -269,8 +271,7 @@ impl Contention {
                     assert_eq!(paid.status, 201, "{}", paid.body);
                 }
             }
-            let rejected = self.app.place_order(last, json!({ section.as_str(): 1 })).await;
-            assert_eq!((rejected.status, rejected.code()), (409, "section.sold-out"));
+            assert_eq!(rejection(&self.app.place_order(last, json!({ section.as_str(): 1 })).await), (409, "section.sold-out"));
         }
         sold
     }

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::server;
 use crate::on_both_databases;
 use crate::support::server_process::ServerProcess;
-use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section, wait_until};
+use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until};
 
 on_both_databases![
     unrecorded_charge_is_undone,
@@ -116,8 +116,7 @@ async fn unsent_charge_is_abandoned(app: TestApp) {
 
     // Until the payment is abandoned, another one is rejected.
     let order = &fixture.order.self_;
-    let early = app.pay(&fixture.ama.key, order, card_payment()).await;
-    assert_eq!((early.status, early.code()), (409, "order.not-open"));
+    assert_eq!(rejection(&app.pay(&fixture.ama.key, order, card_payment()).await), (409, "order.not-open"));
     app.advance_clock(ABANDONED_AFTER);
     app.expire_due().await;
 

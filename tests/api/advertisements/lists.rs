@@ -165,8 +165,7 @@ async fn host_list_requires_host_or_staff(app: TestApp) {
     assert_eq!(rejection(&app.get(&ama.key, &path).await), (403, "resource.not-yours"));
     assert_eq!(rejection(&app.get(&app.public_key, &path).await), (403, "key.refused"));
     assert_eq!(rejection(&app.get(&kofi.key, &format!("{path}?page=2")).await), (404, "page.past-end"));
-    let nothing = app.get(&kofi.key, "/hosts/17637000000001/advertisements").await;
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&kofi.key, "/hosts/17637000000001/advertisements").await), (404, "resource.not-found"));
     app.execute_sql("update hosts set removed = true").await;
     assert_eq!(rejection(&app.get(&kofi.key, &path).await), (404, "resource.not-found"));
     assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed"], "it still runs");
@@ -225,10 +224,8 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     assert_eq!(names(&app, &kofi.key, &format!("{zone}/advertisements?records=1&page=2")).await, ["Both"]);
     let shown = app.get(&app.public_key, &format!("{other}/advertisements")).await;
     assert_eq!(shown.body["entries"], json!([app.read(&both).await]));
-    let past = app.get(&kofi.key, &format!("{zone}/advertisements?page=2")).await;
-    assert_eq!(rejection(&past), (404, "page.past-end"));
-    let nothing = app.get(&kofi.key, "/zones/17637000000001/advertisements").await;
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!(rejection(&app.get(&kofi.key, &format!("{zone}/advertisements?page=2")).await), (404, "page.past-end"));
+    assert_eq!(rejection(&app.get(&kofi.key, "/zones/17637000000001/advertisements").await), (404, "resource.not-found"));
 }
 
 async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {

@@ -152,8 +152,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
         ("POST", &kofi.key, "/orders".to_owned(), json!({ "items": { listed.sections[0].as_str(): 1 } })),
         ("POST", staff, "/orders".to_owned(), json!({ "items": { listed.sections[1].as_str(): 1 } })),
     ] {
-        let response = send(&app, method, key, &path, body).await;
-        assert_eq!(rejection(&response), (409, "host.removed"), "{method} {path}");
+        assert_eq!(rejection(&send(&app, method, key, &path, body).await), (409, "host.removed"), "{method} {path}");
     }
     assert_eq!(app.read("/events").await, before, "nothing has changed");
     assert_eq!(app.read("/orders").await["total"], 0);

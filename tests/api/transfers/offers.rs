@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{claim, create_fixture, offer, tables, wallet};
 use crate::on_both_databases;
-use crate::support::TestApp;
+use crate::support::{TestApp, rejection};
 use crate::tickets::set_status;
 
 on_both_databases![
@@ -25,8 +25,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     let before = tables(&app).await;
 
     for key in [&app.public_key, &redeemer] {
-        let rejected = offer(&app, key, &fixture.esi, &fixture.serials).await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+        assert_eq!(rejection(&offer(&app, key, &fixture.esi, &fixture.serials).await), (403, "key.refused"));
     }
     let rejected = offer(&app, &nobodys, &fixture.esi, &fixture.serials).await;
     assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "no person is behind this key");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{claim, create_fixture, id, offer, read, reject, serials_of, tables};
 use crate::on_both_databases;
-use crate::support::{Rejection, TestApp};
+use crate::support::{Rejection, TestApp, rejection};
 
 on_both_databases![
     transfer_hides_addresses_of_both_sides,
@@ -30,8 +30,7 @@ async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
     }
     let redeemer = fixture.gate_key(&app).await;
     for key in [&app.public_key, &redeemer] {
-        let rejected = app.get(key, &uri).await;
-        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+        assert_eq!(rejection(&app.get(key, &uri).await), (403, "key.refused"));
     }
 }
 
