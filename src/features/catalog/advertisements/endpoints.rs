@@ -4,16 +4,14 @@ use boxoffice_http::error::{Code, Result};
 use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
 use super::model::{Advertisement, AdvertisementPath};
-use super::requests::{
-    AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate, ZoneAdvertisementQuery,
-};
+use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
 use super::service;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::catalog::zones::ZonePath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 const CREATING: &[Code] =
@@ -60,9 +58,9 @@ pub fn register(routes: &mut Routes<App>) {
 async fn zone_advertisement_list(
     ctx: Ctx,
     Path(path): Path<ZonePath>,
-    Query(query): Query<ZoneAdvertisementQuery>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<Advertisement>>> {
-    Ok(HttpResponseOk(service::list_running(&ctx, path.zone, query.paging).await?))
+    Ok(HttpResponseOk(service::list_running(&ctx, path.zone, paging).await?))
 }
 
 async fn host_advertisement_list(

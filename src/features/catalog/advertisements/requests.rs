@@ -44,12 +44,6 @@ pub struct AdvertisementQuery {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct ZoneAdvertisementQuery {
-    #[serde(flatten)]
-    pub paging: PageRequest,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,

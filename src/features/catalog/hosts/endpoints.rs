@@ -3,7 +3,7 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
-use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete, HostAdministratorFilter};
+use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
 use crate::features::identity::accounts::{Account, AccountPath};
@@ -72,10 +72,10 @@ async fn host_administrator_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<HostPath>,
-    Query(query): Query<HostAdministratorFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<Account>>> {
     let host = path.host;
-    Ok(HttpResponseOk(service::list_administrators(&ctx, &caller, host, query.paging).await?))
+    Ok(HttpResponseOk(service::list_administrators(&ctx, &caller, host, paging).await?))
 }
 
 async fn host_administrator_create(

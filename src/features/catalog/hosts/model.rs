@@ -117,12 +117,6 @@ pub struct HostUpdate {
     pub business_no: Option<String>,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct HostAdministratorFilter {
-    #[serde(flatten)]
-    pub paging: PageRequest,
-}
-
 /// Request to add an administrator to a host.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostAdministratorCreate {

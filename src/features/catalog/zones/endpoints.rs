@@ -3,10 +3,10 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
-use super::model::{Zone, ZoneCreate, ZonePath, ZoneQuery, ZoneUpdate};
+use super::model::{Zone, ZoneCreate, ZonePath, ZoneUpdate};
 use super::service;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Adds the endpoints to the route table.
@@ -23,8 +23,8 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn zone_list(ctx: Ctx, Query(query): Query<ZoneQuery>) -> Result<HttpResponseOk<Page<Zone>>> {
-    Ok(HttpResponseOk(service::list(&ctx, query.paging).await?))
+async fn zone_list(ctx: Ctx, Query(paging): Query<PageRequest>) -> Result<HttpResponseOk<Page<Zone>>> {
+    Ok(HttpResponseOk(service::list(&ctx, paging).await?))
 }
 
 async fn zone_create(ctx: Ctx, Json(body): Json<ZoneCreate>) -> Result<Created<Zone>> {

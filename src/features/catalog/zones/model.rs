@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PageRequest;
 
 /// Marker type of the `/zones` collection, for references to a zone.
 #[derive(Debug)]
@@ -47,12 +46,6 @@ impl HasLocation for Zone {
 pub struct ZonePath {
     /// The zone.
     pub zone: Id,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct ZoneQuery {
-    #[serde(flatten)]
-    pub paging: PageRequest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -7,15 +7,15 @@ use super::complimentary::ComplimentaryOrderCreate;
 use super::hosts_orders::HostOrderFilter;
 use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath};
 use super::quotes::{Quote, QuoteCreate};
-use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnFilter, OrderReturnPath};
-use super::voids::{OrderVoid, OrderVoidCreate, OrderVoidFilter};
+use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnPath};
+use super::voids::{OrderVoid, OrderVoidCreate};
 use super::{complimentary, hosts_orders, placement, quotes, return_order, returns, service, voids};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, get, post};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Error codes with which the rules of sale reject a new order.
@@ -94,9 +94,9 @@ async fn order_return_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<OrderPath>,
-    Query(query): Query<OrderReturnFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<OrderReturn>>> {
-    Ok(HttpResponseOk(returns::list(&ctx, &caller, path.order.id(), query.paging).await?))
+    Ok(HttpResponseOk(returns::list(&ctx, &caller, path.order.id(), paging).await?))
 }
 
 async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<HttpResponseOk<OrderReturn>> {
@@ -116,9 +116,9 @@ async fn order_void_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<OrderPath>,
-    Query(query): Query<OrderVoidFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<OrderVoid>>> {
-    Ok(HttpResponseOk(voids::list(&ctx, &caller, path.order.id(), query.paging).await?))
+    Ok(HttpResponseOk(voids::list(&ctx, &caller, path.order.id(), paging).await?))
 }
 
 async fn order_void_create(

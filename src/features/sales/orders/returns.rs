@@ -50,12 +50,6 @@ pub struct OrderReturnCreate {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct OrderReturnFilter {
-    #[serde(flatten)]
-    pub paging: PageRequest,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderReturnPath {
     pub order: OrderNumber,
     pub entry: Id,

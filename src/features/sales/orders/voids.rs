@@ -37,12 +37,6 @@ pub struct OrderVoidCreate {
     pub reason: VoidReason,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct OrderVoidFilter {
-    #[serde(flatten)]
-    pub paging: PageRequest,
-}
-
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderVoid>> {
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;

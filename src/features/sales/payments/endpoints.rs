@@ -3,11 +3,11 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::HttpResponseOk;
 
-use super::model::{Payment, PaymentCreate, PaymentFilter, PaymentPath, PaymentsPath};
+use super::model::{Payment, PaymentCreate, PaymentPath, PaymentsPath};
 use super::service;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Error codes with which a payment is rejected.
@@ -29,9 +29,9 @@ async fn order_payment_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<PaymentsPath>,
-    Query(query): Query<PaymentFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<Payment>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), query.paging).await?))
+    Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), paging).await?))
 }
 
 async fn order_payment_create(

@@ -12,7 +12,6 @@ use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
-use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
@@ -82,12 +81,6 @@ pub struct PaymentsPath {
 pub struct PaymentPath {
     pub order: OrderNumber,
     pub payment: Id,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct PaymentFilter {
-    #[serde(flatten)]
-    pub paging: PageRequest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

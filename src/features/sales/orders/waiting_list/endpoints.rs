@@ -3,13 +3,13 @@
 use boxoffice_http::error::{Code, Result};
 use dropshot::{HttpResponseDeleted, HttpResponseOk};
 
-use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryFilter, WaitingEntryPath};
+use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryPath};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
-use crate::kernel::types::paging::Page;
+use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Error codes with which the rules reject a new entry.
@@ -53,9 +53,9 @@ async fn section_waiting_entry_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<SectionPath>,
-    Query(query): Query<WaitingEntryFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
-    Ok(HttpResponseOk(service::list_of_section(&ctx, &caller, path.into(), query.paging).await?))
+    Ok(HttpResponseOk(service::list_of_section(&ctx, &caller, path.into(), paging).await?))
 }
 
 async fn section_waiting_entry_create(
@@ -88,7 +88,7 @@ async fn account_waiting_entry_list(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<AccountPath>,
-    Query(query): Query<WaitingEntryFilter>,
+    Query(paging): Query<PageRequest>,
 ) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, query.paging).await?))
+    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, paging).await?))
 }

@@ -8,7 +8,6 @@ use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::stored_text::stored_as_text;
 
 /// The status of an entry.
@@ -75,12 +74,6 @@ pub struct WaitingEntryPath {
     pub event: Id,
     pub section: Id,
     pub entry: Id,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct WaitingEntryFilter {
-    #[serde(flatten)]
-    pub paging: PageRequest,
 }
 
 /// A new row of `waiting_entries`.
