@@ -27,120 +27,49 @@ use crate::state::App;
 
 /// Every job.
 pub(crate) const JOBS: [Job<App>; 15] = [
-    Job {
-        name: "watch the clock",
-        interval: Duration::from_secs(30),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { clock_watch::watch(&app).await }.boxed(),
-    },
-    Job {
-        name: "watch the standby",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { app.db.watch_standby().await.map(|()| 0) }.boxed(),
-    },
+    Job::every(30, "watch the clock", |app| async move { clock_watch::watch(&app).await }.boxed()),
+    Job::every(5, "watch the standby", |app| async move { app.db.watch_standby().await.map(|()| 0) }.boxed()),
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
-    Job {
-        name: "expire reservations",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(60),
-        runs_on_one_server: false,
-        run_once: |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "process refunds",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(60),
-        runs_on_one_server: false,
-        run_once: |app| async move { payments::process_due(&Context::immediate(app)).await }.boxed(),
-    },
+    Job::every(5, "expire reservations", |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed())
+        .shutdown_timeout(60),
+    Job::every(5, "process refunds", |app| async move { payments::process_due(&Context::immediate(app)).await }.boxed())
+        .shutdown_timeout(60),
     // Places become free in many ways, so the job looks for them instead of being called by each.
-    Job {
-        name: "offer places to waiting accounts",
-        interval: Duration::from_secs(1),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { waiting_list::offer_places(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "return orders of cancelled events",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(60),
-        runs_on_one_server: true,
-        run_once: |app| async move { event_returns::return_next(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "deliver mail",
-        interval: Duration::from_secs(1),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { deliver_mail(&app).await }.boxed(),
-    },
-    Job {
-        name: "report changed events",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed(),
-    },
+    Job::every(1, "offer places to waiting accounts", |app| {
+        async move { waiting_list::offer_places(&Context::immediate(app)).await }.boxed()
+    }),
+    Job::every(5, "return orders of cancelled events", |app| {
+        async move { event_returns::return_next(&Context::immediate(app)).await }.boxed()
+    })
+    .shutdown_timeout(60)
+    .on_one_server(),
+    Job::every(1, "deliver mail", |app| async move { deliver_mail(&app).await }.boxed()),
+    Job::every(5, "report changed events", |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed()),
     // Only for events that other programs or servers of the version before have written.
-    Job {
-        name: "complete the search index",
-        interval: Duration::from_secs(60),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: true,
-        run_once: |app| async move { events::complete_search_index(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "empty the log of erased data",
-        interval: Duration::from_secs(5),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "copy the write-ahead log",
-        interval: Duration::from_secs(1),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { copy_log(&app).await }.boxed(),
-    },
-    Job {
-        name: "purge stored responses",
-        interval: Duration::from_secs(60),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: true,
-        // Otherwise a clock that is ahead for a moment would delete responses that clients may still ask for.
-        run_once: |app| {
-            let purge = async move {
-                if clock_watch::was_set_forward(&app) { Ok(0) } else { idempotency::purge_expired(&app.kernel).await }
-            };
-            purge.boxed()
-        },
-    },
-    Job {
-        name: "purge log-in addresses",
-        interval: Duration::from_secs(60 * 60),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: true,
-        run_once: |app| async move { sessions::purge_addresses(&Context::immediate(app)).await }.boxed(),
-    },
-    Job {
-        name: "record rejected requests",
-        interval: Duration::from_secs(10 * 60),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: false,
-        run_once: |app| async move { audit::write_rejections(&app.kernel).await }.boxed(),
-    },
-    Job {
-        name: "apply the retention",
-        interval: Duration::from_secs(60 * 60),
-        shutdown_timeout: Duration::from_secs(5),
-        runs_on_one_server: true,
-        run_once: |app| async move { retention::delete_expired(&Context::immediate(app)).await }.boxed(),
-    },
+    Job::every(60, "complete the search index", |app| {
+        async move { events::complete_search_index(&Context::immediate(app)).await }.boxed()
+    })
+    .on_one_server(),
+    Job::every(5, "empty the log of erased data", |app| {
+        async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed()
+    }),
+    Job::every(1, "copy the write-ahead log", |app| async move { copy_log(&app).await }.boxed()),
+    // Otherwise a clock that is ahead for a moment would delete responses that clients may still ask for.
+    Job::every(60, "purge stored responses", |app: Arc<App>| {
+        let purge =
+            async move { if clock_watch::was_set_forward(&app) { Ok(0) } else { idempotency::purge_expired(&app.kernel).await } };
+        purge.boxed()
+    })
+    .on_one_server(),
+    Job::every(60 * 60, "purge log-in addresses", |app| {
+        async move { sessions::purge_addresses(&Context::immediate(app)).await }.boxed()
+    })
+    .on_one_server(),
+    Job::every(10 * 60, "record rejected requests", |app| async move { audit::write_rejections(&app.kernel).await }.boxed()),
+    Job::every(60 * 60, "apply the retention", |app| {
+        async move { retention::delete_expired(&Context::immediate(app)).await }.boxed()
+    })
+    .on_one_server(),
 ];
 
 /// Pause between two steps of the job that delivers mail. A step delivers up to 8 mails, so one server sends at most 100 mails per

@@ -46,6 +46,26 @@ pub struct Job<A: 'static> {
     pub run_once: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>,
 }
 
+impl<A: 'static> Job<A> {
+    /// Declares a job that every server runs after a pause in seconds, and for whose step a shutdown waits 5 seconds.
+    pub const fn every(seconds: u64, name: &'static str, run_once: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>) -> Self {
+        let (interval, shutdown_timeout) = (Duration::from_secs(seconds), Duration::from_secs(5));
+        Self { name, interval, shutdown_timeout, runs_on_one_server: false, run_once }
+    }
+
+    /// Sets the time in seconds that a shutdown waits for its step.
+    pub const fn shutdown_timeout(mut self, seconds: u64) -> Self {
+        self.shutdown_timeout = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Has one server run it for all.
+    pub const fn on_one_server(mut self) -> Self {
+        self.runs_on_one_server = true;
+        self
+    }
+}
+
 /// The running jobs.
 pub struct Jobs {
     kernel: Arc<Kernel>,
