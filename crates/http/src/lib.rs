@@ -39,5 +39,5 @@ pub use request_handler::{AccessContext, AuthorizedRequest, IncomingRequest, Rat
 pub use responses::error_response;
 pub use server::{Listener, ServerHandle, serve};
 pub use shutdown::GracefulShutdown;
-pub use string_newtype::text_schema;
+pub use string_newtype::{schema_from_json, text_schema};
 pub use tls::Certificate;

@@ -1,6 +1,7 @@
-//! Newtypes of `String` with a JSON schema.
+//! Types with a JSON schema that is not derived.
 
 use schemars::schema::{InstanceType, Schema, SchemaObject, StringValidation};
+use serde_json::Value;
 
 /// Returns the schema of a string with a format, a pattern and bounds on its length in characters.
 pub fn text_schema(format: Option<&str>, pattern: Option<&str>, min: Option<u32>, max: Option<u32>) -> Schema {
@@ -14,6 +15,11 @@ pub fn text_schema(format: Option<&str>, pattern: Option<&str>, min: Option<u32>
     .into()
 }
 
+/// Returns a schema that is written as JSON.
+pub fn schema_from_json(schema: Value) -> Schema {
+    serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
+}
+
 /// Declares a newtype of `String` for the API: format, pattern, minimum and maximum length in characters, as in the contract.
 #[macro_export]
 macro_rules! string_newtype {
@@ -23,23 +29,31 @@ macro_rules! string_newtype {
         #[serde(transparent)]
         pub struct $name(pub String);
 
-        impl schemars::JsonSchema for $name {
+        $crate::inline_schema!($name, stringify!($name), $crate::text_schema($format, $pattern, $min, $max));
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+    };
+}
+
+/// Gives a type a name and a schema, which the document repeats wherever the type is used.
+#[macro_export]
+macro_rules! inline_schema {
+    ($type:ty, $name:expr, $schema:expr) => {
+        impl schemars::JsonSchema for $type {
             fn is_referenceable() -> bool {
                 false
             }
 
             fn schema_name() -> String {
-                stringify!($name).to_owned()
+                $name.to_owned()
             }
 
             fn json_schema(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {
-                $crate::text_schema($format, $pattern, $min, $max)
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(text: String) -> Self {
-                Self(text)
+                $schema
             }
         }
     };

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-use boxoffice_http::{string_newtype, text_schema};
+use boxoffice_http::{inline_schema, string_newtype, text_schema};
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
@@ -50,19 +50,11 @@ impl<'de> Deserialize<'de> for DateTimeInput {
     }
 }
 
-impl JsonSchema for DateTimeInput {
-    fn is_referenceable() -> bool {
-        false
-    }
+inline_schema!(DateTimeInput, "EventTime", date_time_schema());
 
-    fn schema_name() -> String {
-        "EventTime".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$";
-        text_schema(Some("event-time"), Some(pattern), None, None)
-    }
+fn date_time_schema() -> Schema {
+    let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$";
+    text_schema(Some("event-time"), Some(pattern), None, None)
 }
 
 /// A time in a request, in the formats of [`DateTimeInput`] and kept to the minute. Responses show such times with minutes, so a
@@ -76,19 +68,7 @@ impl<'de> Deserialize<'de> for MinuteInput {
     }
 }
 
-impl JsonSchema for MinuteInput {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        DateTimeInput::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        DateTimeInput::json_schema(generator)
-    }
-}
+inline_schema!(MinuteInput, "EventTime", date_time_schema());
 
 /// A required, nullable property of a response. Schemars would declare an `Option` as optional.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -142,19 +122,11 @@ impl<'de> Deserialize<'de> for BirthDate {
     }
 }
 
-impl JsonSchema for BirthDate {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "BirthDate".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})?$"), None, None)
-    }
-}
+inline_schema!(
+    BirthDate,
+    "BirthDate",
+    text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})?$"), None, None)
+);
 
 /// A collection of resources in the API, for [`ResourceRef`].
 pub trait ResourceCollection {

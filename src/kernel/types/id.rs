@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use boxoffice_http::text_schema;
-use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::Schema;
+use boxoffice_http::{inline_schema, text_schema};
 use serde::{Deserialize, Deserializer};
 
 use super::clock::Timestamp;
@@ -58,16 +55,4 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-impl JsonSchema for Id {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Id".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(None, Some("^[A-Za-z0-9-]+$"), None, Some(64))
-    }
-}
+inline_schema!(Id, "Id", text_schema(None, Some("^[A-Za-z0-9-]+$"), None, Some(64)));

@@ -3,10 +3,10 @@
 use std::iter::Sum;
 use std::ops::{Add, Mul, Sub};
 
-use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
+use boxoffice_http::{inline_schema, schema_from_json};
+use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
 /// An amount in minor units (cents, pesewas) of the platform's currency.
@@ -60,19 +60,7 @@ impl Serialize for Money {
     }
 }
 
-impl JsonSchema for Money {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Money".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        amount_schema(NumberValidation::default())
-    }
-}
+inline_schema!(Money, "Money", schema_from_json(json!({ "type": "number", "format": "double" })));
 
 /// An amount in a request. The contract limits it to two decimals and, except for payments, to one million.
 #[derive(Debug, Clone, Copy)]
@@ -84,24 +72,7 @@ impl<'de> Deserialize<'de> for AmountInput {
     }
 }
 
-impl JsonSchema for AmountInput {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Amount".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        amount_schema(NumberValidation {
-            minimum: Some(0.0),
-            maximum: Some(1_000_000.0),
-            multiple_of: Some(0.01),
-            ..NumberValidation::default()
-        })
-    }
-}
+inline_schema!(AmountInput, "Amount", amount_schema(json!(0.0), json!(1_000_000.0)));
 
 /// A change of an amount in a request: a positive or negative amount.
 #[derive(Debug, Clone, Copy)]
@@ -113,39 +84,17 @@ impl<'de> Deserialize<'de> for PriceDelta {
     }
 }
 
-impl JsonSchema for PriceDelta {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Delta".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        amount_schema(NumberValidation {
-            minimum: Some(-1_000_000.0),
-            maximum: Some(1_000_000.0),
-            multiple_of: Some(0.01),
-            ..NumberValidation::default()
-        })
-    }
-}
+inline_schema!(PriceDelta, "Delta", amount_schema(json!(-1_000_000.0), json!(1_000_000.0)));
 
 #[expect(clippy::cast_possible_truncation, reason = "a number beyond the largest amount becomes that amount")]
 fn to_money(number: f64) -> Money {
     Money((number * 100.0).round() as i64)
 }
 
-fn amount_schema(bounds: NumberValidation) -> Schema {
-    let bounded = bounds != NumberValidation::default();
-    SchemaObject {
-        instance_type: Some(InstanceType::Number.into()),
-        format: Some("double".to_owned()),
-        number: bounded.then(|| Box::new(bounds)),
-        ..SchemaObject::default()
-    }
-    .into()
+/// Returns the schema of an amount with two decimals; a bound may be null.
+pub fn amount_schema(minimum: Value, maximum: Value) -> Schema {
+    let bounds = json!({ "type": "number", "format": "double", "minimum": minimum, "maximum": maximum, "multipleOf": 0.01 });
+    schema_from_json(bounds)
 }
 
 #[cfg(test)]

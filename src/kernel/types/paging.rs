@@ -1,11 +1,12 @@
 //! Pagination of lists: the parameters of a request, and the page in a response.
 
 use boxoffice_http::error::{Code, Result};
+use boxoffice_http::schema_from_json;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::SemaphorePermit;
 
 /// Default number of entries on a page.
@@ -46,6 +47,7 @@ impl Default for PageNumber {
     }
 }
 
+// Dropshot preserves the default of a parameter only in a separate schema.
 impl JsonSchema for Records {
     fn schema_name() -> String {
         "Records".to_owned()
@@ -66,11 +68,6 @@ impl JsonSchema for PageNumber {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema_from_json(json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": 1_000_000_000, "default": 1 }))
     }
-}
-
-/// Returns the schema of a parameter with a default. Dropshot preserves a default only in a separate schema.
-pub fn schema_from_json(schema: Value) -> Schema {
-    serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
 impl PageRequest {

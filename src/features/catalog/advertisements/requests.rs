@@ -1,11 +1,10 @@
 //! Request types of advertisements: list filters, creation and update.
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{inline_schema, schema_from_json, string_newtype};
 use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{InstanceType, Schema, SchemaObject};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::media::ImageText;
@@ -93,16 +92,4 @@ impl<'de> Deserialize<'de> for IgnoredObject {
     }
 }
 
-impl JsonSchema for IgnoredObject {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Ignored".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        SchemaObject { instance_type: Some(InstanceType::Object.into()), ..SchemaObject::default() }.into()
-    }
-}
+inline_schema!(IgnoredObject, "Ignored", schema_from_json(json!({ "type": "object" })));

@@ -1,10 +1,9 @@
 //! API types and database rows of categories.
 
-use boxoffice_http::text_schema;
+use boxoffice_http::{inline_schema, schema_from_json};
 use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{ResourceCollection, Uri};
@@ -67,27 +66,14 @@ impl Subcategories {
     }
 }
 
-impl JsonSchema for Subcategories {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Subcategories".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = ArrayValidation {
-            items: Some(text_schema(None, None, Some(1), Some(200)).into()),
-            min_items: Some(1),
-            max_items: Some(100),
-            unique_items: Some(true),
-            ..ArrayValidation::default()
-        };
-        SchemaObject { instance_type: Some(InstanceType::Array.into()), array: Some(Box::new(names)), ..SchemaObject::default() }
-            .into()
-    }
-}
+inline_schema!(
+    Subcategories,
+    "Subcategories",
+    schema_from_json(json!({
+        "type": "array", "minItems": 1, "maxItems": 100, "uniqueItems": true,
+        "items": { "type": "string", "minLength": 1, "maxLength": 200 },
+    }))
+);
 
 /// Database row of a category.
 #[derive(Debug, sqlx_macros::FromRow)]

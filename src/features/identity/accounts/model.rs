@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use boxoffice_http::{string_newtype, text_schema};
+use boxoffice_http::{inline_schema, schema_from_json, string_newtype, text_schema};
 use boxoffice_openapi::Scope;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{InstanceType, Schema, SchemaObject};
+use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 use crate::kernel::http::HasLocation;
 use crate::kernel::outbox::Recipient;
@@ -139,24 +140,12 @@ impl AccountTitle {
 #[serde(transparent)]
 pub struct TitleInput(pub String);
 
-impl JsonSchema for TitleInput {
-    fn is_referenceable() -> bool {
-        false
-    }
+inline_schema!(TitleInput, "TitleInput", optional_choice(AccountTitle::ALL.map(AccountTitle::as_str)));
 
-    fn schema_name() -> String {
-        "TitleInput".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let titles = AccountTitle::ALL.map(AccountTitle::as_str).into_iter().chain([""]);
-        SchemaObject {
-            instance_type: Some(InstanceType::String.into()),
-            enum_values: Some(titles.map(Into::into).collect()),
-            ..SchemaObject::default()
-        }
-        .into()
-    }
+/// Returns the schema of a text that is one of these or empty.
+fn optional_choice<const N: usize>(choices: [&str; N]) -> Schema {
+    let choices: Vec<_> = choices.into_iter().chain([""]).collect();
+    schema_from_json(json!({ "type": "string", "enum": choices }))
 }
 
 /// A language in a request: `""` for the platform's default.
@@ -170,25 +159,7 @@ impl<'de> Deserialize<'de> for LanguageInput {
     }
 }
 
-impl JsonSchema for LanguageInput {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "LanguageInput".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let codes = Language::ALL.map(Language::code).into_iter().chain([""]);
-        SchemaObject {
-            instance_type: Some(InstanceType::String.into()),
-            enum_values: Some(codes.map(Into::into).collect()),
-            ..SchemaObject::default()
-        }
-        .into()
-    }
-}
+inline_schema!(LanguageInput, "LanguageInput", optional_choice(Language::ALL.map(Language::code)));
 
 /// An account in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

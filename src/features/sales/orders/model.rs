@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{inline_schema, schema_from_json, string_newtype};
 use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{InstanceType, NumberValidation, ObjectValidation, Schema, SchemaObject};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
@@ -178,37 +177,14 @@ impl<'de> Deserialize<'de> for Items {
     }
 }
 
-impl JsonSchema for Items {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Items".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let bounds = NumberValidation { minimum: Some(1.0), maximum: Some(50.0), ..NumberValidation::default() };
-        let quantity = SchemaObject {
-            instance_type: Some(InstanceType::Integer.into()),
-            format: Some("int64".to_owned()),
-            number: Some(Box::new(bounds)),
-            ..SchemaObject::default()
-        };
-        let items = ObjectValidation {
-            min_properties: Some(1),
-            max_properties: Some(50),
-            additional_properties: Some(Box::new(quantity.into())),
-            ..ObjectValidation::default()
-        };
-        SchemaObject {
-            instance_type: Some(InstanceType::Object.into()),
-            object: Some(Box::new(items)),
-            ..SchemaObject::default()
-        }
-        .into()
-    }
-}
+inline_schema!(
+    Items,
+    "Items",
+    schema_from_json(json!({
+        "type": "object", "minProperties": 1, "maxProperties": 50,
+        "additionalProperties": { "type": "integer", "format": "int64", "minimum": 1, "maximum": 50 },
+    }))
+);
 
 /// Filter and sort direction of a list of orders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

@@ -1,17 +1,16 @@
 //! Requests, responses and rows of payments.
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{inline_schema, string_newtype};
 use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::features::sales::orders::{self, OrderNumber};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::money::{AmountInput, Money};
+use crate::kernel::types::money::{AmountInput, Money, amount_schema};
 use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
@@ -98,22 +97,7 @@ pub struct PaymentCreate {
 #[serde(transparent)]
 pub struct PositiveAmount(pub AmountInput);
 
-impl JsonSchema for PositiveAmount {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "PaidAmount".to_owned()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = AmountInput::json_schema(generator).into_object();
-        schema.number().minimum = Some(0.01);
-        schema.number().maximum = None;
-        schema.into()
-    }
-}
+inline_schema!(PositiveAmount, "PaidAmount", amount_schema(json!(0.01), Value::Null));
 
 /// A row of `payments`, without the status.
 #[derive(Debug, Clone, sqlx_macros::FromRow)]

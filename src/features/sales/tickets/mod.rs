@@ -22,7 +22,7 @@ pub use code::{digest, is_code, sign as sign_code, verify as verify_code};
 pub use endpoints::register;
 pub use event_lists::EventTicketLists;
 pub use keys::{TicketKeys, is_registered, register_key};
-pub use model::{Redeemed, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
+pub use model::{Redeemed, SERIAL_PATTERN, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
 pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
 pub use service::{AccountTickets, NewTickets, issue, replace};
 pub(crate) use service::{list_of_account, list_of_order};

@@ -1,6 +1,6 @@
 //! Requests, responses and rows of tickets.
 
-use boxoffice_http::{string_newtype, text_schema};
+use boxoffice_http::{inline_schema, schema_from_json, string_newtype, text_schema};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -14,7 +14,7 @@ use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, schema_from_json};
+use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
@@ -31,19 +31,10 @@ impl<'de> Deserialize<'de> for SerialInput {
     }
 }
 
-impl JsonSchema for SerialInput {
-    fn is_referenceable() -> bool {
-        false
-    }
+inline_schema!(SerialInput, "SerialInput", text_schema(None, Some(SERIAL_PATTERN), None, None));
 
-    fn schema_name() -> String {
-        "SerialInput".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(None, Some("^[0-9A-Za-z]{6}-[0-9A-Za-z]{12}$"), None, None)
-    }
-}
+/// Pattern of a serial in a request, whose letters may be small.
+pub const SERIAL_PATTERN: &str = "^[0-9A-Za-z]{6}-[0-9A-Za-z]{12}$";
 
 string_newtype!(
     /// The time at which a ticket was redeemed, or `N/A`.

@@ -1,13 +1,13 @@
 //! Requests, responses and rows of transfers.
 
+use boxoffice_http::{inline_schema, schema_from_json};
 use schemars::JsonSchema;
-use schemars::r#gen::SchemaGenerator;
-use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::{Account, AccountNumber};
-use crate::features::sales::tickets::{Redeemed, Serial, SerialInput};
+use crate::features::sales::tickets::{Redeemed, SERIAL_PATTERN, Serial, SerialInput};
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -109,31 +109,14 @@ pub struct TransferCreate {
 #[serde(transparent)]
 pub struct Serials(pub Vec<SerialInput>);
 
-impl JsonSchema for Serials {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Serials".to_owned()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let serials = ArrayValidation {
-            items: Some(SerialInput::json_schema(generator).into()),
-            min_items: Some(1),
-            max_items: Some(50),
-            unique_items: Some(true),
-            ..ArrayValidation::default()
-        };
-        SchemaObject {
-            instance_type: Some(InstanceType::Array.into()),
-            array: Some(Box::new(serials)),
-            ..SchemaObject::default()
-        }
-        .into()
-    }
-}
+inline_schema!(
+    Serials,
+    "Serials",
+    schema_from_json(json!({
+        "type": "array", "minItems": 1, "maxItems": 50, "uniqueItems": true,
+        "items": { "type": "string", "pattern": SERIAL_PATTERN },
+    }))
+);
 
 /// A row of `transfers`.
 #[derive(Debug, Clone, Copy, sqlx_macros::FromRow)]
