@@ -35,6 +35,16 @@ pub fn parse(bytes: &[u8]) -> Result<Value> {
     }
 }
 
+/// Returns the first property name that an object of a JSON text repeats, at most 64 characters of it. Returns `None` if the text is
+/// not JSON or has more than 100,000 values.
+pub fn repeated_name(text: &str) -> Option<String> {
+    let Err(ParseError::Malformed(error)) = parse_strictly(text.as_bytes()) else { return None };
+    Some(error.to_string().split_once(REPEATED)?.0.trim_matches('"').to_owned())
+}
+
+/// The error for a repeated property name, after the name.
+const REPEATED: &str = " is in one object more than once";
+
 /// Returns whether a value is, or contains, a number that was too large to be parsed.
 pub fn is_out_of_range(value: &Value) -> bool {
     match value {
@@ -176,7 +186,7 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
                 Entry::Vacant(vacant) => vacant.insert(entries.next_value_seed(self)?),
                 Entry::Occupied(occupied) => {
                     let name: String = occupied.key().chars().take(NAME_LIMIT).collect();
-                    return Err(A::Error::custom(format!("{name:?} is in one object more than once")));
+                    return Err(A::Error::custom(format!("{name:?}{REPEATED}")));
                 }
             };
         }
@@ -207,6 +217,9 @@ mod tests {
         let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "\\u202e".repeat(5000));
         assert!(malformed_text(parse(long.as_bytes()).unwrap_err()).len() < 1000);
         assert!(parse(br#"{"a":{"a":1},"A":2,"a ":3}"#).is_ok());
+        assert_eq!(repeated_name(r#"{"a": 1, "b": [{"c": 1.5, "c": null}]}"#).as_deref(), Some("c"));
+        assert_eq!(repeated_name(r#"{"a": {"a": "x"}, "b": {"a": true}}"#), None);
+        assert_eq!(repeated_name("{"), None);
     }
 
     #[test]

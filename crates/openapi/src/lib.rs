@@ -54,6 +54,7 @@ pub use charset_policy::is_forbidden;
 pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};
+pub use json::repeated_name;
 pub use parameter::{Parameter, ParameterLocation, Style};
 pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;

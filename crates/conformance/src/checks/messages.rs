@@ -8,7 +8,6 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use regex::Regex;
 use serde_json::Value;
 
-use super::unique_keys::repeated_key;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
@@ -66,7 +65,7 @@ impl OperationRun<'_> {
         let summary = match std::str::from_utf8(&response.body) {
             Err(_) => Some("the JSON body is not UTF-8".to_owned()),
             Ok(text) if text.starts_with('\u{feff}') => Some("the JSON body begins with a byte order mark".to_owned()),
-            Ok(text) => repeated_key(text).map(|key| format!("the JSON body repeats the key {key}")),
+            Ok(text) => boxoffice_openapi::repeated_name(text).map(|key| format!("the JSON body repeats the key {key}")),
         };
         let failure = summary.map(|summary| {
             self.failure(summary, "UTF-8 without a byte order mark and repeated keys (RFC 8259)", response.describe())

@@ -22,6 +22,5 @@ mod repeats;
 mod responses;
 mod self_links;
 mod sorts;
-mod unique_keys;
 mod unknown_resources;
 mod updates;
