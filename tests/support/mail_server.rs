@@ -113,11 +113,6 @@ impl MailServer {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// Returns the number of accepted mails.
-    pub fn accepted_count(&self) -> usize {
-        self.state.accepted.lock().unwrap().len()
-    }
-
     /// Returns the accepted mails.
     pub fn accepted(&self) -> Vec<String> {
         self.state.accepted.lock().unwrap().clone()

@@ -4,6 +4,7 @@
 //! succeeds.
 
 use super::callers::Caller::{self, *};
+use super::callers::EVERYONE;
 
 /// An operation, a request of it, and the callers who may send it.
 #[derive(Debug, Clone, Copy)]
@@ -56,29 +57,7 @@ const fn row(operation: &'static str, path: &'static str, may: &'static [Caller]
 }
 
 /// Every caller, with a key or without.
-const ALL: &[Caller] = &[
-    NoKey,
-    EmptyKey,
-    MalformedKey,
-    UnknownKey,
-    EndedKey,
-    ExpiredKey,
-    Deactivated,
-    Deleted,
-    Public,
-    Stranger,
-    Another,
-    Owner,
-    Sender,
-    Recipient,
-    HostAdministrator,
-    FormerAdministrator,
-    OtherHost,
-    Redeemer,
-    OtherSection,
-    OtherEvent,
-    Administrator,
-];
+const ALL: &[Caller] = EVERYONE;
 /// No caller: the resource is accessible in another way only.
 const NOBODY: &[Caller] = &[];
 /// Every valid key, except those of redeemers.
