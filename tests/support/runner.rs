@@ -2,59 +2,41 @@
 
 use super::TestApp;
 
+/// Declares a module of tests for each named `async fn(TestApp)`, with a test for each way to run it.
+#[macro_export]
+macro_rules! tests_on {
+    ([$($test:ident),* $(,)?] $runs:tt) => { $($crate::tests_on!(@module $test $runs);)* };
+    (@module $test:ident { $($name:ident: $run:ident),* }) => {
+        mod $test {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    $crate::support::$run(super::$test).await;
+                }
+            )*
+        }
+    };
+}
+
 /// Declares two tests, `NAME::sqlite` and `NAME::postgres`, for each named `async fn(TestApp)`.
 #[macro_export]
 macro_rules! on_both_databases {
-    ($($test:ident),* $(,)?) => {$(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn sqlite() {
-                $crate::support::run_on_sqlite(super::$test).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn postgres() {
-                $crate::support::run_on_postgres(super::$test).await;
-            }
-        }
-    )*};
+    ($($test:tt)*) => { $crate::tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres }); };
 }
 
 /// Declares the test `NAME::two_servers` for each named `async fn(TestApp)`: two servers share one PostgreSQL database.
 #[macro_export]
 macro_rules! on_two_servers {
-    ($($test:ident),* $(,)?) => {$(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn two_servers() {
-                $crate::support::run_on_two_servers(super::$test).await;
-            }
-        }
-    )*};
+    ($($test:tt)*) => { $crate::tests_on!([$($test)*] { two_servers: run_on_two_servers }); };
 }
 
 /// Declares three tests for each named `async fn(TestApp)` with concurrent requests: `NAME::sqlite`, `NAME::postgres` and
 /// `NAME::two_servers`.
 #[macro_export]
 macro_rules! race_tests {
-    ($($test:ident),* $(,)?) => {$(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn sqlite() {
-                $crate::support::run_on_sqlite(super::$test).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn postgres() {
-                $crate::support::run_on_postgres(super::$test).await;
-            }
-
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn two_servers() {
-                $crate::support::run_on_two_servers(super::$test).await;
-            }
-        }
-    )*};
+    ($($test:tt)*) => {
+        $crate::tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres, two_servers: run_on_two_servers });
+    };
 }
 
 /// Runs a test on a fresh SQLite database.
