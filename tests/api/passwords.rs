@@ -106,15 +106,13 @@ async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["password".to_owned()]));
     }
 
-    let changed = app.submit_code(&reset, json!({ "code": code, "password": "a third horse" })).await;
-    assert_eq!(changed.status, 200);
+    assert_eq!(app.submit_code(&reset, json!({ "code": code, "password": "a third horse" })).await.status, 200);
     assert!(app.sign_in(&ama.username, "a third horse").await.is_ok());
     // The response reveals that the digits are right.
     // The second mail reports the change.
     let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 3).await;
     for status in [400, 400, 400, 400, 400, 409] {
-        let rejected = app.submit_code(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
-        assert_eq!(rejected.status, status);
+        assert_eq!(app.submit_code(&reset, json!({ "code": code, "password": "ama.mensah" })).await.status, status);
     }
 }
 

@@ -149,8 +149,7 @@ async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
 
     let serials = json!({ "serials": [tickets["entries"][0]["serial"]] });
-    let admitted = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&serials).send().await;
-    assert_eq!(admitted.status, 201);
+    assert_eq!(app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&serials).send().await.status, 201);
     app.execute_sql("update tickets set status = 'Pending' where status = 'Issued'").await;
     app.execute_sql("update tickets set owner_id = (select min(id) from accounts)").await;
 
