@@ -35,8 +35,8 @@ const COLUMNS: [&str; 16] = [
 ];
 
 async fn ignores_properties_outside_schema(app: TestApp) {
-    let mut fixtures = AccessFixtures::create(app).await;
-    let mut before = Snapshot::take(&mut fixtures.app).await;
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
     let volatile = VolatileValues::since(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = 0;

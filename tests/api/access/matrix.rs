@@ -46,8 +46,8 @@ fn every_operation_has_access_rule() {
 
 async fn every_operation_matches_access_rules(app: TestApp) {
     let is_sqlite = app.database_url.starts_with("sqlite:");
-    let mut fixtures = AccessFixtures::create(app).await;
-    let mut before = Snapshot::take(&mut fixtures.app).await;
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
     let secrets = Secrets::of(&fixtures);
     let mut responses: BTreeMap<(usize, Caller), Cell> = BTreeMap::new();
     let mut read = Vec::new();

@@ -104,8 +104,8 @@ const READABLE: &[(&str, &str, &[&str])] = &[
 const NANA: Caller = Caller::OtherHost;
 
 async fn rejects_references_to_foreign_resources(app: TestApp) {
-    let mut fixtures = AccessFixtures::create(app).await;
-    let mut before = Snapshot::take(&mut fixtures.app).await;
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
     let secrets = Secrets::of(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = BTreeSet::new();
