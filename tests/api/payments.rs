@@ -115,6 +115,13 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
 
     let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
+    for (key, body, missing) in [
+        (&ama.key, json!({ "method": "card", "amount": 200.01 }), "-token"),
+        (&app.staff.key, json!({ "method": "external", "amount": 200.01 }), "-reference"),
+    ] {
+        let rejected = app.pay(key, &order, body).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![missing.to_owned(), "amount".to_owned()]));
+    }
     for (key, body) in [(&ama.key, partial_card_payment(200.01)), (&app.staff.key, cash)] {
         let rejected = app.pay(key, &order, body).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["amount".to_owned()]));

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use boxoffice_http::error::{Code, Error, FieldError, Result};
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -100,7 +100,7 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     if !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
-    let reference = non_blank(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("reference")]))?;
+    let reference = non_blank(new.reference.as_deref()).ok_or_else(|| FieldError::missing("reference"));
     let payment = balances.payment(app, order, new, reference, now)?;
     store::insert(tx, [&payment], "Confirmed").await?;
     let unfulfilled = post_to_ledger(app, tx, &mut balances, &[&payment], now).await?;
@@ -265,18 +265,39 @@ impl OrderBalances {
     /// Returns a new payment by card, and adds it to the pending amount of its order.
     fn begin(&mut self, app: &App, request: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
         let order = self.authorized_order(&request.caller, request.order)?;
-        let token = non_blank(request.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
-        if !app.gateway.accepts(token) {
-            return Err(Error::invalid("token", "is none of the gateway's"));
-        }
-        let payment = self.payment(app, order, &request.new, "", now)?;
+        let token = match non_blank(request.new.token.as_deref()) {
+            None => Err(FieldError::missing("token")),
+            Some(token) if app.gateway.accepts(token) => Ok(""),
+            Some(_) => Err(FieldError::invalid("token", "is none of the gateway's")),
+        };
+        let payment = self.payment(app, order, &request.new, token, now)?;
         let pending = self.pending.entry(payment.order_id).or_insert(Money::ZERO);
         *pending = *pending + payment.amount;
         Ok(payment)
     }
 
-    /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount.
-    fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
+    /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount. `reference` is the
+    /// payment's reference, or the problem of the argument that is missing or invalid.
+    fn payment(
+        &self,
+        app: &App,
+        order: &OrderRow,
+        new: &PaymentCreate,
+        reference: Result<&str, FieldError>,
+        now: Timestamp,
+    ) -> Result<PaymentRow> {
+        let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
+        let outstanding = order.total() - counts.into_iter().sum();
+        let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
+        let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
+        let excess = (is_payable && amount > outstanding).then(|| {
+            let (whole, cents) = (outstanding.0 / 100, outstanding.0 % 100);
+            FieldError::invalid("amount", format!("must be at most {whole}.{cents:02}, which is outstanding"))
+        });
+        let reference = match reference {
+            Ok(reference) => reference,
+            Err(problem) => return Err(Error::Invalid([problem].into_iter().chain(excess).collect())),
+        };
         // First, because the job that cancels the orders of a cancelled event must not change the error.
         if self.has_cancelled_event(order.id) {
             return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
@@ -284,16 +305,10 @@ impl OrderBalances {
         if !self.is_open(order, now) {
             return Err(order_not_open());
         }
-        let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
-        let outstanding = order.total() - counts.into_iter().sum();
         if outstanding <= Money::ZERO {
             return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
         }
-        let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
-        if amount > outstanding {
-            let (whole, cents) = (outstanding.0 / 100, outstanding.0 % 100);
-            return Err(Error::invalid("amount", format!("must be at most {whole}.{cents:02}, which is outstanding")));
-        }
+        ensure_no_field_errors(excess.into_iter().collect())?;
         Ok(PaymentRow {
             id: app.clock.next_id(),
             order_id: order.id,
