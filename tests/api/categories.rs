@@ -61,7 +61,7 @@ async fn rejects_duplicate_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
 
     made(&app, "Dance", &["Jazz"]).await;
-    for subcategories in [json!(["Rock", "Rock"]), json!([]), json!([""]), json!([7])] {
+    for subcategories in [json!(["Rock", "Rock"]), json!(["Rock", " ｒock"]), json!([]), json!([""]), json!([7])] {
         let new = send(&app, "POST", "/categories", json!({ "name": "Film", "subcategories": subcategories })).await;
         let changed = send(&app, "PUT", &music, json!({ "subcategories": subcategories })).await;
 

@@ -1,13 +1,14 @@
 //! Operations on categories. Permissions are checked by the contract's scopes (`x-scopes`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 
-use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate};
+use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate, Subcategories};
 use super::store;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
@@ -33,6 +34,7 @@ pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
 }
 
 async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
+    check_names(&new.subcategories)?;
     let row = CategoryRow { id: app.clock.next_id(), name: new.name.clone() };
     store::insert(tx, &row).await.on_taken("categories", "name", Code::CategoryTaken)?;
     store::put_subcategories(tx, row.id, &new.subcategories).await?;
@@ -53,6 +55,7 @@ async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category>
         return Err(Error::NOT_FOUND);
     }
     if let Some(subcategories) = &change.subcategories {
+        check_names(subcategories)?;
         store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(Code::CategoryInUse)?;
         store::put_subcategories(tx, id, subcategories).await?;
     }
@@ -62,6 +65,14 @@ async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category>
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(Code::CategoryInUse)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Rejects names that are equal but for case, white space and representation.
+fn check_names(subcategories: &Subcategories) -> Result<()> {
+    let mut seen = HashSet::new();
+    let repeated = subcategories.0.iter().position(|name| !seen.insert(fold(name)));
+    let problem = repeated.map(|index| FieldError::invalid("subcategories", format!("names a subcategory twice (at {index})")));
+    ensure_no_field_errors(problem.into_iter().collect())
 }
 
 async fn load(tx: &mut Tx, id: Id) -> Result<Category> {
