@@ -9,6 +9,7 @@ on_both_databases![
     host_issues_complimentary_tickets,
     complimentary_tickets_count_for_capacity_and_maximum,
     complimentary_order_is_rejected_with_reasons,
+    deactivated_account_gets_no_tickets,
 ];
 
 race_tests![complimentary_tickets_and_orders_never_oversell];
@@ -78,7 +79,7 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
         (json!({ "items": items }), &["-account"][..]),
         (json!({ "account": ama.number, "email": "ama@example.com", "items": items }), &["email"]),
         (json!({ "account": "ZZ-00000000", "items": items }), &["account"]),
-        (json!({ "email": "nobody@example.com", "items": { &other.sections[0]: 1 } }), &["email", "items"]),
+        (json!({ "email": "nobody@example.com", "items": { &other.sections[0]: 1 } }), &["items", "email"]),
         (json!({ "account": ama.number, "items": { "/sections/17637000000001": 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": { floor: 1, super::short(floor): 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": {} }), &["items"]),
@@ -100,6 +101,25 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
         app.execute_sql(change).await;
         assert_eq!(rejection(&issue(&app, &app.staff.key, &event, body.clone()).await), (409, code));
     }
+}
+
+/// Nobody could use the places.
+async fn deactivated_account_gets_no_tickets(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    let toggled = app.request("POST", &format!("/accounts/{}/toggles", ama.number)).key(&app.staff.key).send().await;
+    assert_eq!(toggled.status, 200);
+    let items = json!({ event.sections[0].as_str(): 1 });
+
+    let given = issue(&app, &kofi.key, &event, json!({ "account": ama.number, "items": items })).await;
+    let by_email = issue(&app, &kofi.key, &event, json!({ "email": "ama@example.com", "items": items })).await;
+    let body = json!({ "customer": ama.number, "items": items });
+    let ordered = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+
+    for (rejected, argument) in [(given, "account"), (by_email, "email"), (ordered, "customer")] {
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![argument.to_owned()]), "{}", rejected.body);
+        assert!(rejected.body["error"].as_str().unwrap().contains("active account"), "{}", rejected.body);
+    }
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
 async fn complimentary_tickets_and_orders_never_oversell(app: TestApp) {

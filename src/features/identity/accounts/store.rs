@@ -241,12 +241,12 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
     .await
 }
 
-/// Returns the identifier of the account with this e-mail address.
+/// Returns the identifier of the active account with this e-mail address.
 pub async fn id_of_email(tx: &mut Tx, email: &str) -> Result<Option<Id>> {
     if !can_be_identification(email) {
         return Ok(None);
     }
-    let query = "select id from accounts where lower(email) = lower($1) and removed = false";
+    let query = "select id from accounts where lower(email) = lower($1) and removed = false and activated";
     let found: Option<(Id,)> = tx.query(query).bind(email.to_owned()).optional().await?;
     Ok(found.map(|(id,)| id))
 }

@@ -57,7 +57,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, address: IpAddr, event: Id, reque
             ensure_no_field_errors(others.into_iter().collect())?;
             recipient
         }
-        Err(problem) => return Err(Error::Invalid([Some(problem), others].into_iter().flatten().collect())),
+        Err(problem) => return Err(Error::Invalid(others.into_iter().chain([problem]).collect())),
     };
     attempts.into_iter().for_each(Attempt::forgive);
     let placed = placement::place_complimentary(ctx, caller.clone(), recipient, request.items).await;
@@ -72,11 +72,15 @@ async fn find_recipient(tx: &mut Tx, request: &ComplimentaryOrderCreate) -> Resu
     Ok(match (&request.account, &request.email) {
         (Some(number), None) => {
             let account = accounts::find_by_number(tx, number).await?;
-            account.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
+            match account {
+                None => Err(FieldError::invalid("account", "names no account")),
+                Some(account) if !account.activated => Err(FieldError::invalid("account", "names no active account")),
+                Some(account) => Ok(account.id),
+            }
         }
         (None, Some(email)) => {
             let account = accounts::id_of_email(tx, email).await?;
-            account.ok_or_else(|| FieldError::invalid("email", "belongs to no account"))
+            account.ok_or_else(|| FieldError::invalid("email", "belongs to no active account"))
         }
         (Some(_), Some(_)) => Err(FieldError::invalid("email", "must be absent if account is given")),
         (None, None) => Err(FieldError::missing("account")),

@@ -215,9 +215,14 @@ impl Inventory {
 
     /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
     fn check(&self, draft: &Draft<'_>, now: Timestamp) -> Result<()> {
-        if !self.accounts.contains_key(&draft.customer) {
-            let argument = if draft.is_complimentary { "account" } else { "customer" };
-            return Err(Error::invalid(argument, "names no account"));
+        let argument = if draft.is_complimentary { "account" } else { "customer" };
+        match self.accounts.get(&draft.customer) {
+            None => return Err(Error::invalid(argument, "names no account")),
+            // Its tickets would take places that nobody can use.
+            Some(account) if !account.activated && !draft.caller.is(account.id) => {
+                return Err(Error::invalid(argument, "names no active account"));
+            }
+            Some(_) => {}
         }
         draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;
         draft.items.lines.iter().try_for_each(|line| {
