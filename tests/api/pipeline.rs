@@ -140,7 +140,9 @@ async fn allows_any_origin(app: TestApp) {
     assert_eq!(preflight.header("access-control-allow-headers"), "*, Authorization");
     for response in [preflight, found, rejected] {
         assert_eq!(response.header("access-control-allow-origin"), "*", "{}", response.status);
-        assert!(response.header("access-control-expose-headers").contains("x-request-id"));
+        for header in ["x-request-id", "date", "content-disposition"] {
+            assert!(response.header("access-control-expose-headers").contains(header));
+        }
     }
 }
 

@@ -19,7 +19,7 @@ static COMMON: [(HeaderName, HeaderValue); 7] = [
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
-            "allow, deprecation, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, sunset, x-ignored-parameters, x-mock-refusal, x-request-id",
+            "allow, content-disposition, date, deprecation, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, sunset, traceparent, x-ignored-parameters, x-mock-refusal, x-request-id",
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
