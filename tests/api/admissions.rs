@@ -28,6 +28,7 @@ on_both_databases![
     admission_is_readable_by_redeemers_host_and_staff,
     requires_serials,
     cancelled_event_admits_nobody,
+    admits_from_the_time_of_the_event_on,
 ];
 
 race_tests![concurrent_scans_admit_each_ticket_once];
@@ -352,4 +353,42 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
         futures::future::join(admit(&app, &kofi.key, &event, &[&serials[1]]), admit(&app, &kofi.key, &other, &[&others[0]]))
             .await;
     assert_eq!((rejected.status, accepted.status), (400, 201));
+}
+
+async fn admits_from_the_time_of_the_event_on(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let change = async |from: Value| app.put(&kofi.key, &event.uri, json!({ "admissionFrom": from })).await;
+    let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
+    let end = app.read(&event.uri).await["end"].clone();
+    assert_eq!(change(end).await.invalid_arguments(), ["admissionFrom"]);
+    assert_eq!(app.read(&event.uri).await["admissionFrom"], Value::Null);
+    assert_eq!(change(json!(from)).await.body["admissionFrom"], from);
+
+    for key in [&gate, &kofi.key, &app.staff.key] {
+        let rejected = admit(&app, key, &event, &[&serials[0]]).await;
+        assert_eq!(rejection(&rejected), (400, "admission.none"));
+        assert_eq!(rejected.body["refused"], json!([{ "serial": serials[0], "reason": "too-early" }]));
+        assert!(rejected.body["error"].as_str().unwrap().contains(&from), "{}", rejected.body);
+    }
+    // A gate without a connection has the time in its list. Its clock may differ by some minutes.
+    let scanned = app.state.clock.now().format_rfc3339();
+    let body = json!({ "device": "Gate A", "scans": [{ "serial": serials[0], "scanned": scanned }] });
+    let uploaded = app.request("POST", &format!("{}/offline-scans", event.uri)).key(&gate).json(&body).send().await;
+    assert_eq!(uploaded.body["refused"][0]["reason"], "too-early", "{}", uploaded.body);
+    let body = json!({ "title": "A day later", "start": "2999-12-21T19:00" });
+    let copied = app.request("POST", &format!("{}/copies", event.uri)).key(&kofi.key).json(&body).send().await;
+    assert_eq!(copied.status, 201, "{}", copied.body);
+    assert!(copied.body["admissionFrom"].as_str().unwrap() > from.as_str(), "{}", copied.body);
+
+    app.advance_clock(Duration::from_secs(7200));
+    assert_eq!(admit(&app, &gate, &event, &[&serials[0]]).await.status, 201);
+    let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
+    assert_eq!(change(json!(from)).await.status, 200);
+    assert_eq!(admit(&app, &gate, &event, &[&serials[1]]).await.status, 400);
+    assert_eq!(change(Value::Null).await.body["admissionFrom"], Value::Null);
+    assert_eq!(admit(&app, &gate, &event, &[&serials[1]]).await.status, 201);
 }

@@ -74,6 +74,7 @@ async fn creates_draft(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let mut body = event_body(&app, &host, "Jazz Night").await;
     body["disclaimer"] = "No refunds.".into();
+    body["admissionFrom"] = "2998-12-20T17:30".into();
     body["tags"] = json!(["jazz", "open air", "\"quoted\""]);
 
     let created = create(&app, &kofi.key, &body).await;

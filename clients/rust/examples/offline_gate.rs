@@ -78,6 +78,8 @@ pub enum Decision {
     NotInList,
     /// The ticket is not Issued, or its event is Cancelled.
     NotIssued,
+    /// The event admits tickets later.
+    TooEarly,
 }
 
 /// A gate, with everything that it needs to admit without a connection. A real gate keeps this in a file.
@@ -91,6 +93,7 @@ pub struct Gate {
     tickets: HashMap<String, String>,
     sections: Vec<String>,
     is_cancelled: bool,
+    admission_from: Option<DateTime<Utc>>,
     /// The start of the next load of changes.
     modified_since: Option<String>,
     /// The digests of the tickets that this gate has admitted.
@@ -106,6 +109,8 @@ pub struct Gate {
 struct ListContent {
     event: String,
     status: String,
+    #[serde(rename = "admissionFrom")]
+    admission_from: Option<DateTime<Utc>>,
     sections: Vec<String>,
     tickets: Vec<ListTickets>,
 }
@@ -127,6 +132,7 @@ impl Gate {
             tickets: HashMap::new(),
             sections: Vec::new(),
             is_cancelled: false,
+            admission_from: None,
             modified_since: None,
             admitted: HashSet::new(),
             queue: Vec::new(),
@@ -160,6 +166,7 @@ impl Gate {
         }
         match self.tickets.get(&digest).map(String::as_str) {
             None => Decision::NotInList,
+            Some(_) if self.admission_from.is_some_and(|from| now < from) => Decision::TooEarly,
             Some("Issued") if !self.is_cancelled => {
                 self.admitted.insert(digest);
                 self.queue.push((serial, now));
@@ -232,6 +239,7 @@ impl Gate {
             }
             self.sections = content.sections;
             self.is_cancelled = content.status == "Cancelled";
+            self.admission_from = content.admission_from;
             for group in content.tickets {
                 self.tickets.extend(group.digests.into_iter().map(|digest| (digest, group.status.clone())));
             }

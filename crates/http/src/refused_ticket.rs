@@ -19,6 +19,8 @@ pub enum RefusalReason {
     Void,
     /// The event is cancelled.
     EventCancelled,
+    /// The event admits tickets later.
+    TooEarly,
     /// The scan is from before the ticket was issued, or from the future.
     ImplausibleTime,
     /// An admission of the ticket by the same device was undone after the scan.

@@ -104,6 +104,7 @@ async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
     assert_eq!(statuses(&content), BTreeMap::from([issued(&vip, "Issued"), issued(&pending, "Pending")]));
     assert_eq!((&page["next"], &content["modifiedSince"]), (&Value::Null, &Value::Null));
     assert_eq!((&content["event"], &content["status"]), (&json!(event.uri), &json!("Listed")));
+    assert_eq!(content.get("admissionFrom"), Some(&Value::Null));
     assert_eq!((&content["token"], &content["sections"]), (&json!(token.self_), &json!([event.sections[0]])));
     assert_eq!(content["tickets"][0]["section"], event.sections[0]);
     assert!(!page["list"].as_str().unwrap().contains(&vip), "a stolen list makes no ticket");

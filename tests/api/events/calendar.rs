@@ -57,9 +57,18 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     let tag = file.header("etag");
     assert_eq!(app.request("GET", &path).header("If-None-Match", tag).send().await.status, 304);
 
+    // A calendar program takes a file as newer by its number and its time.
+    app.put(&kofi.key, &event.uri, json!({ "description": "Outside." })).await;
+    let changed = lines(&app.get(&app.public_key, &path).await);
+    app.advance_clock(Duration::from_secs(60));
     app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
     let cancelled = lines(&app.get(&app.public_key, &path).await);
     assert_eq!((value(&cancelled, "STATUS"), value(&cancelled, "UID")), ("CANCELLED", value(&found, "UID")));
+    let files = [&found, &changed, &cancelled];
+    let sequence = files.map(|file| value(file, "SEQUENCE").parse::<u64>().unwrap());
+    assert!(sequence[0] < sequence[1] && sequence[1] < sequence[2], "{sequence:?}");
+    let times = files.map(|file| (value(file, "DTSTAMP"), value(file, "LAST-MODIFIED")));
+    assert!(times[0] < times[1] && times[1] < times[2], "{times:?}");
 }
 
 async fn hostile_texts_stay_within_their_property(app: TestApp) {

@@ -75,6 +75,8 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
         (json!({ "title": "Once more", "start": "2998-12-22T20:00", "end": "2998-12-22T20:00" }), &["end"]),
         // Sales from 1 January 2020 to 1 January 2999 would both be before 1970.
         (json!({ "title": "Once more", "start": "0990-12-22T20:00", "end": "0990-12-22T21:00" }), &["start"]),
+        // The event lasts four hours.
+        (json!({ "title": "Once more", "start": "9999-12-31T22:00" }), &["start"]),
     ] {
         let rejected = copy(&app, &kofi.key, &event, body.clone()).await;
         let expected: Vec<String> = invalid.iter().map(|name| (*name).to_owned()).collect();

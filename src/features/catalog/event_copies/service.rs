@@ -37,12 +37,19 @@ struct Images {
 struct Shift(i64);
 
 impl Shift {
-    /// Returns the moved time, between 1970 and [`Timestamp::NEVER`], which stays as it is.
-    fn apply(self, time: Timestamp) -> Timestamp {
+    /// Returns the moved time. [`Timestamp::NEVER`] stays as it is.
+    ///
+    /// # Errors
+    /// A field error if the time would be before 1970 or after [`Timestamp::NEVER`].
+    fn apply(self, time: Timestamp) -> Result<Timestamp> {
         if time == Timestamp::NEVER {
-            return time;
+            return Ok(time);
         }
-        Timestamp(time.0.saturating_add(self.0).clamp(0, Timestamp::NEVER.0))
+        let moved = time.0.saturating_add(self.0);
+        if (0..=Timestamp::NEVER.0).contains(&moved) {
+            return Ok(Timestamp(moved));
+        }
+        Err(Error::invalid("start", "is too far from the start of the event: another time of the copy would be out of range"))
     }
 }
 
@@ -51,7 +58,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate
     let source = {
         let mut tx = ctx.unit.read().await?;
         let source = events::load_managed(&mut tx, caller, event).await?;
-        let copy = copied_row(&source, new, Id::NONE);
+        let copy = copied_row(&source, new, Id::NONE)?;
         events::check_copy(&mut tx, caller, &source, &copy).await?;
         events::check_title(&mut tx, &copy).await?;
         source
@@ -67,7 +74,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate
 async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &EventCopyCreate, images: Images) -> Result<Event> {
     // Locked, so that its sections and price modifiers don't change while they are copied.
     let source = events::lock_managed(tx, caller, event).await?;
-    let row = copied_row(&source, new, app.clock.next_id());
+    let row = copied_row(&source, new, app.clock.next_id())?;
     let row = EventRow { banner_id: images.banner, thumbnail_id: images.thumbnail, ..row };
     events::check_copy(tx, caller, &source, &row).await?;
     let shift = Shift(row.starts.0.saturating_sub(source.starts.0));
@@ -77,46 +84,43 @@ async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &Ev
     events::insert(app, tx, &row).await?;
     let copies: HashMap<Id, Id> = before.iter().map(|section| (section.id, app.clock.next_id())).collect();
     let copied = before.into_iter().filter_map(|section| Some((*copies.get(&section.id)?, section)));
-    let copied = copied.map(|(id, section)| SectionRow {
-        id,
-        event_id: row.id,
-        sales_start: shift.apply(section.sales_start),
-        sales_end: shift.apply(section.sales_end),
-        ..section
+    let copied = copied.map(|(id, section)| {
+        let (sales_start, sales_end) = (shift.apply(section.sales_start)?, shift.apply(section.sales_end)?);
+        Ok(SectionRow { id, event_id: row.id, sales_start, sales_end, ..section })
     });
-    let copied: Vec<SectionRow> = copied.collect();
-    if copied.iter().any(|section| section.sales_end <= section.sales_start) {
-        return Err(Error::invalid("start", "is too far from the start of the event: a time of sale would be out of range"));
-    }
+    let copied: Vec<SectionRow> = copied.collect::<Result<_>>()?;
     sections::store::insert(tx, &copied).await?;
     let modifiers = modifiers.into_iter().filter_map(|modifier| Some((*copies.get(&modifier.section_id)?, modifier)));
-    let modifiers = modifiers.map(|(section_id, modifier)| ModifierRow {
-        id: app.clock.next_id(),
-        section_id,
-        available_from: modifier.available_from.map(|time| shift.apply(time)),
-        available_to: modifier.available_to.map(|time| shift.apply(time)),
-        ..modifier
+    let modifiers = modifiers.map(|(section_id, modifier)| {
+        let available_from = modifier.available_from.map(|time| shift.apply(time)).transpose()?;
+        let available_to = modifier.available_to.map(|time| shift.apply(time)).transpose()?;
+        Ok(ModifierRow { id: app.clock.next_id(), section_id, available_from, available_to, ..modifier })
     });
-    price_modifiers::insert(tx, &modifiers.collect::<Vec<_>>()).await?;
+    price_modifiers::insert(tx, &modifiers.collect::<Result<Vec<_>>>()?).await?;
     events::view_one(app, tx, row).await
 }
 
 /// Returns the row of the copy, without images. Without an end, it lasts as long as the event.
-fn copied_row(source: &EventRow, new: &EventCopyCreate, id: Id) -> EventRow {
+///
+/// # Errors
+/// A field error if the end would be out of range.
+fn copied_row(source: &EventRow, new: &EventCopyCreate, id: Id) -> Result<EventRow> {
     let starts = new.start.0;
-    let end = || Shift(starts.0.saturating_sub(source.starts.0)).apply(source.ends);
-    EventRow {
+    let shift = Shift(starts.0.saturating_sub(source.starts.0));
+    Ok(EventRow {
         id,
         title: new.title.clone(),
         status: EventStatus::Draft,
         starts,
-        ends: new.end.map_or_else(end, |end| end.0),
+        ends: new.end.map_or_else(|| shift.apply(source.ends), |end| Ok(end.0))?,
+        admission_from: source.admission_from.map(|time| shift.apply(time)).transpose()?,
         banner_id: None,
         thumbnail_id: None,
         published: None,
+        revised: None,
         popularity: 0,
         ..source.clone()
-    }
+    })
 }
 
 /// Copies both images of an event, or none of them.

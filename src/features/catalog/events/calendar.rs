@@ -34,9 +34,14 @@ fn render(row: &EventRow, venue: &EventVenue, link: &str) -> String {
     };
     // An identifier is a time in units of 100 microseconds.
     let created = Timestamp(row.id.0 * 100);
+    let revised = row.revised.or(row.published).unwrap_or(created);
+    // It need only grow with each change.
+    let sequence = (revised.0 - created.0) / 1_000_000;
     let mut event = icalendar::Event::with_uid(&format!("{}@boxoffice", row.id));
     event
-        .timestamp(row.published.unwrap_or(created).utc())
+        .timestamp(revised.utc())
+        .last_modified(revised.utc())
+        .add_property("SEQUENCE", sequence.to_string())
         .created(created.utc())
         .starts(row.starts.utc())
         .summary(&plain(&row.title))

@@ -10,7 +10,7 @@ use crate::features::catalog::categories::Category;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{AbsoluteUri, Minutes, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, Minutes, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
@@ -74,6 +74,9 @@ pub struct Event {
     pub start: Minutes,
     /// End.
     pub end: Minutes,
+    /// Time from which tickets are admitted.
+    #[serde(rename = "admissionFrom")]
+    pub admission_from: NullableField<Minutes>,
     /// Venue.
     pub venue: Arc<EventVenue>,
     /// Disclaimer by the host.
@@ -136,6 +139,8 @@ pub struct EventRow {
     pub starts: Timestamp,
     /// End; [`Timestamp::NEVER`] if none was set.
     pub ends: Timestamp,
+    /// Time from which tickets are admitted.
+    pub admission_from: Option<Timestamp>,
     /// Disclaimer by the host.
     pub disclaimer: String,
     /// Search keywords, as a JSON array of strings.
@@ -146,6 +151,8 @@ pub struct EventRow {
     pub thumbnail_id: Option<Id>,
     /// Time of its last publication.
     pub published: Option<Timestamp>,
+    /// Time of the last change of its properties or its status.
+    pub revised: Option<Timestamp>,
     /// Number of tickets sold and not returned.
     pub popularity: i64,
 }

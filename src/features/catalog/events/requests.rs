@@ -13,7 +13,7 @@ use crate::features::catalog::hosts::Hosts;
 use crate::features::catalog::media::ImageText;
 use crate::features::catalog::regions::Regions;
 use crate::features::catalog::venues::Venues;
-use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
+use crate::kernel::types::api_types::{MinuteInput, ResourceRef, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
@@ -132,6 +132,8 @@ pub struct EventCreate {
     pub venue: ResourceRef<Venues>,
     pub start: Option<MinuteInput>,
     pub end: Option<MinuteInput>,
+    #[serde(rename = "admissionFrom")]
+    pub admission_from: Option<MinuteInput>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -158,6 +160,10 @@ pub struct EventUpdate {
     pub venue: Option<ResourceRef<Venues>>,
     pub start: Option<MinuteInput>,
     pub end: Option<MinuteInput>,
+    // `Some(None)` for a null, which removes it. Schemars would declare a default without the condition.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "admissionFrom", default, deserialize_with = "cleared_by_null")]
+    pub admission_from: Option<Option<MinuteInput>>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -220,19 +226,21 @@ impl EventCreate {
             venue_id: self.venue.id,
             starts: self.start.map_or(now.start_of_minute(), |time| time.0),
             ends: self.end.map_or(Timestamp::NEVER, |time| time.0),
+            admission_from: self.admission_from.map(|time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or_default(),
             tags: json(self.tags.as_deref().unwrap_or_default()),
             banner_id: images.banner.resulting_id(None),
             thumbnail_id: images.thumbnail.resulting_id(None),
             published: None,
+            revised: None,
             popularity: 0,
         }
     }
 }
 
 impl EventUpdate {
-    /// Returns the row with these changes.
-    pub fn apply(&self, row: &EventRow, images: &EventImages) -> EventRow {
+    /// Returns the row with these changes, which are made now.
+    pub fn apply(&self, row: &EventRow, now: Timestamp, images: &EventImages) -> EventRow {
         let row = row.clone();
         EventRow {
             title: self.title.clone().unwrap_or(row.title),
@@ -244,10 +252,12 @@ impl EventUpdate {
             venue_id: self.venue.as_ref().map_or(row.venue_id, |venue| venue.id),
             starts: self.start.map_or(row.starts, |time| time.0),
             ends: self.end.map_or(row.ends, |time| time.0),
+            admission_from: self.admission_from.map_or(row.admission_from, |time| time.map(|time| time.0)),
             disclaimer: self.disclaimer.clone().unwrap_or(row.disclaimer),
             tags: self.tags.as_deref().map_or(row.tags, json),
             banner_id: images.banner.resulting_id(row.banner_id),
             thumbnail_id: images.thumbnail.resulting_id(row.thumbnail_id),
+            revised: Some(now),
             ..row
         }
     }

@@ -220,7 +220,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
             return Err(Code::EventNotDraft.into());
         }
         hosts::require_active(tx, row.host_id).await?;
-        store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await?;
+        store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, ctx.app.clock.now()).await?;
         review::submit(&ctx.app, tx, SubmissionType::Event, id, caller.account).await
     })
 }
@@ -237,11 +237,12 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
 
 async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
     let row = lock_managed(tx, caller, id).await?;
-    if !store::transition(tx, id, EventStatus::Listed, to, None).await? {
+    let now = app.clock.now();
+    if !store::transition(tx, id, EventStatus::Listed, to, now).await? {
         return Err(Code::EventNotListed.into());
     }
     if to == EventStatus::Cancelled {
-        notices::store_cancellation(tx, &row, app.clock.now()).await?;
+        notices::store_cancellation(tx, &row, now).await?;
     }
     view_one(app, tx, EventRow { status: to, ..row }).await
 }
@@ -252,12 +253,12 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
 /// # Errors
 /// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] if the event is not under review.
 pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
-    let (to, published) = if approved { (EventStatus::Listed, Some(now)) } else { (EventStatus::Draft, None) };
+    let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
     if approved {
         let host = load(tx, id).await?.host_id;
         hosts::require_active(tx, host).await?;
     }
-    let decided = store::transition(tx, id, EventStatus::UnderReview, to, published).await?;
+    let decided = store::transition(tx, id, EventStatus::UnderReview, to, now).await?;
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
 }
 
@@ -293,7 +294,7 @@ async fn check_change(
     change: &EventUpdate,
     images: &EventImages,
 ) -> Result<EventRow> {
-    let row = change.apply(before, images);
+    let row = change.apply(before, app.clock.now(), images);
     let mut problems = problems_of(tx, caller, Some(before), &row).await?;
     if change.host.as_ref().is_some_and(|host| host.id != before.host_id) {
         problems.insert(0, FieldError::invalid("host", "can't be changed"));
@@ -332,6 +333,9 @@ async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, ro
     }
     if row.ends <= row.starts {
         problems.push(FieldError::invalid("end", "must be after start"));
+    }
+    if row.admission_from.is_some_and(|from| from >= row.ends) {
+        problems.push(FieldError::invalid("admissionFrom", "must be before end"));
     }
     Ok(problems)
 }

@@ -18,7 +18,7 @@ use crate::kernel::types::paging::PagedRows;
 macro_rules! columns {
     () => {
         "id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, \
-         disclaimer, tags, banner_id, thumbnail_id, published, popularity"
+         admission_from, disclaimer, tags, banner_id, thumbnail_id, published, revised, popularity"
     };
 }
 
@@ -371,8 +371,8 @@ pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
 pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
-         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity, folded_title)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0, $17)",
+         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity, folded_title, admission_from)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0, $17, $18)",
     )
     .bind(row.id)
     .bind(row.host_id)
@@ -391,6 +391,7 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.banner_id)
     .bind(row.thumbnail_id)
     .bind(fold(&row.title))
+    .bind(row.admission_from)
     .execute()
     .await?;
     search_index::write(tx, std::slice::from_ref(row)).await
@@ -401,7 +402,7 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
          venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner_id = $13, thumbnail_id = $14,
-         folded_title = case when title = $2 then folded_title else $15 end where id = $1",
+         folded_title = case when title = $2 then folded_title else $15 end, admission_from = $16, revised = $17 where id = $1",
     )
     .bind(row.id)
     .bind(row.title.clone())
@@ -418,16 +419,19 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.banner_id)
     .bind(row.thumbnail_id)
     .bind(fold(&row.title))
+    .bind(row.admission_from)
+    .bind(row.revised)
     .execute()
     .await?;
     search_index::write(tx, std::slice::from_ref(row)).await
 }
 
-/// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`. `published` is only
-/// ever set, never cleared.
-pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, published: Option<Timestamp>) -> Result<bool> {
-    let update = "update events set status = $3, published = coalesce($4, published) where id = $1 and status = $2";
-    Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).execute().await? == 1)
+/// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`. A listed event is
+/// published now.
+pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, now: Timestamp) -> Result<bool> {
+    let update = "update events set status = $3, published = coalesce($4, published), revised = $5 where id = $1 and status = $2";
+    let published = (to == EventStatus::Listed).then_some(now);
+    Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).bind(now).execute().await? == 1)
 }
 
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections

@@ -12,7 +12,7 @@ use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::catalog::venues::{self, EventVenue};
 use crate::kernel::db::Tx;
-use crate::kernel::types::api_types::{Minutes, Uri};
+use crate::kernel::types::api_types::{Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::App;
@@ -134,6 +134,7 @@ pub fn view(
         subcategory: row.subcategory,
         start: Minutes(row.starts.to_minutes()),
         end: Minutes(row.ends.to_minutes()),
+        admission_from: NullableField(row.admission_from.map(|time| Minutes(time.to_minutes()))),
         venue,
         disclaimer: row.disclaimer,
         tags: serde_json::from_str(&row.tags).context("an event's tags are a JSON array")?,

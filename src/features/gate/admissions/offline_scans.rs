@@ -19,7 +19,7 @@ use super::model::{
     AdmissionRow, ConflictRow, NewConflict, OfflineScanCreate, OfflineScanResult, ScannedTicketRow, UploadedScan,
 };
 use super::{conflicts, offline_store, redeem, store};
-use crate::features::catalog::events::{self, EventStatus};
+use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::tokens;
 use crate::features::sales::tickets::{self, TicketStatus};
 use crate::kernel::auth::Caller;
@@ -97,7 +97,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let mut judged = Vec::with_capacity(scans.len());
     for scan in &scans {
         let row = rows.get(&scan.serial);
-        judged.push(Judged { scan, row, outcome: outcome(scan, row, &gate, &undone, now) });
+        judged.push(Judged { scan, row, outcome: outcome(scan, row, &event, &gate, &undone, now) });
     }
 
     let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
@@ -171,6 +171,7 @@ fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<DistinctScan> {
 fn outcome(
     scan: &DistinctScan,
     row: Option<&ScannedTicketRow>,
+    event: &EventRow,
     gate: &Gate<'_>,
     undone: &HashMap<Id, Timestamp>,
     now: Timestamp,
@@ -185,6 +186,9 @@ fn outcome(
     }
     if undone.get(&row.id).is_some_and(|undone| scan.scanned <= *undone) {
         return ScanDecision::Refused(RefusalReason::Undone);
+    }
+    if let Some(reason) = redeem::closed_reason(event, scan.scanned.plus(MAX_SKEW)) {
+        return ScanDecision::Refused(reason);
     }
     match (row.status, row.admission.admission_id) {
         (TicketStatus::Issued, _) => ScanDecision::Admit,

@@ -20,6 +20,7 @@ use crate::features::sales::tickets::{self, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::BatchOperation;
 use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -69,7 +70,7 @@ impl BatchOperation<App> for ScanRequest {
 
 async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Scan>>> {
     let now = app.clock.now();
-    let scopes = authorize_scans(tx, scans).await?;
+    let scopes = authorize_scans(tx, scans, now).await?;
     let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
     for (scan, scope) in scans.iter().zip(&scopes) {
         if let Ok(scope) = scope {
@@ -185,8 +186,8 @@ impl Refusals {
 }
 
 /// Returns the admission scope of each request, or its error. Authorizes each pair of key and event once. Tickets of a cancelled
-/// event are not admitted.
-async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
+/// event are not admitted, nor those of an event that admits tickets later.
+async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest], now: Timestamp) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
     let mut cache: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
@@ -199,21 +200,37 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
             entry.insert(Error::split_rejection(scope)?);
         }
     }
-    let is_cancelled = |event: Id| events.get(&event).is_some_and(|event| event.status == EventStatus::Cancelled);
-    let scope = |scan: &&ScanRequest| match cache.get(&(scan.caller.key, scan.event)) {
-        Some(Ok(_)) if is_cancelled(scan.event) => Err(event_cancelled(scan)),
-        Some(Ok(scope)) => Ok(*scope),
-        Some(Err(error)) => Err(error.clone_lossy()),
-        None => Err(Error::NOT_FOUND),
+    let scope = |scan: &&ScanRequest| match (cache.get(&(scan.caller.key, scan.event)), events.get(&scan.event)) {
+        (Some(Ok(scope)), Some(event)) => match closed_error(scan, event, now) {
+            Some(error) => Err(error),
+            None => Ok(*scope),
+        },
+        (Some(Err(error)), _) => Err(error.clone_lossy()),
+        _ => Err(Error::NOT_FOUND),
     };
     Ok(scans.iter().map(scope).collect())
 }
 
-/// Returns the error for tickets of a cancelled event.
-fn event_cancelled(scan: &ScanRequest) -> Error {
-    let reason = RefusalReason::EventCancelled;
+/// Returns the error for the tickets of an event that admits nobody now.
+fn closed_error(scan: &ScanRequest, event: &EventRow, now: Timestamp) -> Option<Error> {
+    let reason = closed_reason(event, now)?;
+    let text = match reason {
+        RefusalReason::TooEarly => {
+            let from = event.admission_from.map(Timestamp::to_minutes).unwrap_or_default();
+            format!("Tickets of this event are admitted from {from} (UTC) on.")
+        }
+        _ => "This event is cancelled, so none of its tickets can be admitted.".to_owned(),
+    };
     let refused = scan.refused(&[]).map(|(given, _)| RefusedTicket { serial: given.0.clone(), reason, admission: None });
-    Error::NotAdmitted("This event is cancelled, so none of its tickets can be admitted.".into(), refused.collect())
+    Some(Error::NotAdmitted(text.into(), refused.collect()))
+}
+
+/// Returns the reason for which an event admits nobody at this time.
+pub fn closed_reason(event: &EventRow, at: Timestamp) -> Option<RefusalReason> {
+    if event.status == EventStatus::Cancelled {
+        return Some(RefusalReason::EventCancelled);
+    }
+    event.admission_from.is_some_and(|from| at < from).then_some(RefusalReason::TooEarly)
 }
 
 /// Returns the text unless it is blank.

@@ -50,6 +50,9 @@ pub struct GateListContent {
     pub event: Uri,
     /// The status of the event. A Cancelled event admits no one.
     pub status: EventStatus,
+    /// The time from which tickets are admitted; `None` if they always are.
+    #[serde(rename = "admissionFrom")]
+    pub admission_from: Option<String>,
     /// The admission token; `None` if an account has loaded the list.
     pub token: Option<Uri>,
     pub created: String,

@@ -48,6 +48,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, query: &GateListQuery) -
     let content = GateListContent {
         event: Uri(format!("/events/{}", event.id)),
         status: event.status,
+        admission_from: event.admission_from.map(Timestamp::format_rfc3339),
         token: scope.token().map(|token| tokens::uri(event.id, token)),
         created: now.format_rfc3339(),
         modified_since: since.map(utc_second),
