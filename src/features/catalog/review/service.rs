@@ -47,7 +47,11 @@ async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -
     lock_content(tx, &row).await?;
     let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
     let reason = decision.reason.clone().unwrap_or_default();
-    if !store::decide(tx, row.id, status, reason.clone()).await? {
+    // A venue can't be submitted again, so a rejected one can be approved later.
+    let is_revision =
+        (row.kind, row.status, status) == (SubmissionType::Venue, SubmissionStatus::Rejected, SubmissionStatus::Approved);
+    let from = if is_revision { SubmissionStatus::Rejected } else { SubmissionStatus::Pending };
+    if !store::decide(tx, row.id, from, status, reason.clone()).await? {
         return Err(Code::SubmissionDecided.into());
     }
     match row.kind {

@@ -58,10 +58,10 @@ pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp,
     Ok(())
 }
 
-/// Writes a decision. Returns false if there is one already.
-pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: String) -> Result<bool> {
-    let update = "update submissions set status = $2, reason = $3 where id = $1 and status = 'Pending'";
-    Ok(tx.query(update).bind(id).bind(status).bind(reason).execute().await? == 1)
+/// Writes a decision. Returns false if the status isn't `from`.
+pub async fn decide(tx: &mut Tx, id: Id, from: SubmissionStatus, to: SubmissionStatus, reason: String) -> Result<bool> {
+    let update = "update submissions set status = $2, reason = $3 where id = $1 and status = $4";
+    Ok(tx.query(update).bind(id).bind(to).bind(reason).bind(from).execute().await? == 1)
 }
 
 /// Deletes every submission of this content, which is about to be removed.
