@@ -16,6 +16,7 @@ on_both_databases![
     token_update_changes_scope_of_its_keys,
     global_token_is_immutable,
     deleted_token_revokes_its_keys,
+    new_code_ends_the_keys_of_the_previous_one,
     code_is_exchanged_for_new_key_each_time,
     keys_and_codes_expire_twelve_hours_after_event,
     key_expiry_follows_event_end,
@@ -259,6 +260,35 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     }
     let kept = app.get(&kofi.key, &admissions).await;
     assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
+}
+
+async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+    let admissions = format!("{}/admissions", event.uri);
+    let body = json!({ "serials": serials });
+    let exchange = |code: String| app.public_client.token_authentication_get().code(code).send();
+    for token in [global_token(&host, &event).await, create_token(&host, &event, &[&event.sections[0]]).await] {
+        let key = redeemer_key(&app, &token).await;
+        let path = format!("{}/codes", token.self_);
+        assert_eq!(rejection(&app.request("POST", &path).key(&ama.key).send().await), (403, "resource.not-yours"));
+
+        let replaced = app.request("POST", &path).key(&kofi.key).send().await;
+
+        assert_eq!(replaced.status, 200, "{}", replaced.body);
+        let code = replaced.body["code"].as_str().unwrap();
+        assert_ne!(code, token.code.as_str());
+        let mut expected = serde_json::to_value(&token).unwrap();
+        expected["code"] = json!(code);
+        assert_eq!((&replaced.body, &app.get(&kofi.key, &token.self_).await.body), (&expected, &expected));
+        assert_eq!(rejection(&app.request("POST", &admissions).key(&key).json(&body).send().await), (403, "key.refused"));
+        assert_eq!(exchange(token.code.to_string()).await.rejection(), (404, "resource.not-found".to_owned()));
+        assert!(exchange(code.to_owned()).await.is_ok());
+        let unknown = app.request("POST", "/events/17637000000001/tokens/17637000000002/codes").key(&kofi.key).send().await;
+        assert_eq!(rejection(&unknown), (404, "resource.not-found"));
+    }
 }
 
 async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {

@@ -102,7 +102,7 @@ const LOWEST: &[(Scope, &str)] = &[
         "event_create event_copy_create event_update event_delete event_submission_create event_cancellation_create event_withdrawal_create \
          section_create section_update section_delete section_shorthand_update section_shorthand_delete section_modifier_create \
          section_modifier_update section_modifier_delete event_token_list event_token_create event_token_get \
-         event_token_update event_token_delete event_statistics_get event_sales_get",
+         event_token_update event_token_delete event_token_code_create event_statistics_get event_sales_get",
     ),
     (
         Scope::Public,

@@ -256,6 +256,7 @@ pub const ROWS: &[Row] = &[
     row("event_token_get", "/events/{event}/tokens/{token}", HOST),
     row("event_token_update", "/events/{event}/tokens/{token}", HOST).body(r#"{"sections": ["{sold_section}"]}"#),
     row("event_token_delete", "/events/{event}/tokens/{token}", HOST),
+    row("event_token_code_create", "/events/{event}/tokens/{token}/codes", HOST),
     row("token_authentication_get", "/tokens/{code}", ANYONE),
     row("event_admission_list", "/events/{event}/admissions", GATES),
     row("event_admission_create", "/events/{event}/admissions", GATE).body(r#"{"serials": ["{serial}"]}"#).except(&[(

@@ -197,6 +197,7 @@ pub const INDEPENDENT_OPERATIONS: &[&str] = &[
     "event_copy_create",
     "event_delete",
     "event_return_create",
+    "event_token_code_create",
     "event_token_delete",
     "event_withdrawal_create",
     "host_administrator_delete",

@@ -151,6 +151,11 @@ impl Fixture<'_> {
             "transfer_claim_create" => plain(format!("{}/claims", self.transfer().await), &kofi.key),
             "transfer_rejection_create" => plain(format!("{}/rejections", self.transfer().await), &kofi.key),
             "event_token_create" => with(&format!("{event}/tokens"), &kofi.key, json!({ "sections": [self.event.sections[0]] })),
+            "event_token_code_create" => {
+                let body = json!({ "sections": [self.event.sections[0]] });
+                let created = app.request("POST", &format!("{event}/tokens")).key(&kofi.key).json(&body).send().await;
+                plain(format!("{}/codes", created.header("location")), &kofi.key)
+            }
             "event_admission_create" => {
                 with(&format!("{event}/admissions"), &kofi.key, json!({ "serials": [self.sold().await.1] }))
             }

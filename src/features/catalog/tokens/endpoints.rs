@@ -21,6 +21,7 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_token_get", "/events/{event}/tokens/{token}", event_token_get),
             put("event_token_update", "/events/{event}/tokens/{token}", event_token_update).errors(&[Code::TokenGlobal]),
             delete("event_token_delete", "/events/{event}/tokens/{token}", event_token_delete).errors(&[Code::TokenGlobal]),
+            post("event_token_code_create", "/events/{event}/tokens/{token}/codes", event_token_code_create),
             // Mutating although it is a GET, because it issues a key.
             get("token_authentication_get", "/tokens/{code}", token_authentication_get).mutating(),
         ],
@@ -64,6 +65,11 @@ async fn event_token_delete(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath
     let TokenPath { event, token } = path;
     service::delete(&ctx, &caller, event, token).await?;
     Ok(HttpResponseDeleted())
+}
+
+async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseOk<Token>> {
+    let TokenPath { event, token } = path;
+    Ok(HttpResponseOk(service::replace_code(&ctx, &caller, event, token).await?))
 }
 
 async fn token_authentication_get(ctx: Ctx, Path(path): Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>> {

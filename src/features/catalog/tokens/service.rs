@@ -89,6 +89,16 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<
     })
 }
 
+/// Gives a token a new code, and ends the keys that were issued for it.
+pub async fn replace_code(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<Token> {
+    transaction!(ctx.unit, |tx| {
+        let row = lock_managed(tx, caller, event, token).await?;
+        let code = store::set_code(tx, token).await?;
+        store::end_keys(tx, token, ctx.app.clock.now()).await?;
+        view(tx, TokenRow { code, ..row }).await
+    })
+}
+
 pub async fn authenticate(ctx: &Ctx, code: &GivenCode) -> Result<TokenAuthentication> {
     transaction!(ctx.unit, |tx| issue_key(&ctx.app, tx, code).await)
 }
