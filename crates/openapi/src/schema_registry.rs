@@ -22,8 +22,11 @@ use crate::schema::{compile_with, subschemas_mut};
 /// The custom keyword that replaces a reference. Its value is the [`RefKeyword::target`].
 pub const KEYWORD: &str = "$registered";
 
-/// Maximum number of registered schemas that are inlined into an `allOf`, which may contain itself.
+/// Maximum number of registered schemas that are inlined into the branches of a schema, which may contain itself.
 const INLINED_SCHEMAS_LIMIT: usize = 64;
+
+/// Keywords whose subschemas apply to the value itself and may declare its properties.
+const BRANCH_KEYWORDS: [&str; 6] = ["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"];
 
 /// The rules for a validator of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,14 +75,20 @@ impl SchemaRegistry {
     /// If the schema is invalid.
     pub fn compile(self: &Arc<Self>, schema: &Value, mode: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
-        SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, mode == ValidationMode::Closed, &[]);
+        let scope = if mode == ValidationMode::Closed { Scope::Closed } else { Scope::Open };
+        SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, scope, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
 
     /// Validates a value. Returns each error with its location in the value, as a JSON pointer.
     pub fn errors(self: &Arc<Self>, validator: &Validator, value: &Value) -> Vec<(String, ValidationError<'static>)> {
         // `is_valid` is much faster than collecting errors, and most values are valid.
-        if validator.is_valid(value) { Vec::new() } else { self.errors_in(validator, value, "", &mut Vec::new()) }
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        let mut errors = self.errors_in(validator, value, "", &mut Vec::new());
+        remove_consequences(&mut errors);
+        errors
     }
 
     /// Collects the errors of the value at `location`, including those within registered schemas. `visited` contains the targets
@@ -120,6 +129,21 @@ impl SchemaRegistry {
         let schema = self.0.get(reference)?;
         schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
     }
+}
+
+/// Removes the errors about undeclared properties of a value that has another error, at itself or inside: a branch that fails
+/// declares nothing, so all of its properties count as undeclared.
+fn remove_consequences(errors: &mut Vec<(String, ValidationError<'static>)>) {
+    let is_undeclared = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. });
+    let causes: Vec<(String, bool)> = errors.iter().map(|(pointer, error)| (pointer.clone(), is_undeclared(error))).collect();
+    errors.retain(|(pointer, error)| {
+        let is_cause = |(other, other_is_undeclared): &(String, bool)| match other.strip_prefix(pointer.as_str()) {
+            Some("") => !other_is_undeclared,
+            Some(inner) => inner.starts_with('/'),
+            None => false,
+        };
+        !is_undeclared(error) || !causes.iter().any(is_cause)
+    });
 }
 
 impl ValidationMode {
@@ -180,15 +204,27 @@ struct SchemaRewriter<'a> {
     inlined: usize,
 }
 
+/// The treatment of undeclared properties in a schema that is rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// They are rejected.
+    Closed,
+    /// They are allowed here, and those that no branch declares are rejected by a schema around this one.
+    Branch,
+    /// They are allowed.
+    Open,
+}
+
 impl SchemaRewriter<'_> {
     /// Rewrites a schema and its subschemas. `siblings` are the properties of the other direction that sibling schemas of an
     /// `allOf` declare.
     ///
     /// A combination such as `allOf` is closed as a whole with `unevaluatedProperties: false`, because `additionalProperties: false`
     /// in each branch would reject the properties of the others.
-    fn rewrite(&mut self, schema: &mut Value, is_closed: bool, siblings: &[String]) {
+    fn rewrite(&mut self, schema: &mut Value, scope: Scope, siblings: &[String]) {
         if self.registry.target(schema).is_some() {
-            let mode = if self.mode == ValidationMode::Closed && !is_closed { ValidationMode::Response } else { self.mode };
+            let is_open = self.mode == ValidationMode::Closed && scope != Scope::Closed;
+            let mode = if is_open { ValidationMode::Response } else { self.mode };
             *schema = json!({ KEYWORD: format!("{} {}", mode.name(), reference(schema).unwrap_or_default()) });
             return;
         }
@@ -196,32 +232,43 @@ impl SchemaRewriter<'_> {
         let mut names = siblings.to_vec();
         self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
-        let branches = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_combined = ["allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"].into_iter().any(has);
-        // A single branch declares all properties of a value here, so each branch is closed by itself. `anyOf` and `oneOf` need this
-        // only for registered branches, because `unevaluatedProperties` doesn't see properties behind the custom keyword.
-        let has_exclusive_branches =
-            match (has("properties"), branches("allOf").len(), branches("anyOf").len(), branches("oneOf").len()) {
-                (false, 1, 0, 0) => true,
-                (false, 0, _, 0) | (false, 0, 0, _) => {
-                    branches("anyOf").iter().chain(branches("oneOf")).any(|branch| self.registry.target(branch).is_some())
-                }
-                _ => false,
-            };
-        if is_closed && is_combined && !has_exclusive_branches && !has("additionalProperties") {
-            object.entry("unevaluatedProperties").or_insert(json!(false));
-        } else if is_closed && has("properties") {
-            object.entry("additionalProperties").or_insert(json!(false));
+        let is_evaluated = scope == Scope::Branch || has("unevaluatedProperties");
+        let has_exclusive_branches = !is_evaluated && self.has_exclusive_branches(object);
+        let is_combined = !has_exclusive_branches && BRANCH_KEYWORDS.into_iter().any(has);
+        let needs_closing = scope == Scope::Closed && !has("unevaluatedProperties") && !has("additionalProperties");
+        match (needs_closing, is_combined) {
+            (true, true) => _ = object.insert("unevaluatedProperties".to_owned(), json!(false)),
+            (true, false) if has("properties") => _ = object.insert("additionalProperties".to_owned(), json!(false)),
+            _ => {}
         }
-        if !has_exclusive_branches {
-            // Makes the properties of the branches visible to `unevaluatedProperties`.
-            object.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten().for_each(|branch| self.inline(branch));
-        }
+        let is_evaluated = is_evaluated || needs_closing && is_combined;
         for (keyword, subschema) in subschemas_mut(object) {
-            let is_branch = matches!(keyword, "allOf" | "anyOf" | "oneOf" | "then" | "else" | "dependentSchemas");
-            let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
-            let is_closed = is_closed && (!is_branch || has_exclusive_branches) && !is_condition;
-            self.rewrite(subschema, is_closed, if keyword == "allOf" { &names } else { &[] });
+            let is_branch = BRANCH_KEYWORDS.contains(&keyword);
+            // Makes the properties of the branches visible to `unevaluatedProperties`.
+            if is_branch && is_evaluated || keyword == "allOf" && !has_exclusive_branches {
+                self.inline(subschema);
+            }
+            let scope = match (is_branch, scope) {
+                (true, _) if is_evaluated => Scope::Branch,
+                (true, Scope::Closed) if has_exclusive_branches => Scope::Closed,
+                (false, Scope::Closed) if !matches!(keyword, "not" | "if" | "contains" | "propertyNames") => Scope::Closed,
+                _ => Scope::Open,
+            };
+            self.rewrite(subschema, scope, if keyword == "allOf" { &names } else { &[] });
+        }
+    }
+
+    /// Returns whether a single branch declares all properties of a value, so that each branch is closed by itself. `anyOf` and
+    /// `oneOf` need this only for registered branches, which are then compiled once and not inlined.
+    fn has_exclusive_branches(&self, object: &Map<String, Value>) -> bool {
+        let branches = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let has_more = ["properties", "then", "else", "dependentSchemas"].iter().any(|keyword| object.contains_key(*keyword));
+        match (has_more, branches("allOf").len(), branches("anyOf").len(), branches("oneOf").len()) {
+            (false, 1, 0, 0) => true,
+            (false, 0, _, 0) | (false, 0, 0, _) => {
+                branches("anyOf").iter().chain(branches("oneOf")).any(|branch| self.registry.target(branch).is_some())
+            }
+            _ => false,
         }
     }
 

@@ -129,6 +129,38 @@ fn rejects_undeclared_properties_in_recursive_responses() {
 }
 
 #[test]
+fn declared_properties_are_declared_in_every_branch() {
+    let node = |name: &str, other: &str| json!({ "type": "object", "required": [name], "properties": { name: { "type": "integer" }, other: ref_to(other) } });
+    let schemas = || json!({ "Node": node("v", "Node"), "Leaf": node("w", "Leaf") });
+    let violations = |schema: Value, body: Value| response_violations(schema, schemas(), &body);
+    let id = json!({ "type": "object", "properties": { "id": { "type": "integer" } } });
+    let either = json!({ "oneOf": [ref_to("Node"), ref_to("Leaf")] });
+    let with = |keyword: &str, branches: Value| json!({ "properties": { "id": { "type": "integer" } }, keyword: branches });
+    for schema in [
+        with("oneOf", either["oneOf"].clone()),
+        with("anyOf", either["oneOf"].clone()),
+        json!({ "allOf": [id, either] }),
+        json!({ "allOf": [id, { "allOf": [either] }] }),
+        json!({ "properties": { "id": {} }, "if": { "required": ["v"] }, "then": ref_to("Node") }),
+        json!({ "properties": { "id": {} }, "dependentSchemas": { "id": ref_to("Node") } }),
+        json!({ "allOf": [id], "if": { "required": ["v"] }, "then": ref_to("Node") }),
+    ] {
+        assert_eq!(violations(schema.clone(), json!({ "id": 1, "v": 2 })), [""; 0], "{schema}");
+        assert_eq!(
+            violations(schema.clone(), json!({ "id": 1, "v": 2, "extra": 3 })),
+            ["body: Unevaluated properties are not allowed ('extra' was unexpected)"],
+            "{schema}"
+        );
+    }
+    let both = json!({ "allOf": [
+        { "properties": { "a": { "type": "integer" }, "c": { "properties": { "d": {} } } } },
+        { "properties": { "b": { "type": "integer" } } },
+    ] });
+    assert_eq!(violations(both.clone(), json!({ "a": "x", "b": 1 })), [r#"body/a: "x" is not of type "integer""#]);
+    assert_eq!(violations(both, json!({ "b": "x", "extra": 1 })), [r#"body/b: "x" is not of type "integer""#]);
+}
+
+#[test]
 fn resolved_schemas_are_self_contained() {
     let document = json!({ "components": { "schemas": recursive_schemas() } });
     for name in ["Tree", "Host", "Event"] {

@@ -106,6 +106,24 @@ fn validates_keywords_of_json_schema_2020_12() {
 }
 
 #[test]
+fn unevaluated_properties_of_the_document_apply_to_responses() {
+    let is_valid = |unevaluated: Value, body: Value| {
+        let schema =
+            json!({ "type": "object", "properties": { "id": { "type": "integer" } }, "unevaluatedProperties": unevaluated });
+        let response = json!({ "200": { "description": "", "content": { "application/json": { "schema": schema } } } });
+        let document = json!({ "openapi": "3.1.0", "paths": { "/things": { "get": { "responses": response } } } });
+        let contract = Contract::new(document).unwrap();
+        let schema = contract.operations().next().unwrap().responses[0].contents[0].schema.as_ref().unwrap().clone();
+        schema.errors(&body).unwrap().is_empty()
+    };
+    let text = json!({ "type": "string" });
+    assert!(is_valid(json!(true), json!({ "id": 1, "x": 2 })));
+    assert!(is_valid(text.clone(), json!({ "id": 1, "x": "y" })));
+    assert!(!is_valid(text, json!({ "id": 1, "x": 2 })));
+    assert!(!is_valid(json!(false), json!({ "id": 1, "x": 2 })));
+}
+
+#[test]
 fn keywords_beside_a_reference_apply_from_openapi_3_1() {
     let schema = json!({ "$ref": "#/components/schemas/Name", "maxLength": 3 });
     let schemas = json!({ "Name": { "type": "string" } });
