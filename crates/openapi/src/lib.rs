@@ -326,7 +326,7 @@ impl Operation {
     /// Returns the examples of the request body in a media type, by name. An unnamed one is called `example`.
     pub fn request_examples(&self, media_type: &str) -> Map<String, Value> {
         let contents = self.body.as_ref().map(|body| body.contents.as_slice()).unwrap_or_default();
-        let content = contents.iter().find(|content| response::matches_range(&content.media_type, media_type));
+        let content = response::find_content(contents, media_type).map(|index| &contents[index]);
         content.map(|content| content.examples.clone()).unwrap_or_default()
     }
 

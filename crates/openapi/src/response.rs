@@ -173,14 +173,14 @@ impl ResponseSpec {
     }
 }
 
-/// Returns the index of the content that declares a media type: one with equal parameters, or else one whose range includes it.
+/// Returns the index of the content that declares a media type: the most specific one that includes it, and the first among equals.
 pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usize> {
     if let Some(index) = contents.iter().position(|content| content.media_type == media_type) {
         return Some(index);
     }
-    let normalized = normalize(media_type);
-    let exact = contents.iter().position(|content| normalize(&content.media_type) == normalized);
-    exact.or_else(|| contents.iter().position(|content| matches_range(&content.media_type, essence(media_type))))
+    let ranks = contents.iter().map(|content| range_rank(&content.media_type, media_type)).enumerate();
+    let (index, _) = ranks.rev().filter_map(|(index, rank)| Some((index, rank?))).max_by_key(|(_, rank)| *rank)?;
+    Some(index)
 }
 
 impl Content {
@@ -281,25 +281,37 @@ fn charset(media_type: &str) -> Option<&str> {
 }
 
 /// Normalizes a media type with its parameters: spaces, quotes and case are not significant (RFC 9110, section 8.3.1).
-pub fn normalize(media_type: &str) -> String {
+fn normalize(media_type: &str) -> String {
     media_type.chars().filter(|character| !" \t\"".contains(*character)).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns whether a declared media type or range includes a media type without parameters.
+/// Returns whether a declared media type or range includes a media type. Parameters are ignored.
 pub fn matches_range(declared: &str, media_type: &str) -> bool {
-    let declared = essence(declared);
-    let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
-    // `application/*+json`, which some tools declare.
-    let suffixed = declared.split_once("/*+");
-    let is_suffixed = |(kind, suffix): (&str, &str)| {
-        media_type.split_once('/').is_some_and(|(sent, subtype)| {
-            sent.eq_ignore_ascii_case(kind) && subtype.rsplit('+').next().is_some_and(|end| end.eq_ignore_ascii_case(suffix))
-        })
-    };
-    declared == "*/*"
-        || declared.eq_ignore_ascii_case(media_type)
-        || range.is_some_and(|range| media_type.to_lowercase().starts_with(range))
-        || suffixed.is_some_and(is_suffixed)
+    range_rank(declared, media_type).is_some()
+}
+
+/// Returns how specific a declared media type or range is for a media type that it includes, and otherwise `None`. The larger one is
+/// more specific.
+fn range_rank(declared: &str, media_type: &str) -> Option<usize> {
+    let (declared, media_type) = (normalize(declared), normalize(media_type));
+    let (range, sent) = (essence(&declared), essence(&media_type));
+    if range == sent {
+        let mut parameters = declared.split(';').skip(1);
+        let is_sent = |parameter: &str| media_type.split(';').skip(1).any(|sent| sent == parameter);
+        let count = parameters.clone().count();
+        return Some(if parameters.all(is_sent) { 4 + count } else { 3 });
+    }
+    let (kind, subtype) = sent.split_once('/').unwrap_or_default();
+    match range.split_once('/')? {
+        ("*", "*") => Some(0),
+        (range_kind, "*") if range_kind == kind => Some(1),
+        // `application/*+json`, which some tools declare.
+        (range_kind, suffix) if range_kind == kind => {
+            let suffix = suffix.strip_prefix("*+")?;
+            (subtype.rsplit('+').next() == Some(suffix)).then_some(2)
+        }
+        _ => None,
+    }
 }
 
 /// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix).

@@ -418,3 +418,23 @@ fn matches_equivalent_spellings_of_a_path() {
     }
     assert!(contract.find("GET", "/A-B/1/c").is_err());
 }
+
+#[test]
+fn validates_a_body_by_the_most_specific_media_type() {
+    let names = ["*/*", "Image/*", "image/*+xml", "image/png", "image/png;version=1", "image/png; version=2"];
+    let contents = |name: &&str| ((*name).to_owned(), json!({ "example": name }));
+    let body = json!({ "content": names.iter().map(contents).collect::<serde_json::Map<_, _>>() });
+    let contract = contract(json!({ "/things": { "post": { "requestBody": body, "responses": { "204": {} } } } }), json!({}));
+    let operation = contract.find("POST", "/things").unwrap();
+    for (media_type, expected) in [
+        ("text/plain", "*/*"),
+        ("image/gif", "Image/*"),
+        ("IMAGE/SVG+XML; charset=utf-8", "image/*+xml"),
+        ("image/png", "image/png"),
+        ("image/PNG; charset=utf-8", "image/png"),
+        ("image/png; charset=utf-8; Version=\"2\"", "image/png; version=2"),
+        ("image/png;version=3", "image/png"),
+    ] {
+        assert_eq!(operation.request_examples(media_type)["example"], expected, "{media_type}");
+    }
+}
