@@ -14,7 +14,7 @@ use crate::charset_policy::{AllowedCharacters, NUL};
 use crate::error::FieldError;
 use crate::json;
 use crate::resolver::{References, reference};
-use crate::response::examples;
+use crate::response::{essence, examples, is_json};
 use crate::schema::{Direction, Schema, client_message, to_plain_string};
 
 /// The part of a request that contains a parameter.
@@ -133,13 +133,15 @@ impl Parameter {
         node: &'a Value,
         direction: Direction,
     ) -> anyhow::Result<Self> {
-        let content = node["content"].as_object().and_then(|content| content.values().next());
-        let schema = references.schema(&content.unwrap_or(node)["schema"], direction);
+        let content = node["content"].as_object().and_then(|content| content.iter().next());
+        let content_node = content.map_or(node, |(_, content)| content);
+        let schema = references.schema(&content_node["schema"], direction);
         let parameter = Self::from_parts(name, location, node["required"] == true, schema, node);
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
         let is_secret = node["x-secret"] == true;
-        let examples = examples(references, content.unwrap_or(node));
-        let kinds = if content.is_some() { vec![ValueKind::Json] } else { parameter.kinds };
+        let examples = examples(references, content_node);
+        let is_json = content.is_some_and(|(media_type, _)| is_json(essence(media_type)));
+        let kinds = if is_json { vec![ValueKind::Json] } else { parameter.kinds };
         Ok(Self { kinds, is_secret, examples, ..parameter })
     }
 
@@ -164,12 +166,15 @@ impl Parameter {
             (Some("matrix"), _) => Style::Matrix,
             (Some(style), _) => bail!("OpenAPI 3.0 has no style `{style}`"),
         };
+        // Only an Encoding Object has a content type, which a style overrides.
+        let content_type = node["contentType"].as_str().filter(|_| node["style"].is_null());
+        let is_json = content_type.is_some_and(|content_type| is_json(essence(content_type)));
         Ok(Self {
             name: name.to_owned(),
             location,
             required,
             characters: AllowedCharacters::of(&schema.resolved),
-            kinds: kinds(&schema.resolved),
+            kinds: if is_json { vec![ValueKind::Json] } else { kinds(&schema.resolved) },
             schema,
             examples: Map::new(),
             style,
@@ -277,6 +282,14 @@ impl Parameter {
         }
     }
 
+    /// Returns whether each property of the value is a parameter of its own, and the schema doesn't declare all of their names.
+    pub(crate) fn takes_any_name(&self) -> bool {
+        let schema = &self.schema.resolved;
+        let additional = parts(schema).into_iter().find_map(|part| part.get("additionalProperties"));
+        let is_open = additional.map_or_else(|| properties(schema).next().is_none(), |additional| additional != false);
+        self.kinds.contains(&ValueKind::Object) && self.style != Style::DeepObject && self.is_separate() && is_open
+    }
+
     /// Returns whether each item of an array or property of an object is a parameter of its own.
     fn is_separate(&self) -> bool {
         match self.style {
@@ -353,8 +366,10 @@ impl Parameter {
         let object: Map<String, Value> = match (self.style, self.explode) {
             (Style::DeepObject, _) => self.bracketed(raw).map(entry).collect(),
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
-                let first = |name: &String| raw.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.as_ref());
-                properties(schema).filter_map(|(name, _)| Some((name.as_str(), first(name)?))).map(entry).collect()
+                let first = |name: &str| raw.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.as_ref());
+                let declared = properties(schema).map(|(name, _)| name.as_str());
+                let others = raw.iter().map(|(name, _)| name.as_ref()).filter(|_| self.takes_any_name());
+                declared.chain(others).filter_map(|name| Some((name, first(name)?))).map(entry).collect()
             }
             (_, true) => self.split_values(raw).into_iter().filter_map(|pair| pair.split_once('=')).map(entry).collect(),
             (_, false) => {
@@ -420,7 +435,7 @@ impl ValueKind {
 /// Parses an integer, also with a zero fraction or an exponent: `7`, `7.0`, `1e2`.
 fn parse_integer(text: &str) -> Option<Value> {
     let integer = text.parse::<i64>().ok().map(Value::from);
-    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(Value::is_i64))
+    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(|number| number.is_i64() || number.is_u64()))
 }
 
 /// Converts a text to the most specific type that the schema allows, or else to a string.
@@ -480,6 +495,20 @@ fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
         None => {
             let branches = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|branches| schema[branches].as_array());
             branches.flatten().for_each(|branch| collect_kinds(branch, kinds));
+            kinds.extend(schema["enum"].as_array().into_iter().flatten().filter_map(kind_of));
         }
     }
+}
+
+/// Returns the type of a value; `None` for null.
+fn kind_of(value: &Value) -> Option<ValueKind> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => ValueKind::Boolean,
+        Value::Number(number) if number.is_f64() => ValueKind::Number,
+        Value::Number(_) => ValueKind::Integer,
+        Value::String(_) => ValueKind::Text,
+        Value::Array(_) => ValueKind::Array,
+        Value::Object(_) => ValueKind::Object,
+    })
 }

@@ -95,7 +95,8 @@ impl Operation {
         }
         let raw = self.raw_values(location, path, query, headers);
         for parameter in parameters {
-            let Some(value) = parameter.parse(&raw, errors)? else { continue };
+            let remaining = parameter.takes_any_name().then(|| self.remaining(parameter, &raw));
+            let Some(value) = parameter.parse(remaining.as_ref().unwrap_or(&raw), errors)? else { continue };
             // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
             let is_restricted = self.is_builtin && location != ParameterLocation::Header;
             match is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
@@ -104,6 +105,14 @@ impl Operation {
             }
         }
         Ok(arguments)
+    }
+
+    /// Returns the values that belong to no other parameter in the location of this one.
+    fn remaining<'a>(&self, parameter: &Parameter, raw: &RawValues<'a>) -> RawValues<'a> {
+        let is_other = |other: &&Parameter| other.location == parameter.location && other.name != parameter.name;
+        let others: Vec<_> = self.parameters.iter().filter(is_other).collect();
+        let is_remaining = |name: &str| !others.iter().any(|other| other.is_sent_as(name));
+        raw.iter().filter(|(name, _)| is_remaining(name)).cloned().collect()
     }
 
     /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the
@@ -149,7 +158,7 @@ impl Operation {
             ParameterLocation::Cookie => {
                 let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
                 let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.split_once('='));
-                pairs.map(|(name, text)| (name.trim().into(), text.trim().into())).collect()
+                pairs.map(|(name, text)| (name.trim().into(), percent_decode_str(text.trim()).decode_utf8_lossy())).collect()
             }
         }
     }

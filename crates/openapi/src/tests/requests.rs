@@ -155,6 +155,50 @@ fn parses_json_and_empty_parameters() {
 }
 
 #[test]
+fn reads_parameters_by_their_schema() {
+    let query = |schema: Value| json!([{ "name": "p", "in": "query", "required": true, "schema": schema }]);
+    let cookie = |schema: Value| json!([{ "name": "p", "in": "cookie", "schema": schema }]);
+    let text =
+        json!([{ "name": "p", "in": "query", "content": { "text/plain": { "schema": { "type": "string", "maxLength": 5 } } } }]);
+    let free = json!({ "type": "object", "additionalProperties": { "type": "integer" }, "minProperties": 1 });
+    for (parameters, target, sent, expected) in [
+        (query(free.clone()), "?x=1&y=2", "", ""),
+        (query(free.clone()), "?x=1&y=b", "", "p must be an integer"),
+        (query(free), "", "", "-p"),
+        (query(json!({ "type": "object" })), "?x=1", "", ""),
+        (text.clone(), "?p=hello", "", ""),
+        (text, "?p=hello!", "", "p must have at most 5 characters"),
+        (query(json!({ "enum": [1, 2] })), "?p=2", "", ""),
+        (query(json!({ "enum": [1, 2] })), "?p=3", "", "p must be one of: 1, 2"),
+        (query(json!({ "const": true })), "?p=true", "", ""),
+        (query(json!({ "enum": [1.5, "a"] })), "?p=1.5", "", ""),
+        (query(json!({ "type": "integer" })), "?p=18446744073709551615", "", ""),
+        (cookie(json!({ "type": "string", "maxLength": 3 })), "", "p=a%20b", ""),
+        (cookie(json!({ "enum": [7] })), "", "p=7", ""),
+    ] {
+        let contract = operation(parameters.clone(), Value::Null);
+        let found = errors_of(&contract, &format!("/things/1{target}"), &[("cookie", sent)], "");
+        assert_eq!(found.join(" "), expected, "{parameters} {target}");
+    }
+    let free =
+        json!({ "name": "all", "in": "query", "schema": { "type": "object", "additionalProperties": { "type": "integer" } } });
+    let named = json!({ "name": "name", "in": "query", "schema": { "type": "string" } });
+    let contract = operation(json!([free, named]), Value::Null);
+    let found = contract.find("POST", "/things/1").unwrap().check("/things/1", Some("name=a&x=1"), &HeaderMap::new(), b"");
+    assert_eq!(Value::Object(found.unwrap().query), json!({ "all": { "x": 1 }, "name": "a" }));
+}
+
+#[test]
+fn parses_json_in_forms() {
+    let part = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } });
+    let form = json!({ "schema": { "properties": { "m": part } }, "encoding": { "m": { "contentType": "application/json" } } });
+    let contract = operation(json!([]), json!({ "application/x-www-form-urlencoded": form }));
+    let errors = |body: &str| errors_of(&contract, "/things/1", &[("content-type", "application/x-www-form-urlencoded")], body);
+    assert_eq!(errors("m=%7B%22a%22%3A1%7D"), [""; 0]);
+    assert_eq!(errors("m=%7B%22a%22%3A%22x%22%7D"), ["m must be an integer"]);
+}
+
+#[test]
 fn operation_parameters_override_path_parameters() {
     let limit = |maximum: u32| json!({ "name": "limit", "in": "query", "schema": { "type": "integer", "maximum": maximum } });
     let item = json!({ "parameters": [limit(5)], "post": { "parameters": [limit(9)], "responses": { "204": {} } } });
