@@ -202,7 +202,19 @@ fn to_json_schema(schema: &mut Value) {
         object.entry("maximum").or_insert(json!(i32::MAX));
     }
     subschemas_mut(object).into_iter().for_each(|(_, subschema)| to_json_schema(subschema));
-    if object.remove("nullable") == Some(Value::Bool(true)) {
+    if object.remove("nullable") != Some(Value::Bool(true)) {
+        return;
+    }
+    // The other keywords beside a type apply only to values of this type.
+    let applies_to_null = ["allOf", "anyOf", "oneOf", "not", "if", "const"].iter().any(|keyword| object.contains_key(*keyword));
+    if let (Some(Value::String(kind)), false) = (object.get("type"), applies_to_null) {
+        object.insert("type".to_owned(), json!([kind, "null"]));
+        if let Some(Value::Array(values)) = object.get_mut("enum")
+            && !values.contains(&Value::Null)
+        {
+            values.push(Value::Null);
+        }
+    } else {
         let definitions = ["$defs", "components"].map(|key| (key, object.remove(key)));
         let inner = Value::Object(std::mem::take(object));
         object.insert("anyOf".to_owned(), json!([{ "type": "null" }, inner]));
@@ -259,7 +271,11 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type { kind } => match kind {
             jsonschema::error::TypeKind::Single(kind) => format!("must be {}", with_article(&kind.to_string())),
-            jsonschema::error::TypeKind::Multiple(_) => "has the wrong type".to_owned(),
+            jsonschema::error::TypeKind::Multiple(kinds) => {
+                let names = kinds.iter().map(|kind| kind.to_string()).filter(|name| name != "null");
+                let kinds: Vec<_> = names.map(|name| with_article(&name)).collect();
+                format!("must be {}", kinds.join(" or "))
+            }
         },
         Kind::Enum { options } => {
             let options = options.as_array().into_iter().flatten().map(to_plain_string);

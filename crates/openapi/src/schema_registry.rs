@@ -102,23 +102,79 @@ impl SchemaRegistry {
     ) -> Vec<(String, ValidationError<'static>)> {
         let mut errors = Vec::new();
         for error in validator.iter_errors(value) {
-            let pointer = format!("{location}{}", error.instance_path());
-            let step = match error.kind() {
-                ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => {
-                    Some((message.clone(), pointer.clone()))
-                }
-                _ => None,
-            };
-            match step.filter(|step| !visited.contains(step)).and_then(|step| Some((self.validator(&step.0)?, step))) {
-                Some((validator, step)) => {
-                    visited.push(step);
-                    errors.extend(self.errors_in(validator, error.instance(), &pointer, visited));
-                    visited.pop();
-                }
-                None => errors.push((pointer, error.to_owned())),
-            }
+            self.expand(error.to_owned(), location, visited, &mut errors);
         }
         errors
+    }
+
+    /// Appends an error to `errors`, or those that caused it: in a registered schema, or in the closest branch of an `anyOf` or
+    /// `oneOf`.
+    fn expand(
+        self: &Arc<Self>,
+        error: ValidationError<'static>,
+        location: &str,
+        visited: &mut Vec<(String, String)>,
+        errors: &mut Vec<(String, ValidationError<'static>)>,
+    ) {
+        let pointer = format!("{location}{}", error.instance_path());
+        if let Some((target, validator)) = self.registered(&error) {
+            let step = (target.to_owned(), pointer);
+            if visited.contains(&step) {
+                errors.push((step.1, error));
+                return;
+            }
+            visited.push(step.clone());
+            errors.extend(self.errors_in(validator, error.instance(), &step.1, visited));
+            visited.pop();
+            return;
+        }
+        let Some(index) = self.closest_branch(&error) else {
+            errors.push((pointer, error));
+            return;
+        };
+        if let ValidationErrorKind::AnyOf { mut context } | ValidationErrorKind::OneOfNotValid { mut context } =
+            error.into_parts().kind
+        {
+            context.swap_remove(index).into_iter().for_each(|error| self.expand(error, location, visited, errors));
+        }
+    }
+
+    /// Returns the index of the branch that a value is probably meant for, if the error is that it matches none: the only one with the
+    /// fewest errors about enumerations, because these tell branches apart, and then with the fewest errors at all. A branch of
+    /// another type is not considered.
+    fn closest_branch(self: &Arc<Self>, error: &ValidationError<'_>) -> Option<usize> {
+        let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
+            return None;
+        };
+        let at = error.instance_path().as_str();
+        let kind = |error: &ValidationError<'_>, at: &str| match error.kind() {
+            ValidationErrorKind::Type { .. } if error.instance_path().as_str() == at => BranchError::Type,
+            ValidationErrorKind::Enum { .. } => BranchError::Enum,
+            _ => BranchError::Other,
+        };
+        let kinds = |branch: &Vec<ValidationError<'_>>| -> Vec<BranchError> {
+            let in_error = |error: &ValidationError<'_>| match self.registered(error) {
+                Some((_, validator)) => validator.iter_errors(error.instance()).map(|error| kind(&error, "")).collect(),
+                None => vec![kind(error, at)],
+            };
+            branch.iter().flat_map(in_error).collect()
+        };
+        let rank = |kinds: Vec<BranchError>| {
+            let enums = kinds.iter().filter(|kind| **kind == BranchError::Enum).count();
+            (!kinds.contains(&BranchError::Type)).then_some((enums, kinds.len()))
+        };
+        let ranks: Vec<_> = context.iter().map(|branch| rank(kinds(branch))).collect();
+        let lowest = ranks.iter().flatten().min()?;
+        let mut closest = (0..ranks.len()).filter(|index| ranks[*index].as_ref() == Some(lowest));
+        closest.next().filter(|_| closest.next().is_none())
+    }
+
+    /// Returns the target of the [`RefKeyword`] that an error is about, and its validator.
+    fn registered<'e>(self: &'e Arc<Self>, error: &'e ValidationError<'_>) -> Option<(&'e str, &'e Validator)> {
+        match error.kind() {
+            ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => Some((message, self.validator(message)?)),
+            _ => None,
+        }
     }
 
     /// Returns the validator of a [`RefKeyword::target`]. `None` if the schema can't be compiled: it is not validated then.
@@ -129,6 +185,16 @@ impl SchemaRegistry {
         let schema = self.0.get(reference)?;
         schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
     }
+}
+
+/// The kind of an error in a branch of an `anyOf` or `oneOf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BranchError {
+    /// The value itself has another type.
+    Type,
+    /// The value, or a value in it, is not one of an enumeration.
+    Enum,
+    Other,
 }
 
 /// Removes the errors about undeclared properties of a value that has another error, at itself or inside: a branch that fails
