@@ -45,6 +45,15 @@ pub fn repeated_name(text: &str) -> Option<String> {
 /// The error for a repeated property name, after the name.
 const REPEATED: &str = " is in one object more than once";
 
+/// Returns whether an error of serde_json is about a text that is JSON but has no value here: a number that is too large for 64 bits,
+/// half of a surrogate pair, or more than 128 levels of nesting.
+pub fn is_unreadable(error: &serde_json::Error) -> bool {
+    let text = error.to_string();
+    [OUT_OF_RANGE, "recursion limit exceeded", "lone leading surrogate", "unexpected end of hex escape"]
+        .iter()
+        .any(|start| text.starts_with(start))
+}
+
 /// Returns whether a value is, or contains, a number that was too large to be parsed.
 pub fn is_out_of_range(value: &Value) -> bool {
     match value {

@@ -216,9 +216,19 @@ impl Parameter {
     /// is no value of these types is returned as a string.
     pub(crate) fn value_of(&self, text: &str) -> Value {
         let raw = vec![(self.name.as_str().into(), text.into())];
-        let mut values: Vec<Value> = self.candidates(&raw).filter_map(Result::ok).collect();
-        let valid = values.iter().position(|value| self.schema.violations(value).is_empty());
-        if values.is_empty() { Value::from(text) } else { values.swap_remove(valid.unwrap_or_default()) }
+        self.value(&raw).unwrap_or_else(|| text.into())
+    }
+
+    /// Returns the value in `raw`, chosen as by [`value_of`](Self::value_of). `None` if there is none.
+    pub(crate) fn value(&self, raw: &RawValues) -> Option<Value> {
+        let mut values: Vec<Value> = self.candidates(raw).filter_map(Result::ok).collect();
+        let valid = values.iter().position(|value| self.schema.violations(value).is_empty()).unwrap_or_default();
+        if values.is_empty() { self.texts(raw).next().map(Value::from) } else { Some(values.swap_remove(valid)) }
+    }
+
+    /// Returns whether every value is a text, a number or a boolean.
+    pub(crate) fn is_scalar(&self) -> bool {
+        !self.kinds.iter().any(|kind| matches!(kind, ValueKind::Json | ValueKind::Array | ValueKind::Object))
     }
 
     /// Returns the names and texts with which a value is sent, before they are percent-encoded: the inverse of [`parse`](Self::parse).
@@ -282,12 +292,23 @@ impl Parameter {
         }
     }
 
+    /// Returns the values that may belong to this parameter. If it takes any name, these are not the ones of the others in `all`.
+    pub(crate) fn own_values<'r, 'a>(&self, all: &[Self], raw: &'r RawValues<'a>) -> Cow<'r, RawValues<'a>> {
+        if !self.takes_any_name() {
+            return Cow::Borrowed(raw);
+        }
+        let is_other = |other: &&Self| other.location == self.location && other.name != self.name;
+        let others: Vec<_> = all.iter().filter(is_other).collect();
+        let is_own = |name: &str| !others.iter().any(|other| other.is_sent_as(name));
+        Cow::Owned(raw.iter().filter(|(name, _)| is_own(name)).cloned().collect())
+    }
+
     /// Returns whether each property of the value is a parameter of its own, and the schema doesn't declare all of their names.
     pub(crate) fn takes_any_name(&self) -> bool {
+        let is_exploded = self.kinds.contains(&ValueKind::Object) && self.style != Style::DeepObject && self.is_separate();
         let schema = &self.schema.resolved;
-        let additional = parts(schema).into_iter().find_map(|part| part.get("additionalProperties"));
-        let is_open = additional.map_or_else(|| properties(schema).next().is_none(), |additional| additional != false);
-        self.kinds.contains(&ValueKind::Object) && self.style != Style::DeepObject && self.is_separate() && is_open
+        let additional = || parts(schema).into_iter().find_map(|part| part.get("additionalProperties"));
+        is_exploded && additional().map_or_else(|| properties(schema).next().is_none(), |additional| additional != false)
     }
 
     /// Returns whether each item of an array or property of an object is a parameter of its own.
@@ -439,7 +460,7 @@ fn parse_integer(text: &str) -> Option<Value> {
 }
 
 /// Converts a text to the most specific type that the schema allows, or else to a string.
-fn coerce(schema: &Value, text: &str) -> Value {
+pub(crate) fn coerce(schema: &Value, text: &str) -> Value {
     kinds(schema).into_iter().find_map(|kind| kind.parse(text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
@@ -462,7 +483,7 @@ pub(crate) fn required(schema: &Value) -> Vec<String> {
 }
 
 /// Returns the schema of a property, or null.
-fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
+pub(crate) fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
     let declared = properties(schema).find(|(property, _)| *property == name).map(|(_, property)| property);
     declared.or_else(|| parts(schema).into_iter().find_map(|part| part.get("additionalProperties"))).unwrap_or(&Value::Null)
 }

@@ -95,8 +95,7 @@ impl Operation {
         }
         let raw = self.raw_values(location, path, query, headers);
         for parameter in parameters {
-            let remaining = parameter.takes_any_name().then(|| self.remaining(parameter, &raw));
-            let Some(value) = parameter.parse(remaining.as_ref().unwrap_or(&raw), errors)? else { continue };
+            let Some(value) = parameter.parse(&parameter.own_values(&self.parameters, &raw), errors)? else { continue };
             // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
             let is_restricted = self.is_builtin && location != ParameterLocation::Header;
             match is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
@@ -105,14 +104,6 @@ impl Operation {
             }
         }
         Ok(arguments)
-    }
-
-    /// Returns the values that belong to no other parameter in the location of this one.
-    fn remaining<'a>(&self, parameter: &Parameter, raw: &RawValues<'a>) -> RawValues<'a> {
-        let is_other = |other: &&Parameter| other.location == parameter.location && other.name != parameter.name;
-        let others: Vec<_> = self.parameters.iter().filter(is_other).collect();
-        let is_remaining = |name: &str| !others.iter().any(|other| other.is_sent_as(name));
-        raw.iter().filter(|(name, _)| is_remaining(name)).cloned().collect()
     }
 
     /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the

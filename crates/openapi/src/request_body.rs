@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
-use crate::parameter::{Parameter, ParameterLocation, RawValues, properties, required};
+use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce, properties, property, required};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json};
 use crate::schema::{Direction, Schema, client_message, counted};
@@ -59,12 +59,22 @@ enum BodyParser {
     BuiltinObject(ObjectValidator),
     /// Any other JSON, with the declared property names in the document's order.
     Json(Schema, Vec<String>),
-    /// A URL-encoded form, whose properties are serialized like query parameters.
-    Form(Vec<Parameter>),
+    /// A URL-encoded form.
+    Form(Form),
     /// A multipart form, with the names of the required parts.
     Multipart(Vec<String>),
     /// A body that isn't validated.
     Opaque,
+}
+
+/// The media type of a URL-encoded form.
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
+
+/// A URL-encoded form, whose properties are serialized like query parameters.
+#[derive(Debug)]
+pub(crate) struct Form {
+    properties: Vec<Parameter>,
+    schema: Arc<Schema>,
 }
 
 /// Validator of a JSON object of the built-in document. A blank value counts as missing if the property is required. Otherwise it
@@ -162,7 +172,7 @@ impl RequestBody {
                 Ok(Value::Null)
             }
             BodyParser::Json(schema, names) => parse_json(schema, names, bytes, errors),
-            BodyParser::Form(properties) => parse_form(properties, bytes, errors),
+            BodyParser::Form(form) => form.parse(bytes, errors),
             BodyParser::Multipart(required) => {
                 let sent = part_names(&String::from_utf8_lossy(bytes));
                 errors.extend(required.iter().filter(|name| !sent.contains(*name)).map(|name| FieldError::missing(name)));
@@ -187,13 +197,8 @@ impl BodyParser {
     fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_builtin: bool) -> anyhow::Result<Self> {
         let media_type = essence(media_type);
         let schema = Schema::new(references, &node["schema"], Direction::Request);
-        if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            let required = required(&schema.resolved);
-            let property = |(name, property): (&String, &Value)| {
-                let (required, schema) = (required.contains(name), Arc::new(schema.part(property)));
-                Parameter::from_parts(name, ParameterLocation::Query, required, schema, &node["encoding"][name])
-            };
-            return Ok(Self::Form(properties(&schema.resolved).map(property).collect::<anyhow::Result<_>>()?));
+        if media_type.eq_ignore_ascii_case(FORM) {
+            return Ok(Self::Form(Form::new(Arc::new(schema), &node["encoding"])?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
             return Ok(Self::Multipart(required(&schema.resolved)));
@@ -213,8 +218,8 @@ impl BodyParser {
         let names = match self {
             Self::Json(schema, _) => string_list(&schema.resolved["required"]),
             Self::Multipart(required) => required.clone(),
-            Self::Form(properties) => {
-                properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
+            Self::Form(form) => {
+                form.properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
             }
             Self::BuiltinObject(_) | Self::Opaque => Vec::new(),
         };
@@ -324,12 +329,18 @@ impl ObjectValidator {
 /// Parses and validates any JSON. Reports one error for each property, in the document's order, undeclared properties last.
 fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
     let value = json::parse(bytes)?;
+    errors.extend(field_errors(schema, names, &value)?);
+    Ok(value)
+}
+
+/// Returns one error for each invalid property, those with `names` first, in this order.
+fn field_errors(schema: &Schema, names: &[String], value: &Value) -> Result<Vec<FieldError>> {
     let (mut field_errors, mut reported) = (Vec::new(), HashSet::new());
     for (name, _) in value.as_object().into_iter().flatten().filter(|(_, value)| json::is_out_of_range(value)) {
         field_errors.push(FieldError::invalid(name, OUT_OF_RANGE));
         reported.insert(name.clone());
     }
-    for (pointer, error) in schema.errors(&value)? {
+    for (pointer, error) in schema.errors(value)? {
         let (name, inner) = if value.is_object() {
             split_pointer(&pointer)
         } else {
@@ -339,7 +350,10 @@ fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<
             ValidationErrorKind::Required { property } if pointer.is_empty() => {
                 vec![FieldError::missing(property.as_str().unwrap_or(BODY))]
             }
-            ValidationErrorKind::AdditionalProperties { unexpected } if pointer.is_empty() => {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected }
+                if pointer.is_empty() =>
+            {
                 unexpected.iter().map(|name| FieldError::invalid(name, "is not among the properties of the body")).collect()
             }
             _ => {
@@ -350,20 +364,58 @@ fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<
         field_errors.extend(described.into_iter().filter(|error| reported.insert(error.name.clone())));
     }
     field_errors.sort_by_cached_key(|error| names.iter().position(|name| *name == error.name).unwrap_or(names.len()));
-    errors.extend(field_errors);
-    Ok(value)
+    Ok(field_errors)
 }
 
-/// Parses and validates a URL-encoded form.
-fn parse_form(properties: &[Parameter], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
-    let raw: RawValues = form_urlencoded::parse(bytes).collect();
-    let mut object = Map::new();
-    for property in properties {
-        if let Some(value) = property.parse(&raw, errors)? {
-            object.insert(property.name.clone(), value);
-        }
+impl Form {
+    /// Creates a form with the Encoding Objects of its properties.
+    ///
+    /// # Errors
+    /// If a property has a style that is not one of OpenAPI.
+    pub(crate) fn new(schema: Arc<Schema>, encoding: &Value) -> anyhow::Result<Self> {
+        let required = required(&schema.resolved);
+        let property = |(name, property): (&String, &Value)| {
+            let (required, schema) = (required.contains(name), Arc::new(schema.part(property)));
+            Parameter::from_parts(name, ParameterLocation::Query, required, schema, &encoding[name])
+        };
+        let properties = properties(&schema.resolved).map(property).collect::<anyhow::Result<_>>()?;
+        Ok(Self { properties, schema })
     }
-    Ok(object.into())
+
+    /// Parses and validates a request's form: first each property, and then all of them if each is valid.
+    fn parse(&self, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
+        let raw: RawValues = form_urlencoded::parse(bytes).collect();
+        let (mut object, count, mut is_parsed) = (Map::new(), errors.len(), true);
+        for property in &self.properties {
+            match property.parse(&property.own_values(&self.properties, &raw), errors)? {
+                Some(value) => _ = object.insert(property.name.clone(), value),
+                // Some values are not parsed, such as one with several levels of brackets.
+                None => is_parsed &= !raw.iter().any(|(name, _)| property.is_sent_as(name)),
+            }
+        }
+        object.extend(self.undeclared(&raw));
+        let value = Value::Object(object);
+        if is_parsed && errors.len() == count {
+            errors.extend(field_errors(&self.schema, &[], &value)?);
+        }
+        Ok(value)
+    }
+
+    /// Parses a response's form without validating it.
+    pub(crate) fn value(&self, bytes: &[u8]) -> Value {
+        let raw: RawValues = form_urlencoded::parse(bytes).collect();
+        let value = |property: &Parameter| property.value(&property.own_values(&self.properties, &raw));
+        let declared = self.properties.iter().filter_map(|property| Some((property.name.clone(), value(property)?)));
+        declared.chain(self.undeclared(&raw)).collect::<Map<_, _>>().into()
+    }
+
+    /// Returns the values that belong to no declared property.
+    fn undeclared(&self, raw: &RawValues) -> impl Iterator<Item = (String, Value)> {
+        let is_declared =
+            |name: &str| self.properties.iter().any(|property| property.takes_any_name() || property.is_sent_as(name));
+        let others = raw.iter().filter(move |(name, _)| !is_declared(name));
+        others.map(|(name, text)| (name.to_string(), coerce(property(&self.schema.resolved, name), text)))
+    }
 }
 
 /// Returns the names of the parts of a multipart form (RFC 7578, section 4.2). Their content isn't validated.

@@ -82,7 +82,7 @@ impl<'a> References<'a> {
         let target = |reference| Some(references.follow_to_target(reference)).filter(|target| self::reference(target).is_none());
         let resolved = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
         let schemas = remaining.map(|reference| (reference.to_owned(), resolved(reference)));
-        references.registry = Arc::new(SchemaRegistry::new(schemas));
+        references.registry = Arc::new(SchemaRegistry::new(schemas, is_builtin(document)));
         references
     }
 
@@ -166,6 +166,12 @@ impl<'a> References<'a> {
             _ => Some(1),
         }
     }
+}
+
+/// Returns whether a document is the built-in one: its operations have scopes.
+fn is_builtin(document: &Value) -> bool {
+    let items = document["paths"].as_object().into_iter().flat_map(Map::values).filter_map(Value::as_object);
+    items.flat_map(Map::values).any(|operation| operation["x-scopes"].is_array())
 }
 
 /// Returns a self-contained copy of a value of the document: references are inlined, and the targets of recursive and large ones are

@@ -9,9 +9,12 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use crate::parameter::Parameter;
+use crate::json;
+use crate::parameter::{Parameter, ParameterLocation};
+use crate::request_body::{FORM, Form};
 use crate::resolver::{References, escape};
-use crate::schema::{Direction, Schema, error_message};
+use crate::schema::{Direction, Schema, counted, error_message};
+use crate::schema_registry::WRITE_ONLY;
 
 /// A declared response of an operation.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ pub struct Content {
     pub examples: Map<String, Value>,
     /// The schema, if one is declared.
     pub schema: Option<Arc<Schema>>,
+    /// The Encoding Objects of a form, by the names of its properties.
+    encoding: Value,
 }
 
 /// A difference between a response and the document.
@@ -154,20 +159,17 @@ impl ResponseSpec {
             return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
         }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
-        let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
-        match serde_json::from_slice(body) {
-            Ok(body) => {
-                let violations = schema.schema_violations(&body).into_iter().map(|found| Violation {
-                    kind: found.kind,
-                    pointer: pointer.clone(),
-                    text: format!("body{} in {body}", found.text),
-                    normalized: format!("has a body that {}", found.normalized),
-                });
-                violations.collect()
+        match content.parse(essence, body) {
+            Ok(Some(value)) => content.violations(&pointer, &value),
+            Ok(None) => {
+                let Some(message) = content.length_violation(body.len()) else { return Vec::new() };
+                let text = format!("body {message}, and it has {}", body.len());
+                violation(ViolationKind::Body, pointer, text, &format!("has a body that {message}"))
             }
             Err(error) => {
-                let text = format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body));
-                violation(ViolationKind::Body, pointer, text, "has a body that is no JSON")
+                let problem = if json::is_unreadable(&error) { "can't be read" } else { "is no JSON" };
+                let text = format!("body {problem}: {error}: {}", String::from_utf8_lossy(body));
+                violation(ViolationKind::Body, pointer, text, &format!("has a body that {problem}"))
             }
         }
     }
@@ -190,7 +192,51 @@ impl Content {
             media_type: media_type.to_owned(),
             examples: examples(references, node),
             schema: node.get("schema").map(|schema| references.schema(schema, direction)),
+            encoding: node["encoding"].clone(),
         }
+    }
+
+    /// Parses the body of a response. Returns `None` if it is not parsed: a binary one, or one without a schema.
+    ///
+    /// # Errors
+    /// If it should be JSON and is not.
+    fn parse(&self, essence: &str, body: &[u8]) -> serde_json::Result<Option<Value>> {
+        if is_json(essence) {
+            let is_absent = self.schema.is_none() && body.is_empty();
+            return if is_absent { Ok(None) } else { serde_json::from_slice(body).map(Some) };
+        }
+        let Some(schema) = &self.schema else { return Ok(None) };
+        if essence.eq_ignore_ascii_case(FORM) {
+            return Ok(Form::new(Arc::clone(schema), &self.encoding).ok().map(|form| form.value(body)));
+        }
+        let text = std::str::from_utf8(body).ok().filter(|_| essence.to_lowercase().starts_with("text/"));
+        let parameter = Parameter::from_parts("body", ParameterLocation::Query, true, Arc::clone(schema), &Value::Null);
+        let parameter = parameter.ok().filter(Parameter::is_scalar);
+        Ok(text.zip(parameter).map(|(text, parameter)| parameter.value_of(text)))
+    }
+
+    /// Returns the violations of a parsed body by the schema, which is at `pointer` in the document.
+    fn violations(&self, pointer: &str, body: &Value) -> Vec<Violation> {
+        let violation = |found: SchemaViolation| Violation {
+            kind: found.kind,
+            pointer: pointer.to_owned(),
+            text: format!("body{} in {body}", found.text),
+            normalized: format!("has a body that {}", found.normalized),
+        };
+        self.schema.iter().flat_map(|schema| schema.schema_violations(body)).map(violation).collect()
+    }
+
+    /// Returns an error message if a binary body is too short or too long. The length of text in Base64 isn't that of its bytes.
+    fn length_violation(&self, length: usize) -> Option<String> {
+        let schema = &self.schema.as_ref()?.resolved;
+        let limit = |keyword: &str| schema[keyword].as_u64().filter(|_| schema["type"] == "string" && schema["format"] != "byte");
+        let length = u64::try_from(length).ok()?;
+        let bytes = |limit| counted(limit, "byte", "bytes");
+        let too_short =
+            limit("minLength").filter(|limit| length < *limit).map(|limit| format!("must have at least {}", bytes(limit)));
+        too_short.or_else(|| {
+            limit("maxLength").filter(|limit| length > *limit).map(|limit| format!("must have at most {}", bytes(limit)))
+        })
     }
 
     /// Returns whether the body is XML without an example as text. Sample data can't be generated for it.
@@ -238,6 +284,7 @@ impl SchemaViolation {
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 (ViolationKind::Undeclared, format!("has the undeclared {}", unexpected.join(", ")))
             }
+            kind if kind.keyword() == WRITE_ONLY => (ViolationKind::Undeclared, error_message(error)),
             _ => (ViolationKind::Body, error_message(error)),
         };
         let steps = pointer.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });

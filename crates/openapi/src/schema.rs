@@ -6,12 +6,12 @@ use anyhow::anyhow;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::formats::{BIRTH_DATE_DESCRIPTION, is_birth_date, is_deliverable_email, parse_date_time};
 use crate::resolver::References;
-use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
+use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, WRITE_ONLY, ref_keyword, write_only_keyword};
 
 /// Extension with the known values of a list that may grow. Other values are valid, too.
 pub const EXTENSIBLE_ENUM: &str = "x-extensible-enum";
@@ -65,6 +65,7 @@ impl Schema {
         let is_undeclared = |error: &ValidationError<'_>| {
             let kind = error.kind();
             matches!(kind, ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. })
+                || kind.keyword() == WRITE_ONLY
         };
         let text = |(pointer, error): (String, ValidationError<'_>)| format!("{pointer}: {error}");
         let (undeclared, others): (Vec<_>, Vec<_>) = self.errors(value)?.into_iter().partition(|(_, error)| is_undeclared(error));
@@ -159,8 +160,9 @@ pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)
     subschemas
 }
 
-/// Compiles a schema whose references all point into itself. Validates the common formats, `email` more strictly than RFC 5321, and
-/// the custom `event-time` and `birth-date`; other formats are ignored.
+/// Compiles a schema whose references all point into itself. Validates the common formats, `email` more strictly than RFC 5321 (for
+/// other documents than the built-in one only if there is no registry), and the custom `event-time` and `birth-date`; other formats
+/// are ignored.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
     compile_with(schema, Weak::new())
 }
@@ -169,19 +171,23 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
 pub fn compile_with(schema: &Value, registry: Weak<SchemaRegistry>) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
-    jsonschema::options()
+    let options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
-        .with_format("email", is_deliverable_email)
+        .with_email_options(EmailOptions::default().without_display_text());
+    let is_strict = registry.upgrade().is_none_or(|registry| registry.is_builtin);
+    let options = if is_strict { options.with_format("email", is_deliverable_email) } else { options };
+    options
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| parse_date_time(text).is_some())
         .with_format("birth-date", is_birth_date)
         .with_keyword(KEYWORD, ref_keyword(registry))
+        .with_keyword(WRITE_ONLY, write_only_keyword)
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }
 
-/// Converts a schema of OpenAPI 3.0 to JSON Schema: `nullable`, boolean exclusive bounds, and the format `int32`.
+/// Converts a schema of OpenAPI 3.0 to JSON Schema: `nullable`, boolean exclusive bounds, and the formats `int32` and `int64`.
 fn to_json_schema(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
@@ -197,9 +203,14 @@ fn to_json_schema(schema: &mut Value) {
     if object.get("required").is_some_and(Value::is_boolean) {
         object.remove("required");
     }
-    if object.get("format").is_some_and(|format| format == "int32") {
-        object.entry("minimum").or_insert(json!(i32::MIN));
-        object.entry("maximum").or_insert(json!(i32::MAX));
+    let limits = match object.get("format").and_then(Value::as_str) {
+        Some("int32") => Some((json!(i32::MIN), json!(i32::MAX))),
+        Some("int64") => Some((json!(i64::MIN), json!(i64::MAX))),
+        _ => None,
+    };
+    if let Some((minimum, maximum)) = limits {
+        object.entry("minimum").or_insert(minimum);
+        object.entry("maximum").or_insert(maximum);
     }
     subschemas_mut(object).into_iter().for_each(|(_, subschema)| to_json_schema(subschema));
     if object.remove("nullable") != Some(Value::Bool(true)) {
@@ -300,6 +311,7 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
         Kind::OneOfNotValid { .. } | Kind::AnyOf { .. } => "must match one of several schemas".to_owned(),
         Kind::Not { .. } => "must not match what is excluded".to_owned(),
         Kind::Required { property } => format!("lacks {}", to_plain_string(property)),
+        Kind::Custom { keyword, message } if keyword == WRITE_ONLY => message.clone(),
         _ => "is invalid".to_owned(),
     }
 }

@@ -22,6 +22,9 @@ use crate::schema::{compile_with, subschemas_mut};
 /// The custom keyword that replaces a reference. Its value is the [`RefKeyword::target`].
 pub const KEYWORD: &str = "$registered";
 
+/// The custom keyword that rejects a property, because it is only sent in requests.
+pub const WRITE_ONLY: &str = "$writeOnly";
+
 /// Maximum number of registered schemas that are inlined into the branches of a schema, which may contain itself.
 const INLINED_SCHEMAS_LIMIT: usize = 64;
 
@@ -36,12 +39,17 @@ pub enum ValidationMode {
     /// For a response: `writeOnly` properties are not required.
     Response,
     /// For a response, like `Response`, but undeclared properties are rejected: clients must find every property in the document.
+    /// Except in the built-in document, `writeOnly` properties are rejected, too.
     Closed,
 }
 
-/// Registered schemas, by reference.
+/// Registered schemas.
 #[derive(Debug, Default)]
-pub struct SchemaRegistry(HashMap<String, RegisteredSchema>);
+pub struct SchemaRegistry {
+    by_reference: HashMap<String, RegisteredSchema>,
+    /// True if they belong to the built-in document, see [`Operation::is_builtin`](crate::Operation::is_builtin).
+    pub is_builtin: bool,
+}
 
 #[derive(Debug)]
 struct RegisteredSchema {
@@ -59,14 +67,14 @@ struct RefKeyword {
 
 impl SchemaRegistry {
     /// Creates a registry from references and the schemas that they refer to.
-    pub fn new(schemas: impl Iterator<Item = (String, Value)>) -> Self {
+    pub fn new(schemas: impl Iterator<Item = (String, Value)>, is_builtin: bool) -> Self {
         let register = |(reference, resolved)| (reference, RegisteredSchema { resolved, validators: Default::default() });
-        Self(schemas.map(register).collect())
+        Self { by_reference: schemas.map(register).collect(), is_builtin }
     }
 
     /// Returns the registered schema that a schema refers to.
     pub fn target(&self, schema: &Value) -> Option<&Value> {
-        self.0.get(reference(schema)?).map(|target| &target.resolved)
+        self.by_reference.get(reference(schema)?).map(|target| &target.resolved)
     }
 
     /// Compiles a schema whose references are registered.
@@ -182,7 +190,7 @@ impl SchemaRegistry {
         let (mode_name, reference) = target.split_once(' ')?;
         let modes = [ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed];
         let mode = modes.into_iter().find(|mode| mode.name() == mode_name)?;
-        let schema = self.0.get(reference)?;
+        let schema = self.by_reference.get(reference)?;
         schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
     }
 }
@@ -233,6 +241,24 @@ pub fn ref_keyword(
         let target = target.as_str().unwrap_or_default().to_owned();
         Ok(Box::new(RefKeyword { registry: Weak::clone(&registry), target }))
     }
+}
+
+/// Implementation of [`WRITE_ONLY`].
+struct WriteOnlyKeyword;
+
+impl<'i> Keyword<'i> for WriteOnlyKeyword {
+    fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
+        Err(ValidationError::custom("is write-only"))
+    }
+
+    fn is_valid(&self, _: &'i Value) -> bool {
+        false
+    }
+}
+
+/// Creates a [`WriteOnlyKeyword`] for the schema compiler.
+pub fn write_only_keyword<'a>(_: &'a Map<String, Value>, _: &'a Value, _: Location) -> KeywordResult<'a> {
+    Ok(Box::new(WriteOnlyKeyword))
 }
 
 impl<'i> Keyword<'i> for RefKeyword {
@@ -346,18 +372,21 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// Makes the properties of the other direction optional, and unvalidated in a request. Adds them to `names`, which contains
-    /// those of sibling schemas.
+    /// Makes the properties of the other direction optional, and unvalidated in a request. A closed response of another document than
+    /// the built-in one may not have them. Adds them to `names`, which contains those of sibling schemas.
     fn strip_direction(&self, object: &mut Map<String, Value>, names: &mut Vec<String>) {
         let flag = if self.mode == ValidationMode::Request { "readOnly" } else { "writeOnly" };
         self.collect_properties_with_flag(object, flag, names);
         if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
             required.retain(|name| !names.iter().any(|flagged| name == flagged));
         }
+        let replacement = match self.mode {
+            ValidationMode::Request => json!({}),
+            ValidationMode::Closed if !self.registry.is_builtin => json!({ WRITE_ONLY: true }),
+            ValidationMode::Closed | ValidationMode::Response => return,
+        };
         let properties = object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
-        for (_, property) in properties.filter(|(name, _)| self.mode == ValidationMode::Request && names.contains(name)) {
-            *property = json!({});
-        }
+        properties.filter(|(name, _)| names.contains(name)).for_each(|(_, property)| *property = replacement.clone());
     }
 
     /// Appends the names of properties with a flag, including those in `allOf`.

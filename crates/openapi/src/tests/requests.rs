@@ -129,6 +129,32 @@ fn parses_forms_of_composed_schemas() {
 }
 
 #[test]
+fn validates_forms_as_a_whole() {
+    let errors = |schema: Value, body: &str| {
+        let contract = operation(json!([]), json!({ "application/x-www-form-urlencoded": { "schema": schema } }));
+        errors_of(&contract, "/things/1", &[("content-type", "application/x-www-form-urlencoded")], body).join(" ")
+    };
+    let properties = json!({ "a": { "type": "integer" }, "b": { "type": "string" } });
+    let closed = json!({ "properties": properties, "additionalProperties": false });
+    let pair = json!({ "properties": properties, "minProperties": 2 });
+    let free = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
+    let nested = json!({ "required": ["m"], "properties": { "m": { "type": "object" } }, "additionalProperties": false });
+    for (schema, body, expected) in [
+        (closed.clone(), "a=1&b=x", ""),
+        (closed.clone(), "a=1&zz=x", "zz is not among the properties of the body"),
+        (closed, "a=x&zz=x", "a must be an integer"),
+        (pair.clone(), "a=1&b=x", ""),
+        (pair, "a=1", "body must have at least 2 entries"),
+        (free.clone(), "x=1", ""),
+        (free, "x=abc", "x must be an integer"),
+        (nested.clone(), "x=1", ""),
+        (nested, "", "-m"),
+    ] {
+        assert_eq!(errors(schema.clone(), body), expected, "{schema} {body}");
+    }
+}
+
+#[test]
 fn keeps_the_order_of_deep_object_items() {
     let parameter = json!({ "name": "p", "in": "query", "style": "deepObject", "schema": { "type": "array", "items": {} } });
     let contract = operation(json!([parameter]), Value::Null);
