@@ -25,9 +25,10 @@ const MAX_HOPS: usize = 64;
 const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "value"];
 
 /// Keywords whose values are maps from names: their keys are not keywords.
-const MAP_KEYWORDS: [&str; 20] = [
+const MAP_KEYWORDS: [&str; 21] = [
     EXTERNAL_FILES,
     "$defs",
+    "definitions",
     "dependentSchemas",
     "mediaTypes",
     "pathItems",

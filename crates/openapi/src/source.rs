@@ -1,9 +1,10 @@
 //! Reading of a document from its files: YAML or JSON, and the files that it refers to.
 //!
 //! A `$ref` may point into another file. Such a file is copied into the document below [`EXTERNAL_FILES`], and the reference then
-//! points there. So the rest of the crate has a single document.
+//! points there. A reference to the `$id` or an anchor of a schema becomes a pointer to it. So the rest of the crate has a single
+//! document.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -43,14 +44,23 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     let file = file_of(path)?;
     let document = parse_file(&file)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-    let mut bundler =
-        Bundler { root: normalize(&file), folder, pending: Vec::new(), files: BTreeMap::new(), warnings: Vec::new() };
+    let mut bundler = Bundler {
+        root: normalize(&file),
+        folder,
+        pending: Vec::new(),
+        files: BTreeMap::new(),
+        identifiers: HashMap::new(),
+        warnings: Vec::new(),
+    };
     let mut document = document;
+    bundler.collect_identifiers(&document, false, "", &mut String::new());
     bundler.rewrite(&mut document, &file, None, false);
     let mut external = Map::new();
     while let Some((file, key)) = bundler.pending.pop() {
         match parse_file(&file) {
             Ok(mut content) => {
+                let pointer = pointer_of(Some(&key));
+                bundler.collect_identifiers(&content, false, &pointer, &mut pointer.clone());
                 bundler.rewrite(&mut content, &file, Some(&key), false);
                 external.insert(key, content);
             }
@@ -59,6 +69,9 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     }
     if let Some(document) = document.as_object_mut().filter(|_| !external.is_empty()) {
         document.insert(EXTERNAL_FILES.to_owned(), external.into());
+    }
+    if !bundler.identifiers.is_empty() {
+        resolve_identifiers(&mut document, false, &bundler.identifiers, &mut String::new());
     }
     inline_sections(&mut document);
     let mut files = vec![file];
@@ -102,15 +115,48 @@ struct Bundler {
     pending: Vec<(PathBuf, String)>,
     /// The key of each file that was found.
     files: BTreeMap<PathBuf, String>,
+    identifiers: Identifiers,
     warnings: Vec<String>,
 }
 
+/// The pointers of the schemas with each `$id`, `$anchor` and `$dynamicAnchor`. An anchor has the form of a rewritten reference to it.
+type Identifiers = HashMap<String, Vec<String>>;
+
 impl Bundler {
+    /// Collects the identifiers of the schemas in the value at `pointer`. `file` is the pointer of the value's file.
+    fn collect_identifiers(&mut self, value: &Value, is_map: bool, file: &str, pointer: &mut String) {
+        if let (Value::Object(object), false) = (value, is_map) {
+            let text = |keyword: &str| object.get(keyword).and_then(Value::as_str);
+            let id = text("$id").map(|id| id.trim_end_matches('#').to_owned());
+            let anchors = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(text).map(|name| reference_to(file, name));
+            for identifier in anchors.chain(id) {
+                self.identifiers.entry(identifier).or_default().push(pointer.clone());
+            }
+        }
+        match value {
+            Value::Object(object) => {
+                for (name, value) in object.iter().filter(|(name, _)| !is_data(name, is_map)) {
+                    let names = has_names(name, is_map);
+                    within(pointer, &escape(name), |pointer| self.collect_identifiers(value, names, file, pointer));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    within(pointer, &index.to_string(), |pointer| self.collect_identifiers(item, false, file, pointer));
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Rewrites the references in a file to pointers in the document. `key` is the file's key, or `None` for the document itself.
     /// `is_map` is true if the keys of the value are names.
     fn rewrite(&mut self, value: &mut Value, file: &Path, key: Option<&str>, is_map: bool) {
         match value {
             Value::Object(object) => {
+                if !is_map && let Some(reference) = object.shift_remove("$dynamicRef") {
+                    object.entry("$ref").or_insert(reference);
+                }
                 // Also instead of a map: `schemas: { $ref: schemas.yaml }`.
                 if let Some(Value::String(reference)) = object.get_mut("$ref") {
                     *reference = self.pointer(reference, file, key);
@@ -141,13 +187,14 @@ impl Bundler {
         let key = if target.is_empty() {
             key.map(str::to_owned)
         } else {
-            let target = percent_decode_str(target).decode_utf8_lossy().into_owned();
-            self.key_of(&file.parent().unwrap_or(Path::new("")).join(target))
+            let decoded = percent_decode_str(target).decode_utf8_lossy().into_owned();
+            let path = file.parent().unwrap_or(Path::new("")).join(decoded);
+            if self.identifiers.contains_key(target) && !path.exists() {
+                return reference.to_owned();
+            }
+            self.key_of(&path)
         };
-        match key {
-            None => format!("#{fragment}"),
-            Some(key) => format!("#/{EXTERNAL_FILES}/{}{fragment}", escape(&key).replace('%', "%25")),
-        }
+        reference_to(&pointer_of(key.as_deref()), fragment)
     }
 
     /// Returns the key of a file, `None` for the document itself. A file that is new is read later.
@@ -165,6 +212,71 @@ impl Bundler {
         self.pending.push((file, key.clone()));
         Some(key)
     }
+}
+
+/// Returns the pointer of the file with a key, which is empty for the document itself.
+fn pointer_of(key: Option<&str>) -> String {
+    key.map_or_else(String::new, |key| format!("/{EXTERNAL_FILES}/{}", escape(key).replace('%', "%25")))
+}
+
+/// Returns the reference to a fragment, which is a pointer or an anchor, of the file at a pointer.
+fn reference_to(file: &str, fragment: &str) -> String {
+    let is_pointer = fragment.is_empty() || fragment.starts_with('/');
+    let separator = if is_pointer || file.is_empty() { "" } else { "#" };
+    format!("#{file}{separator}{fragment}")
+}
+
+/// Calls a function with the pointer of a part of the value at `pointer`. References are percent-encoded.
+fn within(pointer: &mut String, step: &str, visit: impl FnOnce(&mut String)) {
+    let length = pointer.len();
+    pointer.push('/');
+    pointer.push_str(&step.replace('%', "%25"));
+    visit(pointer);
+    pointer.truncate(length);
+}
+
+/// Replaces the references to identifiers in the value at `pointer` by references to pointers.
+fn resolve_identifiers(value: &mut Value, is_map: bool, identifiers: &Identifiers, pointer: &mut String) {
+    match value {
+        Value::Object(object) => {
+            if let Some(Value::String(reference)) = object.get_mut("$ref")
+                && let Some(target) = identified(reference, identifiers, pointer)
+            {
+                *reference = format!("#{target}");
+            }
+            for (name, value) in object.iter_mut().filter(|(name, _)| !is_data(name, is_map)) {
+                let names = has_names(name, is_map);
+                within(pointer, &escape(name), |pointer| resolve_identifiers(value, names, identifiers, pointer));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                within(pointer, &index.to_string(), |pointer| resolve_identifiers(item, false, identifiers, pointer));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the pointer that a reference to an identifier means. Of several schemas with the same identifier, it is the innermost
+/// around `pointer`, or else the first.
+fn identified(reference: &str, identifiers: &Identifiers, pointer: &str) -> Option<String> {
+    let is_within =
+        |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let find = |identifier: &str| {
+        let pointers = identifiers.get(identifier)?;
+        pointers.iter().filter(|outer| is_within(pointer, outer)).max_by_key(|outer| outer.len()).or(pointers.first())
+    };
+    if let Some(found) = find(reference) {
+        return Some(found.clone());
+    }
+    let (id, fragment) = reference.split_once('#')?;
+    let schema = find(id)?;
+    if fragment.is_empty() || fragment.starts_with('/') {
+        return Some(format!("{schema}{fragment}"));
+    }
+    let anchors = identifiers.iter().filter(|(name, _)| name.rsplit_once('#').is_some_and(|(_, anchor)| anchor == fragment));
+    anchors.flat_map(|(_, pointers)| pointers).find(|anchor| is_within(anchor, schema)).cloned()
 }
 
 /// Removes `.` and `..` from a path, so that each file has one path.

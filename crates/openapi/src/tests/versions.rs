@@ -256,3 +256,51 @@ fn reads_documents_of_several_files() {
         assert!(!is_valid(410, json!({ "message": 7 })));
     }
 }
+
+#[test]
+fn follows_references_to_identifiers() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+    let with = |keyword: &str, name: &str, mut schema: Value| {
+        schema[keyword] = name.into();
+        schema
+    };
+    let tree = |data: &str| {
+        let children = json!({ "type": "array", "items": { "$dynamicRef": "#node" } });
+        let properties = json!({ "data": { "type": data }, "children": children });
+        with("$dynamicAnchor", "node", json!({ "required": ["data"], "properties": properties }))
+    };
+    let schemas = json!({
+        "Anchored": with("$anchor", "pet", id.clone()),
+        "Ided": with("$id", "https://example.com/schemas/ided", json!({ "$defs": { "Inner": with("$anchor", "inner", id.clone()) } })),
+        "Relative": with("$id", "relative", id.clone()),
+        "Tree": tree("integer"),
+        "Texts": tree("string"),
+    });
+    let other = json!({ "definitions": { "value": with("$anchor", "kind", id), "default": { "$ref": "#kind" } } });
+    fs::write(folder.path().join("pet.json"), other.to_string()).unwrap();
+    let leaf = |data: Value| json!({ "data": data });
+    let parent = |data: Value, child: Value| json!({ "data": data, "children": [leaf(child)] });
+    let (valid_id, invalid_id) = (json!({ "id": 1 }), json!({ "id": "x" }));
+    for (reference, valid, invalid) in [
+        ("#pet", &valid_id, &invalid_id),
+        ("https://example.com/schemas/ided#inner", &valid_id, &invalid_id),
+        ("https://example.com/schemas/ided#/$defs/Inner", &valid_id, &invalid_id),
+        ("relative", &valid_id, &invalid_id),
+        ("pet.json#kind", &valid_id, &invalid_id),
+        ("pet.json#/definitions/value", &valid_id, &invalid_id),
+        ("pet.json#/definitions/default", &valid_id, &invalid_id),
+        ("#/components/schemas/Tree", &parent(json!(1), json!(2)), &parent(json!(1), json!("x"))),
+        ("#/components/schemas/Texts", &parent(json!("x"), json!("y")), &parent(json!("x"), json!(1))),
+    ] {
+        let body = json!({ "content": { "application/json": { "schema": { "$ref": reference } } } });
+        let paths = json!({ "/things": { "post": { "requestBody": body, "responses": { "204": { "description": "" } } } } });
+        let document = json!({ "openapi": "3.1.0", "paths": paths, "components": { "schemas": schemas } });
+        let file = folder.path().join("openapi.json");
+        fs::write(&file, document.to_string()).unwrap();
+        let contract = Contract::read(&file).unwrap();
+        assert_eq!(contract.warnings, [""; 0], "{reference}");
+        assert!(is_valid(&contract, valid), "{reference}");
+        assert!(!is_valid(&contract, invalid), "{reference}");
+    }
+}
