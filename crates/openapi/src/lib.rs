@@ -25,6 +25,7 @@ mod error;
 mod formats;
 pub mod invalid_values;
 mod json;
+mod multipart;
 pub mod paging;
 mod parameter;
 mod path;

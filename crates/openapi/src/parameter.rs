@@ -355,6 +355,15 @@ impl Parameter {
 
     /// Converts the texts to a value of one type. Returns `None` if the parameter is absent.
     fn candidate(&self, kind: ValueKind, raw: &RawValues) -> Option<Result<Value, String>> {
+        let prefix = match (self.style, kind) {
+            (Style::Label, _) => ".".to_owned(),
+            (Style::Matrix, ValueKind::Object) if self.explode => ";".to_owned(),
+            (Style::Matrix, _) => format!(";{}", self.name),
+            _ => String::new(),
+        };
+        if self.texts(raw).any(|text| !text.starts_with(&prefix)) {
+            return Some(Err(format!("must begin with {prefix}")));
+        }
         match kind {
             ValueKind::Array => self.array(raw).map(Ok),
             ValueKind::Object => self.object(raw).map(Ok),
@@ -389,7 +398,7 @@ impl Parameter {
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
                 let first = |name: &str| raw.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.as_ref());
                 let declared = properties(schema).map(|(name, _)| name.as_str());
-                let others = raw.iter().map(|(name, _)| name.as_ref()).filter(|_| self.takes_any_name());
+                let others = raw.iter().map(|(name, _)| name.as_ref()).filter(|name| *name != self.name && self.takes_any_name());
                 declared.chain(others).filter_map(|name| Some((name, first(name)?))).map(entry).collect()
             }
             (_, true) => self.split_values(raw).into_iter().filter_map(|pair| pair.split_once('=')).map(entry).collect(),
@@ -425,7 +434,7 @@ impl Parameter {
     /// Removes the prefix of the styles `label` and `matrix` from a text.
     fn strip_style_prefix<'a>(&self, text: &'a str) -> &'a str {
         match self.style {
-            Style::Label => text.trim_start_matches('.'),
+            Style::Label => text.strip_prefix('.').unwrap_or(text),
             Style::Matrix => {
                 let text = text.trim_start_matches(';');
                 text.strip_prefix(&self.name).and_then(|text| text.strip_prefix('=')).unwrap_or(text)

@@ -4,7 +4,8 @@
 //! Content-Type ── parser() ──► BodyParser ─┬─ BuiltinObject: JSON object of the built-in document, with its rules for blank values
 //!                                          ├─ Json: any other JSON
 //!                                          ├─ Form: URL-encoded form
-//!                                          ├─ Multipart: only the names of the parts
+//!                                          ├─ Multipart: form with files
+//!                                          ├─ Text: a text, or a number or boolean as text
 //!                                          └─ Opaque: not validated
 //! ```
 
@@ -20,6 +21,7 @@ use serde_json::{Map, Value};
 use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
+use crate::multipart::Multipart;
 use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce, properties, property, required};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json};
@@ -61,8 +63,10 @@ enum BodyParser {
     Json(Schema, Vec<String>),
     /// A URL-encoded form.
     Form(Form),
-    /// A multipart form, with the names of the required parts.
-    Multipart(Vec<String>),
+    /// A multipart form.
+    Multipart(Multipart),
+    /// A text, which is parsed like a parameter.
+    Text(Parameter),
     /// A body that isn't validated.
     Opaque,
 }
@@ -173,9 +177,15 @@ impl RequestBody {
             }
             BodyParser::Json(schema, names) => parse_json(schema, names, bytes, errors),
             BodyParser::Form(form) => form.parse(bytes, errors),
-            BodyParser::Multipart(required) => {
-                let sent = part_names(&String::from_utf8_lossy(bytes));
-                errors.extend(required.iter().filter(|name| !sent.contains(*name)).map(|name| FieldError::missing(name)));
+            BodyParser::Multipart(form) => {
+                let media_type = headers.get(header::CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
+                form.check(media_type.unwrap_or_default(), bytes, errors)?;
+                Ok(Value::Null)
+            }
+            BodyParser::Text(parameter) => {
+                if let Ok(text) = std::str::from_utf8(bytes) {
+                    parameter.parse(&vec![(BODY.into(), text.into())], errors)?;
+                }
                 Ok(Value::Null)
             }
             BodyParser::BuiltinObject(_) | BodyParser::Opaque => Ok(Value::Null),
@@ -201,7 +211,11 @@ impl BodyParser {
             return Ok(Self::Form(Form::new(Arc::new(schema), &node["encoding"])?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Multipart(required(&schema.resolved)));
+            return Ok(Self::Multipart(Multipart::new(&schema, &node["encoding"])?));
+        }
+        if !is_builtin && media_type.to_lowercase().starts_with("text/") && node["schema"].is_object() {
+            let text = Parameter::from_parts(BODY, ParameterLocation::Query, true, Arc::new(schema), &Value::Null)?;
+            return Ok(if text.is_scalar() { Self::Text(text) } else { Self::Opaque });
         }
         if !is_json(media_type) {
             return Ok(Self::Opaque);
@@ -217,11 +231,11 @@ impl BodyParser {
     fn missing_fields(&self) -> Vec<FieldError> {
         let names = match self {
             Self::Json(schema, _) => string_list(&schema.resolved["required"]),
-            Self::Multipart(required) => required.clone(),
+            Self::Multipart(form) => form.required.clone(),
             Self::Form(form) => {
                 form.properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
             }
-            Self::BuiltinObject(_) | Self::Opaque => Vec::new(),
+            Self::BuiltinObject(_) | Self::Text(_) | Self::Opaque => Vec::new(),
         };
         if names.is_empty() {
             vec![FieldError::missing(BODY)]
@@ -416,14 +430,6 @@ impl Form {
         let others = raw.iter().filter(move |(name, _)| !is_declared(name));
         others.map(|(name, text)| (name.to_string(), coerce(property(&self.schema.resolved, name), text)))
     }
-}
-
-/// Returns the names of the parts of a multipart form (RFC 7578, section 4.2). Their content isn't validated.
-fn part_names(form: &str) -> Vec<String> {
-    let headers = form.lines().filter_map(|line| line.split_once(':'));
-    let dispositions = headers.filter(|(name, _)| name.eq_ignore_ascii_case("content-disposition"));
-    let names = dispositions.filter_map(|(_, value)| value.split(';').find_map(|part| part.trim().strip_prefix("name=")));
-    names.map(|name| name.trim_matches('"').to_owned()).collect()
 }
 
 /// Splits a JSON pointer into the top-level property, empty for the whole body, and the path within the property.

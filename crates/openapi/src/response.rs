@@ -153,7 +153,9 @@ impl ResponseSpec {
             let normalized = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
             return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
         };
-        if let Some(charset) = charset(media_type).filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8")) {
+        if let Some(charset) = media_type_parameter(media_type, "charset")
+            .filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8"))
+        {
             let text = format!("is `{media_type}`, and JSON is UTF-8 (RFC 8259)");
             let normalized = format!("is JSON with the charset {charset}");
             return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
@@ -320,11 +322,20 @@ pub fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Returns the parameter `charset` of a media type.
-fn charset(media_type: &str) -> Option<&str> {
-    let mut parameters = media_type.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
-    let (_, charset) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
-    Some(charset.trim().trim_matches('"'))
+/// Returns a parameter of a media type, or of another header of the same form.
+pub(crate) fn media_type_parameter<'a>(media_type: &'a str, name: &str) -> Option<&'a str> {
+    parameters(media_type).find(|(parameter, _)| parameter.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// Returns the names and values of the parameters of a media type. A quoted value may contain semicolons.
+pub(crate) fn parameters(media_type: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut is_quoted = false;
+    let parameters = media_type.split(move |character| {
+        is_quoted ^= character == '"';
+        character == ';' && !is_quoted
+    });
+    let parameters = parameters.skip(1).filter_map(|parameter| parameter.split_once('='));
+    parameters.map(|(name, value)| (name.trim(), value.trim().trim_matches('"')))
 }
 
 /// Normalizes a media type with its parameters: spaces, quotes and case are not significant (RFC 9110, section 8.3.1).

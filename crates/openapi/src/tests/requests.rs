@@ -58,6 +58,10 @@ fn parses_parameters_of_every_style() {
         ("path", "matrix", false, &numbers, ";p=1,2", ";p=1,b", "p must be an integer"),
         ("path", "matrix", true, &numbers, ";p=1;p=2", ";p=1;p=b", "p must be an integer"),
         ("path", "matrix", false, &json!({ "type": "integer" }), ";p=1", ";p=b", "p must be an integer"),
+        ("path", "label", false, &json!({ "type": "integer" }), ".1", "1", "p must begin with ."),
+        ("path", "label", false, &json!({ "type": "string", "minLength": 2 }), "..a", ".a", "p must have at least 2 characters"),
+        ("path", "matrix", false, &json!({ "type": "integer" }), ";p=1", "1", "p must begin with ;p"),
+        ("path", "matrix", true, &point, ";x=1;y=2", "x=1;y=2", "p must begin with ;"),
     ] {
         let parameter =
             json!({ "name": "p", "in": location, "required": true, "style": style, "explode": explode, "schema": schema });
@@ -376,4 +380,48 @@ fn describes_limits_with_correct_plurals() {
     assert_eq!(error(json!({ "type": "array", "minItems": 2 }), json!([])), ["a must have at least 2 items"]);
     assert_eq!(error(json!({ "type": "object", "minProperties": 1 }), json!({})), ["a must have at least 1 entry"]);
     assert_eq!(error(json!({ "type": "string", "maxLength": 1 }), json!("xy")), ["a must have at most 1 character"]);
+}
+
+#[test]
+fn validates_parts_of_multipart_forms() {
+    let properties = json!({
+        "age": { "type": "integer" },
+        "photo": { "type": "string", "format": "binary" },
+        "tags": { "type": "array", "items": { "type": "string" } },
+    });
+    let schema = json!({ "type": "object", "required": ["age"], "properties": properties });
+    let form = json!({ "schema": schema, "encoding": { "photo": { "contentType": "image/png, image/gif" } } });
+    let contract = operation(json!([]), json!({ "multipart/form-data": form }));
+    let with = |boundary: &str, parts: &[&str]| {
+        let parts: String = parts.iter().map(|part| format!("--X\r\nContent-Disposition: form-data; {part}\r\n")).collect();
+        let media_type = format!("multipart/form-data{boundary}");
+        errors_of(&contract, "/things/1", &[("content-type", &media_type)], &format!("{parts}--X--\r\n")).join(" ")
+    };
+    let photo = |media_type: &str| format!("name=photo; filename=\"a\"\r\nContent-Type: {media_type}\r\n\r\n?");
+    let tag = "name=\"tags\"\r\n\r\na";
+    for (parts, expected) in [
+        (vec!["filename=\"a;name=b\"; name=\"age\"\r\n\r\n5"], ""),
+        (vec!["name=\"age\"\r\n\r\n5", tag, tag, &photo("image/png")], ""),
+        (vec!["name=age\r\n\r\nabc"], "age must be an integer"),
+        (vec!["name=age\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n5.5"], "age must be an integer"),
+        (vec!["name=age\r\n\r\n5", &photo("text/plain")], "photo must be image/png or image/gif"),
+        (vec!["name=age\r\n\r\n5", &photo("application/octet-stream")], ""),
+        (vec![tag], "-age"),
+    ] {
+        assert_eq!(with("; boundary=\"X\"", &parts), expected, "{parts:?}");
+    }
+    let boundary = "The media type of the request's body must have a boundary, which separates the parts.";
+    assert_eq!(with("", &["name=age\r\n\r\n5"]), boundary);
+}
+
+#[test]
+fn validates_texts_by_their_schema() {
+    let errors = |schema: Value, body: &str| {
+        let contract = operation(json!([]), json!({ "text/plain": { "schema": schema } }));
+        errors_of(&contract, "/things/1", &[("content-type", "text/plain; charset=utf-8")], body).join(" ")
+    };
+    assert_eq!(errors(json!({ "type": "string", "maxLength": 2 }), "ab"), "");
+    assert_eq!(errors(json!({ "type": "string", "maxLength": 2 }), "abc"), "body must have at most 2 characters");
+    assert_eq!(errors(json!({ "type": "integer" }), "a"), "body must be an integer");
+    assert_eq!(errors(json!({ "type": "array", "items": {} }), "a,b"), "");
 }

@@ -1,0 +1,142 @@
+//! Multipart forms (RFC 7578): validation of the parts of a request.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::{FieldError, RequestError, Result};
+use crate::parameter::{Parameter, ParameterLocation, properties, required};
+use crate::response::{essence, matches_range, media_type_parameter, parameters};
+use crate::schema::Schema;
+
+/// A declared multipart form.
+#[derive(Debug)]
+pub(crate) struct Multipart {
+    /// The names of the required parts.
+    pub required: Vec<String>,
+    parts: Vec<DeclaredPart>,
+}
+
+/// A property of a multipart form.
+#[derive(Debug)]
+struct DeclaredPart {
+    parameter: Parameter,
+    /// The media types and ranges of its Encoding Object. Empty if it has none.
+    media_types: Vec<String>,
+    is_binary: bool,
+}
+
+/// A part of a request.
+struct Part<'a> {
+    name: String,
+    media_type: Option<String>,
+    is_file: bool,
+    content: Cow<'a, str>,
+}
+
+impl Multipart {
+    /// Creates a form with the Encoding Objects of its parts.
+    ///
+    /// # Errors
+    /// If a part has a style that is not one of OpenAPI.
+    pub(crate) fn new(schema: &Schema, encoding: &Value) -> anyhow::Result<Self> {
+        let part = |(name, property): (&String, &Value)| {
+            let media_types = encoding[name]["contentType"].as_str().into_iter().flat_map(|types| types.split(','));
+            let part = Arc::new(schema.part(property));
+            Ok(DeclaredPart {
+                parameter: Parameter::from_parts(name, ParameterLocation::Query, false, part, &Value::Null)?,
+                media_types: media_types.map(|media_type| media_type.trim().to_owned()).collect(),
+                is_binary: property["format"] == "binary",
+            })
+        };
+        let parts = properties(&schema.resolved).map(part).collect::<anyhow::Result<_>>()?;
+        Ok(Self { required: required(&schema.resolved), parts })
+    }
+
+    /// Validates a form: the names of its parts, and their media types and values as far as they are declared.
+    ///
+    /// # Errors
+    /// If the media type has no boundary, or a schema can't be compiled.
+    pub(crate) fn check(&self, media_type: &str, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<()> {
+        let Some(boundary) = media_type_parameter(media_type, "boundary").filter(|boundary| !boundary.is_empty()) else {
+            let text = "The media type of the request's body must have a boundary, which separates the parts.";
+            return Err(RequestError::MalformedBody(text.to_owned()));
+        };
+        let sent = parts(bytes, boundary);
+        let is_missing = |name: &&String| !sent.iter().any(|part| part.name == **name);
+        errors.extend(self.required.iter().filter(is_missing).map(|name| FieldError::missing(name)));
+        for declared in &self.parts {
+            declared.check(&sent, errors)?;
+        }
+        Ok(())
+    }
+}
+
+impl DeclaredPart {
+    fn check(&self, sent: &[Part<'_>], errors: &mut Vec<FieldError>) -> Result<()> {
+        let name = &self.parameter.name;
+        let sent: Vec<_> = sent.iter().filter(|part| part.name == *name).collect();
+        if sent.iter().any(|part| !self.accepts_media_type(part)) {
+            errors.push(FieldError::invalid(name, format!("must be {}", self.media_types.join(" or "))));
+        } else if self.parameter.is_scalar() && !self.is_binary && sent.iter().all(|part| part.is_text()) {
+            let raw = sent.iter().map(|part| (part.name.as_str().into(), part.content.as_ref().into())).collect();
+            self.parameter.parse(&raw, errors)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a part has a declared media type. The one for any bytes is sent if the right one is not known.
+    fn accepts_media_type(&self, part: &Part<'_>) -> bool {
+        let sent = part.media_type.as_deref().map(essence).filter(|sent| *sent != "application/octet-stream");
+        let is_declared = |sent: &str| self.media_types.iter().any(|declared| matches_range(declared, sent));
+        self.media_types.is_empty() || sent.is_none_or(is_declared)
+    }
+}
+
+impl<'a> Part<'a> {
+    /// Parses a part. Returns `None` if it has no name.
+    fn new(bytes: &'a [u8]) -> Option<Self> {
+        let end = [&b"\r\n\r\n"[..], b"\n\n"].into_iter().filter_map(|end| Some((find(bytes, end)?, end.len())));
+        let (at, length) = end.min()?;
+        let headers = String::from_utf8_lossy(&bytes[..at]);
+        let header = |name: &str| {
+            let mut headers = headers.lines().filter_map(|line| line.split_once(':'));
+            headers.find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+        };
+        let disposition = header("content-disposition")?;
+        let content = &bytes[at + length..];
+        let content = content.strip_suffix(b"\n").map_or(content, |content| content.strip_suffix(b"\r").unwrap_or(content));
+        Some(Self {
+            name: media_type_parameter(disposition, "name")?.to_owned(),
+            media_type: header("content-type").map(str::to_owned),
+            is_file: parameters(disposition).any(|(name, _)| name.eq_ignore_ascii_case("filename")),
+            content: String::from_utf8_lossy(content),
+        })
+    }
+
+    fn is_text(&self) -> bool {
+        !self.is_file
+            && self.media_type.as_deref().is_none_or(|media_type| essence(media_type).eq_ignore_ascii_case("text/plain"))
+    }
+}
+
+/// Splits a form into its parts. The text before the first boundary and after the last one is ignored.
+fn parts<'a>(bytes: &'a [u8], boundary: &str) -> Vec<Part<'a>> {
+    let delimiter = format!("--{boundary}");
+    let (mut parts, mut rest) = (Vec::new(), bytes);
+    let mut is_first = true;
+    while let Some(at) = find(rest, delimiter.as_bytes()) {
+        if !is_first {
+            parts.extend(Part::new(&rest[..at]));
+        }
+        is_first = false;
+        rest = &rest[at + delimiter.len()..];
+    }
+    parts
+}
+
+/// Returns the index of the first occurrence of a text.
+fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    bytes.windows(text.len()).position(|window| window == text)
+}
