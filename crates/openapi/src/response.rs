@@ -372,7 +372,8 @@ fn range_rank(declared: &str, media_type: &str) -> Option<usize> {
     }
 }
 
-/// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix).
+/// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix). `text/json` is an old name of it.
 pub fn is_json(essence: &str) -> bool {
-    essence.eq_ignore_ascii_case("application/json") || essence.to_lowercase().ends_with("+json")
+    let is = |name: &str| essence.eq_ignore_ascii_case(name);
+    is("application/json") || is("text/json") || essence.to_lowercase().ends_with("+json")
 }

@@ -499,6 +499,7 @@ fn validates_responses_of_other_media_types_than_json() {
         ("image/png", binary.clone(), "\u{1}", "must have at least 2 bytes"),
         ("application/octet-stream", binary, "1234", "must have at most 3 bytes"),
         ("application/json", Value::Null, "{\"a\":1", "is no JSON"),
+        ("text/json", json!({ "type": "object" }), "[]", "must be an object"),
         ("application/json", Value::Null, "", ""),
         ("application/json", json!({ "type": "number" }), "1e400", "can't be read"),
         ("application/json", json!({ "type": "string" }), "\"\\ud800\"", "can't be read"),
