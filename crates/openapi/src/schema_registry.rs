@@ -206,8 +206,14 @@ enum BranchError {
 }
 
 /// Removes the errors about undeclared properties of a value that has another error, at itself or inside: a branch that fails
-/// declares nothing, so all of its properties count as undeclared.
+/// declares nothing, so all of its properties count as undeclared. Also removes that a required property is missing, if it is only
+/// undeclared: `jsonschema` reports both.
 fn remove_consequences(errors: &mut Vec<(String, ValidationError<'static>)>) {
+    let is_present = |name: &Value, object: &Value| name.as_str().is_some_and(|name| object.get(name).is_some());
+    errors.retain(|(_, error)| match error.kind() {
+        ValidationErrorKind::Required { property } => !is_present(property, error.instance()),
+        _ => true,
+    });
     let is_undeclared = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. });
     let causes: Vec<(String, bool)> = errors.iter().map(|(pointer, error)| (pointer.clone(), is_undeclared(error))).collect();
     errors.retain(|(pointer, error)| {

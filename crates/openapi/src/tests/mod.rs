@@ -157,6 +157,11 @@ fn declared_properties_are_declared_in_every_branch() {
     ] });
     assert_eq!(violations(both.clone(), json!({ "a": "x", "b": 1 })), [r#"body/a: "x" is not of type "integer""#]);
     assert_eq!(violations(both, json!({ "b": "x", "extra": 1 })), [r#"body/b: "x" is not of type "integer""#]);
+    let required = json!({ "properties": { "a": {} }, "required": ["b"] });
+    assert_eq!(
+        violations(required, json!({ "a": 1, "b": 2 })),
+        ["body: Additional properties are not allowed ('b' was unexpected)"]
+    );
 }
 
 #[test]
