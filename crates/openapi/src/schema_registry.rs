@@ -77,14 +77,15 @@ impl SchemaRegistry {
         self.by_reference.get(reference(schema)?).map(|target| &target.resolved)
     }
 
-    /// Compiles a schema whose references are registered.
+    /// Compiles a schema whose references are registered. `reference` is the one that refers to it, if there is one.
     ///
     /// # Errors
     /// If the schema is invalid.
-    pub fn compile(self: &Arc<Self>, schema: &Value, mode: ValidationMode) -> anyhow::Result<Validator> {
+    pub fn compile(self: &Arc<Self>, schema: &Value, reference: Option<&str>, mode: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
         let scope = if mode == ValidationMode::Closed { Scope::Closed } else { Scope::Open };
-        SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, scope, &[]);
+        let around = reference.into_iter().map(str::to_owned).collect();
+        SchemaRewriter { registry: self, mode, inlined: 0, around }.rewrite(&mut schema, scope, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
 
@@ -191,7 +192,7 @@ impl SchemaRegistry {
         let modes = [ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed];
         let mode = modes.into_iter().find(|mode| mode.name() == mode_name)?;
         let schema = self.by_reference.get(reference)?;
-        schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
+        schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, Some(reference), mode).ok()).as_ref()
     }
 }
 
@@ -205,8 +206,8 @@ enum BranchError {
     Other,
 }
 
-/// Removes the errors about undeclared properties of a value that has another error, at itself or inside: a branch that fails
-/// declares nothing, so all of its properties count as undeclared. Also removes that a required property is missing, if it is only
+/// Removes the errors about undeclared properties and about too many matching branches of a value that has another error, at itself
+/// or inside: a branch that fails declares nothing, and a schema in a branch of itself always matches. Also removes that a required property is missing, if it is only
 /// undeclared: `jsonschema` reports both.
 fn remove_consequences(errors: &mut Vec<(String, ValidationError<'static>)>) {
     let is_present = |name: &Value, object: &Value| name.as_str().is_some_and(|name| object.get(name).is_some());
@@ -214,15 +215,18 @@ fn remove_consequences(errors: &mut Vec<(String, ValidationError<'static>)>) {
         ValidationErrorKind::Required { property } => !is_present(property, error.instance()),
         _ => true,
     });
-    let is_undeclared = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. });
-    let causes: Vec<(String, bool)> = errors.iter().map(|(pointer, error)| (pointer.clone(), is_undeclared(error))).collect();
+    let is_consequence = |error: &ValidationError<'_>| {
+        let kind = error.kind();
+        matches!(kind, ValidationErrorKind::UnevaluatedProperties { .. } | ValidationErrorKind::OneOfMultipleValid { .. })
+    };
+    let causes: Vec<(String, bool)> = errors.iter().map(|(pointer, error)| (pointer.clone(), is_consequence(error))).collect();
     errors.retain(|(pointer, error)| {
-        let is_cause = |(other, other_is_undeclared): &(String, bool)| match other.strip_prefix(pointer.as_str()) {
-            Some("") => !other_is_undeclared,
+        let is_cause = |(other, other_is_consequence): &(String, bool)| match other.strip_prefix(pointer.as_str()) {
+            Some("") => !other_is_consequence,
             Some(inner) => inner.starts_with('/'),
             None => false,
         };
-        !is_undeclared(error) || !causes.iter().any(is_cause)
+        !is_consequence(error) || !causes.iter().any(is_cause)
     });
 }
 
@@ -300,6 +304,8 @@ struct SchemaRewriter<'a> {
     mode: ValidationMode,
     /// Number of schemas inlined so far, see [`INLINED_SCHEMAS_LIMIT`].
     inlined: usize,
+    /// The references whose schemas are being rewritten for the same value, the outermost first.
+    around: Vec<String>,
 }
 
 /// The treatment of undeclared properties in a schema that is rewritten.
@@ -307,7 +313,7 @@ struct SchemaRewriter<'a> {
 enum Scope {
     /// They are rejected.
     Closed,
-    /// They are allowed here, and those that no branch declares are rejected by a schema around this one.
+    /// They are allowed in this branch of a schema, which may reject those that no branch declares.
     Branch,
     /// They are allowed.
     Open,
@@ -339,20 +345,21 @@ impl SchemaRewriter<'_> {
             (true, false) if has("properties") => _ = object.insert("additionalProperties".to_owned(), json!(false)),
             _ => {}
         }
-        let is_evaluated = is_evaluated || needs_closing && is_combined;
         for (keyword, subschema) in subschemas_mut(object) {
             let is_branch = BRANCH_KEYWORDS.contains(&keyword);
-            // Makes the properties of the branches visible to `unevaluatedProperties`.
-            if is_branch && is_evaluated || keyword == "allOf" && !has_exclusive_branches {
-                self.inline(subschema);
-            }
-            let scope = match (is_branch, scope) {
-                (true, _) if is_evaluated => Scope::Branch,
-                (true, Scope::Closed) if has_exclusive_branches => Scope::Closed,
-                (false, Scope::Closed) if !matches!(keyword, "not" | "if" | "contains" | "propertyNames") => Scope::Closed,
+            let around = if is_branch { self.around.clone() } else { std::mem::take(&mut self.around) };
+            let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
+            let scope = match scope {
+                _ if is_branch && !has_exclusive_branches => Scope::Branch,
+                Scope::Closed if !is_condition => Scope::Closed,
                 _ => Scope::Open,
             };
+            // Makes the properties of the branches visible to `unevaluatedProperties`.
+            if scope == Scope::Branch {
+                self.inline(subschema);
+            }
             self.rewrite(subschema, scope, if keyword == "allOf" { &names } else { &[] });
+            self.around = around;
         }
     }
 
@@ -370,10 +377,17 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// Replaces a reference with the registered schema.
+    /// Replaces a reference with the registered schema. If that schema is around it, it already applies to the value, and the
+    /// reference adds nothing.
     fn inline(&mut self, schema: &mut Value) {
         while let (Some(target), true) = (self.registry.target(schema), self.inlined < INLINED_SCHEMAS_LIMIT) {
+            let reference = reference(schema).unwrap_or_default().to_owned();
+            if self.around.contains(&reference) {
+                *schema = json!({});
+                return;
+            }
             self.inlined += 1;
+            self.around.push(reference);
             *schema = target.clone();
         }
     }

@@ -539,3 +539,25 @@ fn rejects_write_only_properties_in_responses() {
         );
     }
 }
+
+/// Each `Shape` is all of `Base`, which is one of the shapes.
+#[test]
+fn validates_many_schemas_that_contain_themselves_directly() {
+    let shape = |number: usize| {
+        let properties = json!({ format!("p{number}"): { "type": "integer" }, "next": ref_to("Base") });
+        let own = json!({ "properties": properties, "required": [format!("p{number}")] });
+        (format!("Shape{number}"), json!({ "allOf": [ref_to("Base"), own] }))
+    };
+    let mut schemas: serde_json::Map<_, _> = (0..30).map(shape).collect();
+    let shapes: Vec<Value> = (0..30).map(|number| ref_to(&format!("Shape{number}"))).collect();
+    schemas.insert("Base".to_owned(), json!({ "properties": { "id": { "type": "integer" } }, "oneOf": shapes }));
+    for name in ["Base", "Shape7"] {
+        let violations = |body: Value| response_violations(ref_to(name), schemas.clone().into(), &body);
+        assert_eq!(violations(json!({ "id": 1, "p7": 2, "next": { "p3": 1 } })), [""; 0], "{name}");
+        assert_eq!(
+            violations(json!({ "id": 1, "p7": 2, "extra": 3 })),
+            ["body: Unevaluated properties are not allowed ('extra' was unexpected)"],
+            "{name}"
+        );
+    }
+}
