@@ -81,6 +81,9 @@ pub(crate) struct Form {
     schema: Arc<Schema>,
 }
 
+/// Maximum number of places in one property, such as the items of an array, whose errors are reported.
+const MAX_DETAILS: usize = 10;
+
 /// Validator of a JSON object of the built-in document. A blank value counts as missing if the property is required. Otherwise it
 /// counts as absent unless the schema allows it.
 #[derive(Debug)]
@@ -319,6 +322,8 @@ impl ObjectValidator {
             }
         }
         let mut value = Value::Object(object);
+        // The details of each property, with the places in it.
+        let mut details: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
         for (pointer, error) in self.schema.errors(&value)? {
             let (name, inner) = split_pointer(&pointer);
             let Some(Property { name, presence, .. }) = self.properties.iter().find(|property| property.name == name) else {
@@ -328,7 +333,14 @@ impl ObjectValidator {
                 ignored.push(name.as_str());
                 continue;
             }
-            field_errors.entry(name).or_insert_with(|| FieldError::invalid(name, detail(&self.schema, name, inner, &error)));
+            let found = details.entry(name).or_default();
+            if found.len() < MAX_DETAILS && !found.iter().any(|(place, _)| place == inner) {
+                found.push((inner.to_owned(), detail(&self.schema, name, inner, &error)));
+            }
+        }
+        for (name, found) in details {
+            let texts: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
+            field_errors.entry(name).or_insert_with(|| FieldError::invalid(name, texts.join("; ")));
         }
         if let Some(object) = value.as_object_mut() {
             // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
