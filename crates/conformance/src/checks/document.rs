@@ -16,17 +16,15 @@ impl OperationRun<'_> {
                 self.record_example(format!("{}/example", argument.pointer), schema_errors(&argument.schema, example));
             }
         }
-        if let Some(body) = &operation.json_body {
-            for (name, example) in &body.examples {
-                self.record_example(format!("{}/examples/{}", body.pointer, escape(name)), schema_errors(&body.schema, example));
-            }
-        }
-        for response in &operation.spec.responses {
-            for content in response.contents.iter().filter(|content| content.is_json()) {
+        let spec = operation.spec;
+        let body = spec.body.iter().map(|body| (format!("{}/requestBody", spec.pointer), &body.contents));
+        let responses = spec.responses.iter().map(|response| (response.pointer.clone(), &response.contents));
+        for (pointer, contents) in body.chain(responses) {
+            for content in contents.iter().filter(|content| content.is_json()) {
                 let Some(schema) = &content.schema else { continue };
                 for (name, example) in &content.examples {
                     let errors = schema.violations(example).into_iter().map(|(_, text)| text).collect();
-                    let pointer = format!("{}/content/{}/examples", response.pointer, escape(&content.media_type));
+                    let pointer = format!("{pointer}/content/{}/examples", escape(&content.media_type));
                     self.record_example(format!("{pointer}/{}", escape(name)), errors);
                 }
             }
