@@ -1,6 +1,6 @@
 //! Checks that requests without a sufficient key or a supported client version are rejected.
 
-use boxoffice_openapi::Scope;
+use boxoffice_openapi::{Scope, SecurityScheme};
 
 use crate::http_client::{CLIENT_VERSION_HEADER, Request};
 use crate::model::Check;
@@ -9,6 +9,8 @@ use crate::server_kind::ServerKind;
 
 /// A key that exists on no server.
 const UNKNOWN_KEY: &str = "a-key-that-does-not-exist";
+/// Credentials for Basic authentication that exist on no server. The key above would be malformed.
+const UNKNOWN_USER: &str = "unknown-user:unknown-password";
 /// A client version that no server supports.
 const UNSUPPORTED_VERSION: &str = "0.0.1";
 
@@ -23,15 +25,22 @@ impl OperationRun<'_> {
             return;
         }
         let remove_key = |request: &Request| operation.with_key(request, None);
-        self.check_rejected(Check::KeyMissing, pair, remove_key, "a missing key", &[401]).await;
+        let is_builtin = self.comparison.is_builtin();
+        let declares = |status: u16| spec.statuses.contains(&status);
+        // Some frameworks have only 403.
+        let statuses: &[u16] = if !is_builtin && !declares(401) && declares(403) { &[401, 403] } else { &[401] };
+        self.check_rejected(Check::KeyMissing, pair, remove_key, "a missing key", statuses).await;
+        let is_basic =
+            |scheme: &SecurityScheme| matches!(scheme, SecurityScheme::Authorization(kind) if kind.eq_ignore_ascii_case("basic"));
+        let unknown_key = if spec.security.iter().flatten().any(is_basic) { UNKNOWN_USER } else { UNKNOWN_KEY };
         let set_unknown_key =
-            |request: &Request| operation.with_key(request, Some(UNKNOWN_KEY)).with_header("Prefer", "scope=none");
+            |request: &Request| operation.with_key(request, Some(unknown_key)).with_header("Prefer", "scope=none");
         // Mocks of other documents accept any key, and have no preference for it.
-        if !self.comparison.is_builtin() && self.comparison.kind() != ServerKind::Real {
+        if !is_builtin && self.comparison.kind() != ServerKind::Real {
             return;
         }
-        // Other documents may declare 401 for both, as RFC 9110 does.
-        let statuses: &[u16] = if spec.statuses.contains(&403) { &[403] } else { &[403, 401] };
+        // Other documents may mean 401 for both, as RFC 9110 does.
+        let statuses: &[u16] = if is_builtin && declares(403) { &[403] } else { &[401, 403] };
         self.check_rejected(Check::KeyUnknown, pair, set_unknown_key, "an unknown key", statuses).await;
         if let Some(key) = &self.comparison.target.public_key
             && !spec.scopes.is_empty()
