@@ -17,3 +17,7 @@ mod recorder;
 pub mod report;
 pub mod server_kind;
 pub mod target;
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

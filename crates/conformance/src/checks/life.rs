@@ -102,6 +102,9 @@ impl OperationRun<'_> {
                 .then(|| self.failure("the removed resource can still be read", "404", after.describe()));
             return self.record(Check::Removed, &read, failure);
         }
+        if let Some(before) = before.as_ref().filter(|_| is_item) {
+            self.check_gone(&read, before, response.status).await;
+        }
         if !is_item || response.status != 204 {
             return;
         }
@@ -125,6 +128,19 @@ impl OperationRun<'_> {
             .find(|entry| is_same(entry, &before))
             .map(|entry| self.failure("the list still contains a removed resource", "a list without it", entry.to_string()));
         self.record(Check::Removed, &list, failure);
+    }
+
+    /// Checks that a removed resource can't be read as before.
+    async fn check_gone(&mut self, read: &Request, before: &Value, status: u16) {
+        // Resources of the built-in document are checked after each removal. 202 means that the removal comes later.
+        if self.comparison.is_builtin() || status == 202 {
+            return;
+        }
+        let Some(after) = self.send_as_owner(read).await else { return };
+        // A resource that is only ended may still be read, with another state.
+        let failure = (after.status == 200 && after.json() == *before)
+            .then(|| self.failure("the removed resource can still be read", "404", after.describe()));
+        self.record(Check::Removed, read, failure);
     }
 
     /// Sends a request with its own key or, if it is refused, with the comparison's key.

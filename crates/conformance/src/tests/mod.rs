@@ -1,0 +1,59 @@
+//! Comparisons of small servers with documents that are not the platform's.
+
+mod notes;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use boxoffice_openapi::Contract;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::comparison::Comparison;
+use crate::model::Report;
+use crate::options::select_operations;
+use crate::target::Target;
+
+/// Starts a server that answers each request by a function, and compares it with a document.
+async fn compare<A>(document: Value, key: &str, answer: A) -> Report
+where
+    A: Fn(&Request<Bytes>) -> Response<String> + Send + Sync + 'static,
+{
+    let (listener, answer) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), Arc::new(answer));
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let answer = Arc::clone(&answer);
+            let service = service_fn(move |request: Request<Incoming>| {
+                let answer = Arc::clone(&answer);
+                async move {
+                    let (head, body) = request.into_parts();
+                    let body = body.collect().await.unwrap().to_bytes();
+                    let response = answer(&Request::from_parts(head, body));
+                    Ok::<_, Infallible>(response.map(|body| Full::new(Bytes::from(body))))
+                }
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(client), service));
+        }
+    });
+    let contract = || Contract::new(document.clone()).unwrap();
+    let target = Target::connect(&address, Some(key)).await.unwrap();
+    let selected = select_operations(&contract(), &[], &[]).unwrap();
+    let report = Comparison::new(contract(), target, None, 1, selected, &json!({})).run(|_| ()).await;
+    server.abort();
+    report
+}
+
+/// Returns the operation, the check and the summary of each finding.
+fn findings(report: &Report) -> Vec<String> {
+    let finding =
+        |finding: &crate::model::Finding| format!("{} {}: {}", finding.operation, finding.check.name(), finding.summary);
+    report.findings.iter().map(finding).collect()
+}

@@ -1,0 +1,174 @@
+//! A server of notes with Basic authentication, which is correct apart from one fault.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use boxoffice_openapi::{Contract, RouteError};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use serde_json::{Value, json};
+
+use super::{compare, findings};
+
+const KEY: &str = "qa:secret";
+
+fn document() -> Value {
+    let note = json!({ "type": "object", "required": ["id", "text"], "properties": {
+        "id": { "type": "integer", "minimum": 1, "readOnly": true },
+        "text": { "type": "string", "minLength": 1, "maxLength": 40 },
+    } });
+    let content = |schema: Value| json!({ "application/json": { "schema": schema } });
+    let body = json!({ "required": true, "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
+    let answer = |schema: Value| json!({ "description": "", "content": content(schema) });
+    let error = answer(json!({ "type": "object" }));
+    let identifier = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 999_999_999 } });
+    let list = json!({ "type": "array", "items": note });
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "notes", "version": "1" },
+        "security": [{ "basic": [] }],
+        "components": { "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } } },
+        "paths": {
+            "/notes": {
+                "get": { "operationId": "list", "responses": { "200": answer(list), "400": error, "401": error } },
+                "post": { "operationId": "create", "requestBody": body,
+                    "responses": { "201": answer(note.clone()), "400": error, "401": error, "415": error } },
+            },
+            "/notes/{id}": {
+                "parameters": [identifier],
+                "get": { "operationId": "read", "responses": { "200": answer(note), "400": error, "401": error, "404": error } },
+                "delete": { "operationId": "remove",
+                    "responses": { "204": { "description": "" }, "400": error, "401": error, "404": error } },
+            },
+        },
+    })
+}
+
+/// The server. `fault` names its fault.
+struct Notes {
+    contract: Contract,
+    fault: &'static str,
+    /// By identifier.
+    notes: Mutex<BTreeMap<u64, Value>>,
+}
+
+impl Notes {
+    fn answer(&self, request: &Request<Bytes>) -> Response<String> {
+        let method = if request.method() == "HEAD" { "GET" } else { request.method().as_str() };
+        let operation = match self.contract.find(method, request.uri().path()) {
+            Ok(operation) => operation,
+            Err(RouteError::NotFound) => return self.error(404),
+            Err(RouteError::MethodNotAllowed(methods)) => {
+                let mut response = self.error(405);
+                let methods: Vec<_> = methods.into_iter().collect();
+                response.headers_mut().insert("allow", methods.join(", ").parse().unwrap());
+                return response;
+            }
+        };
+        if let Err(status) = self.authenticate(request.headers()) {
+            return self.error(status);
+        }
+        if operation.check(request.uri().path(), request.uri().query(), request.headers(), request.body()).is_err() {
+            return self.error(400);
+        }
+        let identifier = request.uri().path().strip_prefix("/notes/").map(|text| text.parse().unwrap());
+        let body = serde_json::from_slice(request.body()).unwrap_or_default();
+        self.handle(method, identifier, body)
+    }
+
+    /// Returns the status of a refusal.
+    fn authenticate(&self, headers: &HeaderMap) -> Result<(), u16> {
+        let sent = headers
+            .get("authorization")
+            .and_then(|value| value.to_str().ok()?.strip_prefix("Basic "))
+            .ok_or(self.unauthenticated())?;
+        let sent = BASE64_STANDARD.decode(sent).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        match sent.filter(|text| text.contains(':')) {
+            _ if self.fault == "accepts any key" => Ok(()),
+            Some(text) if text == KEY => Ok(()),
+            Some(_) => Err(self.unauthenticated()),
+            None => Err(400),
+        }
+    }
+
+    fn unauthenticated(&self) -> u16 {
+        if self.fault == "only 403" { 403 } else { 401 }
+    }
+
+    fn handle(&self, method: &str, identifier: Option<u64>, mut body: Value) -> Response<String> {
+        let mut notes = self.notes.lock().unwrap();
+        match (method, identifier) {
+            ("GET", None) => json_response(200, &notes.values().filter(|note| note.get("removed").is_none()).cloned().collect()),
+            ("POST", None) => {
+                let identifier = notes.len() as u64 + 1;
+                body["id"] = json!(identifier);
+                notes.insert(identifier, body.clone());
+                json_response(201, &body)
+            }
+            (_, Some(identifier)) => match (method, notes.get_mut(&identifier)) {
+                ("GET", Some(note)) if note.get("removed").is_none() || self.fault == "reads removed" => {
+                    json_response(200, &json!({ "id": note["id"], "text": note["text"] }))
+                }
+                ("DELETE", Some(note)) if note.get("removed").is_none() => {
+                    note["removed"] = json!(true);
+                    response(204, String::new())
+                }
+                _ => self.error(404),
+            },
+            _ => self.error(405),
+        }
+    }
+
+    fn error(&self, status: u16) -> Response<String> {
+        json_response(status, &json!({ "title": "Refused" }))
+    }
+}
+
+fn json_response(status: u16, body: &Value) -> Response<String> {
+    let mut response = response(status, body.to_string());
+    response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    response
+}
+
+fn response(status: u16, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status.try_into().unwrap();
+    response
+}
+
+/// Compares a server with a fault, and returns the findings.
+async fn found(fault: &'static str) -> Vec<String> {
+    found_with(document(), fault).await
+}
+
+async fn found_with(document: Value, fault: &'static str) -> Vec<String> {
+    let notes = Notes { contract: Contract::new(document.clone()).unwrap(), fault, notes: Mutex::default() };
+    findings(&compare(document, KEY, move |request| notes.answer(request)).await)
+}
+
+#[tokio::test]
+async fn correct_server_has_no_findings() {
+    assert_eq!(found("").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn removed_resource_that_can_be_read_is_found() {
+    assert_eq!(found("reads removed").await, ["remove resource.removed: the removed resource can still be read"]);
+}
+
+#[tokio::test]
+async fn missing_and_unknown_keys_are_403_where_only_that_is_declared() {
+    let only_403 = || serde_json::from_str(&document().to_string().replace("\"401\"", "\"403\"")).unwrap();
+    assert_eq!(found_with(only_403(), "only 403").await, [""; 0]);
+    let missing = ["list", "create", "read", "remove"].map(|id| format!("{id} key.missing: a missing key is answered with 403"));
+    let found = found("only 403").await;
+    assert!(missing.iter().all(|finding| found.contains(finding)), "{found:?}");
+}
+
+#[tokio::test]
+async fn accepted_unknown_key_is_found() {
+    let found = found("accepts any key").await;
+    assert!(found.contains(&"list key.bad: an unknown key is answered with 200".to_owned()), "{found:?}");
+}
