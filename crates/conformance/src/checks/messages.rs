@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
+use boxoffice_openapi::paging::has_name;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use regex::Regex;
 use serde_json::Value;
@@ -22,7 +23,8 @@ static INTERNALS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
         ),
         (
             "a part of an SQL statement",
-            r"(?i)\b(select .+ from|insert into|delete from|update \w+ set)\b|constraint failed|SQLSTATE|syntax error at or near|ORA-\d{5}",
+            // Words such as "select a size from the list" need capitals or a condition.
+            r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b|(?i:\b(select .+ from|delete from|update \w+ set)\b.+\bwhere\b.+=|\binsert into \w+ ?\(|constraint failed|SQLSTATE|syntax error at or near|ORA-\d{5})",
         ),
         ("a path of the server's files", r"(^|[\s'(])/(home|srv|usr|var|opt|root|etc|tmp)/[\w.-]+/|[A-Z]:\\\\?\w+\\"),
         ("a password hash", HASH),
@@ -39,6 +41,13 @@ static PASSWORD_HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(HASH).unwrap
 /// A text that is probably a key: 32 or more small letters and digits, some of each.
 #[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
 static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[a-z0-9]{32,}\b").unwrap());
+
+/// An identifier of a trace (W3C Trace Context).
+#[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
+static TRACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}\b").unwrap());
+
+/// Names of properties that identify a request.
+const REQUEST_NAMES: [&str; 4] = ["traceid", "requestid", "correlationid", "instance"];
 
 impl OperationRun<'_> {
     /// Checks a response apart from its schema.
@@ -105,17 +114,11 @@ impl OperationRun<'_> {
     fn check_error_text(&mut self, request: &Request, response: &ReceivedResponse) {
         let body = response.json();
         let texts: Vec<&str> = ["error", "message", "title", "detail"].iter().filter_map(|name| body[*name].as_str()).collect();
-        let whole = match texts.is_empty() {
+        let whole = match body.is_null() {
             true => String::from_utf8_lossy(&response.body).into_owned(),
             false => strings(&body).join("\n"),
         };
-        let internal = INTERNALS.iter().find(|(_, pattern)| pattern.is_match(&whole)).map(|(name, _)| *name);
-        let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
-        // Formatted for few responses only, because a body can be large.
-        let sent = LazyCell::new(|| request.to_curl(""));
-        let key = KEY.find_iter(&whole).any(|found| is_key(found.as_str()) && !sent.contains(found.as_str()));
-        let leak = internal.or_else(|| key.then_some("a key"));
-        let leak = leak.map(|name| {
+        let leak = find_leak(&whole, request).map(|name| {
             self.failure(
                 format!("the error {} contains {name}", response.status),
                 "an error without internals of the server",
@@ -188,12 +191,65 @@ impl OperationRun<'_> {
     }
 }
 
-/// Returns all texts in a value.
+/// Returns the name of what an error shows of the server. Texts that the client sent are none of its internals.
+fn find_leak(text: &str, request: &Request) -> Option<&'static str> {
+    // Formatted for few responses only, because a body can be large.
+    let sent = LazyCell::new(|| request.to_curl(""));
+    let is_sent = |found: &str| sent.contains(found.trim_matches([' ', '\n', '\'', '(']));
+    let internal = INTERNALS.iter().find(|(_, pattern)| pattern.find_iter(text).any(|found| !is_sent(found.as_str())));
+    let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
+    let text = TRACE.replace_all(text, "");
+    let key = || KEY.find_iter(&text).any(|found| is_key(found.as_str()) && !is_sent(found.as_str()));
+    internal.map(|(name, _)| *name).or_else(|| key().then_some("a key"))
+}
+
+/// Returns all texts in a value, except the identifiers of a request.
 fn strings(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],
         Value::Array(items) => items.iter().flat_map(strings).collect(),
-        Value::Object(members) => members.values().flat_map(strings).collect(),
+        Value::Object(members) => {
+            members.iter().filter(|(name, _)| !has_name(&REQUEST_NAMES, name)).flat_map(|(_, member)| strings(member)).collect()
+        }
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{find_leak, strings};
+    use crate::http_client::Request;
+
+    #[test]
+    fn ordinary_texts_and_identifiers_of_requests_are_no_leaks() {
+        let request = Request::new("GET", "/home/page/x");
+        for text in [
+            "Please select a size from the list",
+            "cannot delete from an archived list",
+            "Please insert into the form",
+            "No page at /home/page/x",
+            "Trace 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        ] {
+            assert_eq!(find_leak(text, &request), None, "{text}");
+        }
+        let error = json!({ "title": "No", "traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "inner": [{ "request-id": "a" }] });
+        assert_eq!(strings(&error), ["No"]);
+    }
+
+    #[test]
+    fn internals_are_leaks() {
+        let request = Request::new("GET", "/pets");
+        for (text, expected) in [
+            ("near: SELECT id FROM pets", "a part of an SQL statement"),
+            ("select id from pets where id = $1", "a part of an SQL statement"),
+            ("insert into pets (id) values ($1)", "a part of an SQL statement"),
+            ("UNIQUE constraint failed: pets.id", "a part of an SQL statement"),
+            ("no such file (/srv/app/pets.db)", "a path of the server's files"),
+            ("the key 4bf92f3577b34da6a3ce929d0e0e4736 is unknown", "a key"),
+        ] {
+            assert_eq!(find_leak(text, &request), Some(expected), "{text}");
+        }
     }
 }
