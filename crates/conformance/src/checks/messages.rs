@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use boxoffice_openapi::paging::has_name;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
 use regex::Regex;
 use serde_json::Value;
 
@@ -175,19 +175,35 @@ impl OperationRun<'_> {
             return;
         }
         let cache_control = response.header(CACHE_CONTROL).unwrap_or_default().to_ascii_lowercase();
-        let directives: Vec<&str> = cache_control.split(',').map(str::trim).collect();
-        let has = |name: &str| directives.contains(&name);
-        let is_fresh = directives.iter().any(|directive| {
-            directive.strip_prefix("max-age=").and_then(|seconds| seconds.parse::<u64>().ok()).is_some_and(|seconds| seconds > 0)
-        });
-        let summary = match () {
-            () if has("public") => Some("a response for one caller may be stored by shared caches"),
-            () if spec.is_secret && !has("no-store") => Some("a response with a secret may be stored"),
-            () if is_fresh && !has("private") => Some("a response for one caller may be reused without asking the server"),
-            () => None,
+        let is_builtin = self.comparison.is_builtin();
+        let sends_authorization = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION.as_str()));
+        let is_secret = spec.is_secret && !cache_control.contains("no-store");
+        let summary = match is_secret {
+            true => Some("a response with a secret may be stored"),
+            false => shared_storage(&cache_control, is_builtin, sends_authorization),
         };
         let failure = summary.map(|summary| self.failure(summary, "private or no-store", cache_control.clone()));
         self.record(Check::Caching, request, failure);
+    }
+}
+
+/// Returns how `Cache-Control` lets shared caches send a response for one caller to others, if it does.
+///
+/// `public` allows that on purpose, except in the built-in document. The response to a request with `Authorization` is not stored
+/// without such a directive (RFC 9111, section 3.5).
+fn shared_storage(cache_control: &str, is_builtin: bool, sends_authorization: bool) -> Option<&'static str> {
+    let directives: Vec<&str> = cache_control.split(',').map(str::trim).collect();
+    let has = |name: &str| directives.contains(&name);
+    let is_fresh = directives.iter().any(|directive| {
+        directive.strip_prefix("max-age=").and_then(|seconds| seconds.parse::<u64>().ok()).is_some_and(|seconds| seconds > 0)
+    });
+    let is_stored = is_builtin || !has("public") && (!sends_authorization || has("must-revalidate"));
+    match () {
+        () if is_builtin && has("public") => Some("a response for one caller may be stored by shared caches"),
+        () if is_fresh && is_stored && !["private", "no-cache", "no-store"].into_iter().any(has) => {
+            Some("a response for one caller may be reused without asking the server")
+        }
+        () => None,
     }
 }
 
@@ -219,7 +235,7 @@ fn strings(value: &Value) -> Vec<&str> {
 mod tests {
     use serde_json::json;
 
-    use super::{find_leak, strings};
+    use super::{find_leak, shared_storage, strings};
     use crate::http_client::Request;
 
     #[test]
@@ -236,6 +252,25 @@ mod tests {
         }
         let error = json!({ "title": "No", "traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "inner": [{ "request-id": "a" }] });
         assert_eq!(strings(&error), ["No"]);
+    }
+
+    #[test]
+    fn shared_caches_store_what_the_directives_allow() {
+        for (cache_control, is_builtin, sends_authorization, is_finding) in [
+            ("max-age=60", true, false, true),
+            ("public", true, false, true),
+            ("private, max-age=60", true, false, false),
+            ("no-cache, max-age=60", true, false, false),
+            ("max-age=60", false, false, true),
+            ("max-age=60", false, true, false),
+            ("max-age=60, must-revalidate", false, true, true),
+            ("public, max-age=60", false, true, false),
+            ("public, max-age=60", false, false, false),
+            ("max-age=0", false, false, false),
+        ] {
+            let found = shared_storage(cache_control, is_builtin, sends_authorization);
+            assert_eq!(found.is_some(), is_finding, "{cache_control} {is_builtin} {sends_authorization}");
+        }
     }
 
     #[test]
