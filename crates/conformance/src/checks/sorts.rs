@@ -19,10 +19,11 @@ impl OperationRun<'_> {
         };
         let (Some(sort), Some(order)) = (find("sort"), find("order")) else { return };
         let names: Vec<String> = serde_json::from_value(sort.schema["enum"].clone()).unwrap_or_default();
+        let (Some(up), Some(down)) = (direction(&order.schema, "asc"), direction(&order.schema, "desc")) else { return };
         for name in &names {
             let sorted = sort.set(list, self.operation.spec, Some(&json!(name)));
-            let ascending = order.set(&sorted, self.operation.spec, Some(&json!("asc")));
-            let descending = order.set(&sorted, self.operation.spec, Some(&json!("desc")));
+            let ascending = order.set(&sorted, self.operation.spec, Some(&up));
+            let descending = order.set(&sorted, self.operation.spec, Some(&down));
             let Some(up) = read_whole_list(self, &ascending).await else { return };
             let Some(down) = read_whole_list(self, &descending).await else { return };
             self.record_sort([&ascending, &descending], name, [&up, &down], &names);
@@ -33,7 +34,9 @@ impl OperationRun<'_> {
     fn record_sort(&mut self, requests: [&Request; 2], name: &str, [up, down]: [&[Value]; 2], names: &[String]) {
         let Some(first) = up.first().and_then(Value::as_object) else { return };
         let values = |entries: &[Value], name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
-        let order = |name: &str| [is_sorted(&values(up, name), false), is_sorted(&values(down, name), true)];
+        let is_builtin = self.comparison.is_builtin();
+        let order =
+            |name: &str| [is_sorted(&values(up, name), false, is_builtin), is_sorted(&values(down, name), true, is_builtin)];
         let (property, [is_ascending, is_descending]) = match first.contains_key(name) {
             true => (name, order(name)),
             // Its name says little about the property: one of them must be in this order.
@@ -67,37 +70,72 @@ impl OperationRun<'_> {
     }
 }
 
-/// Returns if values are in order. Absent ones come last in both directions.
-fn is_sorted(values: &[Value], is_descending: bool) -> bool {
-    let is_absent = |value: &Value| value.is_null() || value == "";
-    let present: Vec<_> = values.iter().take_while(|value| !is_absent(value)).collect();
-    let are_last_absent = values[present.len()..].iter().all(is_absent);
-    are_last_absent
-        && present.windows(2).all(|pair| {
-            let order = compare(pair[0], pair[1]);
-            order == Ordering::Equal || order == (if is_descending { Ordering::Greater } else { Ordering::Less })
-        })
+/// Returns the value of the parameter with the schema `order` for a direction, `asc` or `desc`. Its enumeration may have another spelling, such as
+/// `ASC` or `descending`.
+fn direction(order: &Value, name: &str) -> Option<Value> {
+    let Some(values) = order["enum"].as_array() else { return Some(json!(name)) };
+    values.iter().find(|value| value.as_str().is_some_and(|text| text.to_lowercase().starts_with(name))).cloned()
 }
 
-fn compare(one: &Value, other: &Value) -> Ordering {
+/// Returns if values are in order.
+///
+/// In the built-in document, case has no meaning, and absent values come last in both directions. Other documents may order by code
+/// points, and have the nulls at either end.
+fn is_sorted(values: &[Value], is_descending: bool, is_builtin: bool) -> bool {
+    let is_absent = |value: &Value| value.is_null() || value == "";
+    let end = values.iter().rposition(|value| !is_absent(value)).map_or(0, |last| last + 1);
+    let start = values[..end].iter().take_while(|value| is_absent(value)).count();
+    let (first, present, last) = (&values[..start], &values[start..end], &values[end..]);
+    let is_at_one_end = if is_builtin { start == 0 } else { !(first.contains(&Value::Null) && last.contains(&Value::Null)) };
+    let in_order = |compare: fn(&str, &str) -> Ordering| {
+        present.windows(2).all(|pair| {
+            let order = compare_values(&pair[0], &pair[1], compare);
+            order == Ordering::Equal || order == (if is_descending { Ordering::Greater } else { Ordering::Less })
+        })
+    };
+    let ignoring_case = |one: &str, other: &str| one.to_lowercase().cmp(&other.to_lowercase());
+    is_at_one_end && !present.iter().any(is_absent) && (in_order(ignoring_case) || !is_builtin && in_order(str::cmp))
+}
+
+fn compare_values(one: &Value, other: &Value, compare_texts: fn(&str, &str) -> Ordering) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal),
-        (Value::String(one), Value::String(other)) => one.to_lowercase().cmp(&other.to_lowercase()),
+        (Value::String(one), Value::String(other)) => compare_texts(one, other),
         _ => Ordering::Equal,
     }
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use serde_json::json;
 
-    use super::is_sorted;
+    use super::{direction, is_sorted};
 
     #[test]
     fn absent_values_come_last() {
-        assert!(is_sorted(&[json!("a"), json!("B"), json!("")], false));
-        assert!(is_sorted(&[json!(2), json!(1), json!(null)], true));
-        assert!(!is_sorted(&[json!(""), json!("a")], false));
-        assert!(!is_sorted(&[json!(2), json!(1)], false));
+        assert!(is_sorted(&[json!("a"), json!("B"), json!("")], false, true));
+        assert!(is_sorted(&[json!(2), json!(1), json!(null)], true, true));
+        assert!(is_sorted(&[json!(null)], false, true));
+        assert!(!is_sorted(&[json!(""), json!("a")], false, true));
+        assert!(!is_sorted(&[json!("B"), json!("a")], false, true));
+        assert!(!is_sorted(&[json!(2), json!(1)], false, true));
+    }
+
+    #[test]
+    fn direction_is_spelled_as_declared() {
+        assert_eq!(direction(&json!({ "type": "string" }), "asc"), Some(json!("asc")));
+        assert_eq!(direction(&json!({ "enum": ["DESC", "ASC"] }), "asc"), Some(json!("ASC")));
+        assert_eq!(direction(&json!({ "enum": ["up", "down"] }), "desc"), None);
+    }
+
+    #[test]
+    fn other_documents_choose_collation_and_place_of_nulls() {
+        for values in [json!(["B", "a"]), json!(["a", "B"]), json!([null, 1, 2]), json!([1, 2, null]), json!(["", "a", null])] {
+            assert!(is_sorted(values.as_array().unwrap(), false, false), "{values}");
+        }
+        for values in [json!(["b", "A"]), json!([2, 1]), json!([null, 1, null]), json!([1, null, 2])] {
+            assert!(!is_sorted(values.as_array().unwrap(), false, false), "{values}");
+        }
     }
 }
