@@ -2,10 +2,11 @@
 
 use boxoffice_openapi::paging::{CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name};
 use boxoffice_openapi::{Operation, Parameter, ParameterLocation};
+use http::HeaderName;
 use serde_json::Value;
 
 use super::life::identifier;
-use crate::http_client::Request;
+use crate::http_client::{ReceivedResponse, Request};
 use crate::operation_run::OperationRun;
 
 /// Largest page size to request, if the document has no smaller maximum.
@@ -48,6 +49,14 @@ impl<'a> Paging<'a> {
         self.size.map(|size| maximum(size).min(MAX_PAGE_SIZE))
     }
 
+    /// Returns if the only page that can be requested is the whole list, by its number of entries.
+    fn is_whole(&self, read: u64) -> bool {
+        let Some((size, requested)) = self.size.zip(self.page_size()) else { return true };
+        // Without a declared maximum, the server may limit the page to a smaller size, mostly to a round number.
+        let has_maximum = size.schema.resolved["maximum"].is_number();
+        read < requested && (has_maximum || !read.is_multiple_of(5))
+    }
+
     /// Sets the parameters of a page. `number` counts from 0, and `before` is the number of entries of the earlier pages.
     fn request_page(&self, list: &Request, number: u64, before: usize) -> Request {
         let position = self.position.as_ref().map(|position| match position {
@@ -79,12 +88,11 @@ pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Ve
         let page = listed_entries(operation, &body)?;
         entries.extend_from_slice(page);
         let read = entries.len() as u64;
-        let is_last = match (&paging.position, paging.page_size()) {
-            (Some(_), _) => page.is_empty() || total(&body).is_some_and(|total| read >= total),
-            (None, Some(size)) => return Some((entries, read < size)),
-            (None, None) => true,
-        };
-        if is_last {
+        let reaches_total = total(&response, &body).map(|total| read >= total);
+        if paging.position.is_none() {
+            return Some((entries, reaches_total.unwrap_or_else(|| paging.is_whole(read))));
+        }
+        if page.is_empty() || reaches_total == Some(true) {
             return Some((entries, true));
         }
     }
@@ -114,9 +122,12 @@ pub fn with_numbers<'n>(request: &Request, numbers: impl Iterator<Item = (&'n st
     request
 }
 
-/// Returns the total number of entries that a page declares.
-fn total(page: &Value) -> Option<u64> {
-    page.as_object()?.iter().find(|(name, _)| has_name(&TOTAL_NAMES, name))?.1.as_u64()
+/// Returns the total number of entries that a page declares, in its body or in a header such as `X-Total-Count`.
+fn total(response: &ReceivedResponse, page: &Value) -> Option<u64> {
+    let property = page.as_object().into_iter().flatten().find(|(name, _)| has_name(&TOTAL_NAMES, name));
+    let is_total = |name: &HeaderName| name.as_str().strip_prefix("x-").is_some_and(|name| has_name(&TOTAL_NAMES, name));
+    let header = || response.headers.iter().find(|(name, _)| is_total(name))?.1.to_str().ok()?.parse().ok();
+    property.and_then(|(_, value)| value.as_u64()).or_else(header)
 }
 
 /// Returns the number of the first page: 1, unless the document has another default or minimum.

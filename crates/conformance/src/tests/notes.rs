@@ -100,7 +100,11 @@ impl Notes {
     fn handle(&self, method: &str, identifier: Option<u64>, mut body: Value) -> Response<String> {
         let mut notes = self.notes.lock().unwrap();
         match (method, identifier) {
-            ("GET", None) => json_response(200, &notes.values().filter(|note| note.get("removed").is_none()).cloned().collect()),
+            ("GET", None) => {
+                let limit = if self.fault == "limits pages silently" { 10 } else { usize::MAX };
+                let listed = notes.values().filter(|note| note.get("removed").is_none()).take(limit);
+                json_response(200, &listed.cloned().collect())
+            }
             ("POST", None) => {
                 let identifier = notes.len() as u64 + 1;
                 body["id"] = json!(identifier);
@@ -144,7 +148,8 @@ async fn found(fault: &'static str) -> Vec<String> {
 }
 
 async fn found_with(document: Value, fault: &'static str) -> Vec<String> {
-    let notes = Notes { contract: Contract::new(document.clone()).unwrap(), fault, notes: Mutex::default() };
+    let present = (1..=12_u64).map(|id| (id, json!({ "id": id, "text": format!("Note {id}") })));
+    let notes = Notes { contract: Contract::new(document.clone()).unwrap(), fault, notes: Mutex::new(present.collect()) };
     findings(&compare(document, KEY, move |request| notes.answer(request)).await)
 }
 
@@ -171,4 +176,17 @@ async fn missing_and_unknown_keys_are_403_where_only_that_is_declared() {
 async fn accepted_unknown_key_is_found() {
     let found = found("accepts any key").await;
     assert!(found.contains(&"list key.bad: an unknown key is answered with 200".to_owned()), "{found:?}");
+}
+
+#[tokio::test]
+async fn silently_limited_page_is_not_the_whole_list() {
+    let mut document = document();
+    document["paths"]["/notes"]["get"]["parameters"] =
+        json!([{ "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1 } }]);
+    assert_eq!(found_with(document.clone(), "limits pages silently").await, [""; 0]);
+    document["paths"]["/notes"]["get"]["parameters"][0]["schema"]["maximum"] = json!(50);
+    assert_eq!(
+        found_with(document, "limits pages silently").await,
+        ["create resource.listed: the list lacks a created resource"]
+    );
 }
