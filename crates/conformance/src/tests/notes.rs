@@ -75,7 +75,14 @@ impl Notes {
         }
         let identifier = request.uri().path().strip_prefix("/notes/").map(|text| text.parse().unwrap());
         let body = serde_json::from_slice(request.body()).unwrap_or_default();
-        self.handle(method, identifier, body)
+        let mut response = self.handle(method, identifier, body);
+        if request.method() == "HEAD" && self.fault == "wrong length of HEAD" {
+            "other".clone_into(response.body_mut());
+        }
+        if request.method() == "HEAD" && self.fault == "HEAD without media type" {
+            response.headers_mut().remove("content-type");
+        }
+        response
     }
 
     /// Returns the status of a refusal.
@@ -189,4 +196,12 @@ async fn silently_limited_page_is_not_the_whole_list() {
         found_with(document, "limits pages silently").await,
         ["create resource.listed: the list lacks a created resource"]
     );
+}
+
+#[tokio::test]
+async fn head_has_the_length_of_get() {
+    let finding = |id| format!("{id} method.head: the Content-Length of HEAD is not the length of the response to GET");
+    assert_eq!(found("wrong length of HEAD").await, [finding("list"), finding("read")]);
+    // RFC 9110 only recommends the other headers.
+    assert_eq!(found("HEAD without media type").await, [""; 0]);
 }
