@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{AsHeaderName, LOCATION, RETRY_AFTER};
@@ -24,6 +26,9 @@ pub const API_KEY_HEADER: &str = "X-API-Key";
 pub const CLIENT_VERSION_HEADER: &str = "X-Client-Version";
 /// A client version that the platform and its mock support.
 pub const SUPPORTED_CLIENT_VERSION: &str = "3.0.0";
+
+/// The variable that stands for a key in a curl command.
+pub const KEY_VARIABLE: &str = "$KEY";
 
 /// A request, exactly as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,14 +120,20 @@ impl Request {
         format!("{}?{query}", self.path)
     }
 
-    /// Returns the request as a curl command for a shell. The key is replaced by `$KEY`.
-    pub fn to_curl(&self, base_url: &str) -> String {
-        let mut command = format!("curl -i -X {} {}", self.method, shell_quote(&format!("{base_url}{}", self.path_and_query())));
+    /// Returns the request as a curl command for a shell. The key is replaced by [`KEY_VARIABLE`].
+    pub fn to_curl(&self, base_url: &str, key: &str) -> String {
+        let (keys, query): (Vec<_>, Vec<_>) = self.query.iter().cloned().partition(|(_, value)| value == key);
+        let url = format!("{base_url}{}", Self { query, ..self.clone() }.path_and_query());
+        let mut command = format!("curl -i -X {} {}", self.method, shell_quote(&url));
+        for (name, _) in keys {
+            let _infallible = write!(command, " --url-query \"{}={KEY_VARIABLE}\"", escape(&name));
+        }
         for (name, value) in &self.headers {
-            let header = if name.eq_ignore_ascii_case(API_KEY_HEADER) && !value.is_empty() {
-                format!("\"{name}: $KEY\"")
-            } else {
-                shell_quote(&format!("{name}: {value}"))
+            let is_key = name.eq_ignore_ascii_case(API_KEY_HEADER) && !value.is_empty();
+            let masked = if is_key { Some(KEY_VARIABLE.to_owned()) } else { mask_key(value, key) };
+            let header = match masked {
+                Some(masked) => format!("\"{}: {masked}\"", escape(name)),
+                None => shell_quote(&format!("{name}: {value}")),
             };
             let _infallible = write!(command, " -H {header}");
         }
@@ -131,6 +142,33 @@ impl Request {
         }
         command
     }
+}
+
+/// Returns the value of a header with [`KEY_VARIABLE`] instead of the key, for a text in double quotes. `None` if it isn't the key,
+/// alone, after a scheme, or in a cookie.
+fn mask_key(value: &str, key: &str) -> Option<String> {
+    if value == key {
+        return Some(KEY_VARIABLE.to_owned());
+    }
+    match value.split_once(' ') {
+        Some((scheme, credential)) if credential == key => return Some(format!("{} {KEY_VARIABLE}", escape(scheme))),
+        Some((scheme, credential)) if credential == BASE64_STANDARD.encode(key) => {
+            // `base64` wraps its lines.
+            return Some(format!("{} $(printf %s \"{KEY_VARIABLE}\" | base64 | tr -d '\\n')", escape(scheme)));
+        }
+        _ => {}
+    }
+    let cookies: Vec<_> = value.split("; ").map(|cookie| cookie.split_once('=').unwrap_or((cookie, ""))).collect();
+    let mask = |(name, value): &(&str, &str)| {
+        let value = if *value == key { KEY_VARIABLE.to_owned() } else { escape(value) };
+        format!("{}={value}", escape(name))
+    };
+    cookies.iter().any(|(_, value)| *value == key).then(|| cookies.iter().map(mask).collect::<Vec<_>>().join("; "))
+}
+
+/// Escapes what has a meaning within double quotes of a shell.
+fn escape(text: &str) -> String {
+    text.chars().flat_map(|c| ['\\', '"', '$', '`'].contains(&c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// Quotes a text as one word of a shell.
@@ -255,5 +293,35 @@ impl HttpClient {
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.
     pub fn created_uris(&self) -> Vec<String> {
         self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Request;
+
+    #[test]
+    fn shell_expands_the_key() {
+        let key = "qa:se$cret";
+        let request = |name: &str, value: &str| Request::new("GET", "/a").with_header(name, value).to_curl("http://h", key);
+        for (name, value, expected) in [
+            ("X-A", key, r#""X-A: $KEY""#),
+            ("Authorization", "Bearer qa:se$cret", r#""Authorization: Bearer $KEY""#),
+            ("Authorization", "Basic cWE6c2UkY3JldA==", r#""Authorization: Basic $(printf %s "$KEY" | base64 | tr -d '\n')""#),
+            ("Cookie", "a=$b; SID=qa:se$cret", r#""Cookie: a=\$b; SID=$KEY""#),
+            ("X-B", "it's $1", r"'X-B: it'\''s $1'"),
+            ("X-API-Key", "another", r#""X-API-Key: $KEY""#),
+        ] {
+            assert_eq!(request(name, value), format!("curl -i -X GET 'http://h/a' -H {expected}"));
+        }
+    }
+
+    #[test]
+    fn only_whole_values_of_the_query_are_keys() {
+        let mut request = Request::new("GET", "/orders");
+        request.query =
+            [("sort", "orders_by"), ("token", "orders")].map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let expected = r#"curl -i -X GET 'http://h/orders?sort=orders_by' --url-query "token=$KEY""#;
+        assert_eq!(request.to_curl("http://h", "orders"), expected);
     }
 }

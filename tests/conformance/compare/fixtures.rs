@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use boxoffice_conformance::fixtures::{self, ExpectedOutcome};
-use boxoffice_conformance::http_client::HttpClient;
+use boxoffice_conformance::http_client::{HttpClient, KEY_VARIABLE};
 use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::Value;
@@ -59,7 +59,7 @@ async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contr
             ExpectedOutcome::Declared => operation.statuses.contains(&reply.status),
         };
         if !fine {
-            let curl = valid.request.to_curl(&server.base_url);
+            let curl = valid.request.to_curl(&server.base_url, KEY_VARIABLE);
             wrong.push(format!("{} {body:?}: {} {}\n{curl}", operation.id, reply.status, String::from_utf8_lossy(&reply.body)));
         }
     }

@@ -9,7 +9,7 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::http_client::{ReceivedResponse, Request};
+use crate::http_client::{KEY_VARIABLE, ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
 
@@ -210,7 +210,7 @@ fn shared_storage(cache_control: &str, is_builtin: bool, sends_authorization: bo
 /// Returns the name of what an error shows of the server. Texts that the client sent are none of its internals.
 fn find_leak(text: &str, request: &Request) -> Option<&'static str> {
     // Formatted for few responses only, because a body can be large.
-    let sent = LazyCell::new(|| request.to_curl(""));
+    let sent = LazyCell::new(|| request.to_curl("", KEY_VARIABLE));
     let is_sent = |found: &str| sent.contains(found.trim_matches([' ', '\n', '\'', '(']));
     let internal = INTERNALS.iter().find(|(_, pattern)| pattern.find_iter(text).any(|found| !is_sent(found.as_str())));
     let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());

@@ -7,13 +7,14 @@ use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use form_urlencoded::parse;
+use http::header::AUTHORIZATION;
 use http::request::Parts;
 use regex::Regex;
 
 use super::forwarder::{Exchange, MAX_VALIDATED_BYTES};
 use super::recording::{Recording, is_secret_name, mask_secrets};
 use crate::comparison::Comparison;
-use crate::http_client::{ReceivedResponse, Request};
+use crate::http_client::{KEY_VARIABLE, ReceivedResponse, Request};
 use crate::model::{Check, Finding, Report};
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::OperationUnderTest;
@@ -219,7 +220,7 @@ fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option
     let pairs = parse(head.uri.query().unwrap_or_default().as_bytes());
     request.query = pairs
         .map(|(name, value)| {
-            let value = if is_secret_name(&name) { Cow::Borrowed("$KEY") } else { value };
+            let value = if is_secret_name(&name) { Cow::Borrowed(KEY_VARIABLE) } else { value };
             (name.into_owned(), value.into_owned())
         })
         .collect();
@@ -228,7 +229,10 @@ fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option
     for (name, value) in &head.headers {
         let is_secret = is_secret_name(name.as_str()) || ["authorization", "cookie"].contains(&name.as_str());
         if is_secret {
-            request.headers.push((name.to_string(), "$KEY".to_owned()));
+            // The scheme is no secret.
+            let scheme = value.to_str().ok().filter(|_| name == AUTHORIZATION).and_then(|text| text.split_once(' '));
+            let masked = scheme.map_or_else(|| KEY_VARIABLE.to_owned(), |(scheme, _)| format!("{scheme} {KEY_VARIABLE}"));
+            request.headers.push((name.to_string(), masked));
         } else if usual.contains(&name.as_str()) || is_declared(name.as_str()) {
             request.headers.push((name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         }
