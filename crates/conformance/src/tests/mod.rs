@@ -17,18 +17,18 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::comparison::Comparison;
-use crate::model::Report;
+use crate::model::{Finding, Report};
 use crate::options::select_operations;
 use crate::target::Target;
 
-/// Starts a server that answers each request by a function, and compares it with a document.
-async fn compare<A>(document: Value, key: &str, answer: A) -> Report
+/// Starts a server that answers each request by a function, until the test ends. Returns its address.
+pub async fn start<A>(answer: A) -> String
 where
     A: Fn(&Request<Bytes>) -> Response<String> + Send + Sync + 'static,
 {
     let (listener, answer) = (TcpListener::bind("127.0.0.1:0").await.unwrap(), Arc::new(answer));
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let server = tokio::spawn(async move {
+    tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             let answer = Arc::clone(&answer);
             let service = service_fn(move |request: Request<Incoming>| {
@@ -43,17 +43,19 @@ where
             tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(client), service));
         }
     });
+    address
+}
+
+/// Prepares a comparison of a server with a document.
+pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Comparison {
     let contract = || Contract::new(document.clone()).unwrap();
-    let target = Target::connect(&address, Some(key)).await.unwrap();
+    let target = Target::connect(address, key).await.unwrap();
     let selected = select_operations(&contract(), &[], &[]).unwrap();
-    let report = Comparison::new(contract(), target, None, 1, selected, &json!({})).run(|_| ()).await;
-    server.abort();
-    report
+    Comparison::new(contract(), target, None, 1, selected, &json!({}))
 }
 
 /// Returns the operation, the check and the summary of each finding.
-fn findings(report: &Report) -> Vec<String> {
-    let finding =
-        |finding: &crate::model::Finding| format!("{} {}: {}", finding.operation, finding.check.name(), finding.summary);
-    report.findings.iter().map(finding).collect()
+pub fn findings(report: &Report) -> Vec<String> {
+    let text = |finding: &Finding| format!("{} {}: {}", finding.operation, finding.check.name(), finding.summary);
+    report.findings.iter().map(text).collect()
 }

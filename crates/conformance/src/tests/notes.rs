@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
 
-use super::{compare, findings};
+use super::{comparison, findings, start};
 
 const KEY: &str = "qa:secret";
 
@@ -122,7 +122,7 @@ impl Notes {
                 ("GET", Some(note)) if note.get("removed").is_none() || self.fault == "reads removed" => {
                     json_response(200, &json!({ "id": note["id"], "text": note["text"] }))
                 }
-                ("DELETE", Some(note)) if note.get("removed").is_none() => {
+                ("DELETE", Some(note)) if note.get("removed").is_none() || self.fault == "removes again" => {
                     note["removed"] = json!(true);
                     response(204, String::new())
                 }
@@ -157,7 +157,8 @@ async fn found(fault: &'static str) -> Vec<String> {
 async fn found_with(document: Value, fault: &'static str) -> Vec<String> {
     let present = (1..=12_u64).map(|id| (id, json!({ "id": id, "text": format!("Note {id}") })));
     let notes = Notes { contract: Contract::new(document.clone()).unwrap(), fault, notes: Mutex::new(present.collect()) };
-    findings(&compare(document, KEY, move |request| notes.answer(request)).await)
+    let address = start(move |request| notes.answer(request)).await;
+    findings(&comparison(document, Some(KEY), &address).await.run(|_| ()).await)
 }
 
 #[tokio::test]
@@ -204,4 +205,15 @@ async fn head_has_the_length_of_get() {
     assert_eq!(found("wrong length of HEAD").await, [finding("list"), finding("read")]);
     // RFC 9110 only recommends the other headers.
     assert_eq!(found("HEAD without media type").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn second_removal_is_refused_only_if_that_is_declared() {
+    let mut document = document();
+    assert_eq!(
+        found_with(document.clone(), "removes again").await,
+        ["remove resource.removed: the second removal of a resource is answered with 204"]
+    );
+    document["paths"]["/notes/{id}"]["delete"]["responses"].as_object_mut().unwrap().shift_remove("404");
+    assert_eq!(found_with(document, "removes again").await, [""; 0]);
 }
