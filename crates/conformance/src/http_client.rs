@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{AsHeaderName, LOCATION, RETRY_AFTER};
+use http::header::{AsHeaderName, CONTENT_ENCODING, LOCATION, RETRY_AFTER};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -180,6 +180,11 @@ impl ReceivedResponse {
     /// Returns the body as JSON, or null if it isn't JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Returns the coding of the body, such as `gzip`. Neither the comparison nor the proxy asks for one.
+    pub fn coding(&self) -> Option<&str> {
+        self.header(CONTENT_ENCODING).filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
     }
 
     /// Returns if the status is 2xx.

@@ -175,10 +175,21 @@ impl OperationRun<'_> {
     }
 
     fn violations(&self, response: &ReceivedResponse) -> Vec<Violation> {
+        let spec = self.operation.spec.response_for(response.status);
+        if let Some((coding, spec)) = response.coding().zip(spec) {
+            let text = format!("is encoded with {coding}");
+            let normalized = text.clone();
+            return vec![Violation { kind: ViolationKind::MediaType, pointer: spec.pointer.clone(), text, normalized }];
+        }
         let mut violations = self.operation.spec.violations(response.status, &response.headers, &response.body);
-        // Some frameworks send a media type without a body, which does no harm.
-        let is_empty = matches!(response.status, 204 | 205 | 304) && response.body.is_empty();
-        if is_empty && !self.comparison.is_builtin() {
+        let declares_nothing = spec.is_some_and(|spec| spec.contents.is_empty());
+        let is_empty = response.body.is_empty();
+        // Some frameworks send a media type without a body, or a note in a redirect, which do no harm.
+        let is_harmless = match response.status {
+            204 | 205 | 304 => is_empty,
+            status => declares_nothing && (is_empty || (300..400).contains(&status)),
+        };
+        if is_harmless && !self.comparison.is_builtin() {
             violations.retain(|violation| violation.kind != ViolationKind::MediaType);
         }
         violations

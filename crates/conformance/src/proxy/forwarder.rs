@@ -213,8 +213,10 @@ impl Forwarding {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let mut headers = head.headers.clone();
         remove_hop_by_hop(&mut headers);
-        // A compressed response could not be validated. The others are set for the target.
-        for name in [header::ACCEPT_ENCODING, header::EXPECT, header::HOST] {
+        // A compressed response could not be validated. Without the header, the server may choose any coding (RFC 9110, section 12.5.3).
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        // These are set for the target.
+        for name in [header::EXPECT, header::HOST] {
             headers.remove(name);
         }
         if !is_streamed {
