@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError};
+use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError, SecurityScheme};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use form_urlencoded::parse;
@@ -91,6 +91,7 @@ impl<'a> Validator<'a> {
         run.record(Check::Complete, &request, complete);
         if let Ok(response) = &exchange.response {
             run.recorder.coverage.seen.insert(response.status);
+            check_credential(run, &exchange.head, &request, response);
             if !is_valid_request {
                 let accepted = response.is_success().then(|| {
                     run.failure(
@@ -182,6 +183,18 @@ fn record_all(run: &mut OperationRun<'_>, check: Check, request: &Request, failu
     }
 }
 
+/// Checks that a request without the required credential is not accepted. Its absence alone is no fault of the client.
+fn check_credential(run: &mut OperationRun<'_>, head: &Parts, request: &Request, response: &ReceivedResponse) {
+    let spec = run.operation.spec;
+    let is_sent = |scheme: &SecurityScheme| scheme.credential(&head.headers, head.uri.query()).is_some();
+    if !spec.needs_key || spec.security.iter().any(|schemes| schemes.iter().all(is_sent)) {
+        return;
+    }
+    let summary = "the server accepts a request without the required credential";
+    let accepted = response.is_success().then(|| run.failure(summary, "401", response.describe()));
+    run.record(Check::Accepted, request, accepted);
+}
+
 /// Checks the status of a response whose body was not kept.
 fn check_status(run: &mut OperationRun<'_>, request: &Request, response: &ReceivedResponse) {
     let is_declared = run.operation.spec.response_for(response.status).is_some();
@@ -245,4 +258,65 @@ fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option
         Err(_) => body.to_vec(),
     });
     request
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use http::{HeaderMap, Request, Response};
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::{comparison, findings, start};
+
+    /// Returns the findings about a request with a key, and a response with this status, header and body.
+    async fn found(path: &str, key: Option<&str>, status: u16, header: (&str, &str), body: &'static str) -> Vec<String> {
+        let content = json!({ "application/json": { "schema": { "type": "object" } } });
+        let document = json!({
+            "openapi": "3.0.3",
+            "info": { "title": "notes", "version": "1" },
+            "security": [{ "key": [] }],
+            "components": { "securitySchemes": { "key": { "type": "apiKey", "in": "header", "name": "X-Key" } } },
+            "paths": {
+                "/notes": { "get": { "operationId": "list", "responses": { "200": { "description": "", "content": content } } } },
+                "/other": { "get": { "operationId": "other", "responses": { "200": { "description": "" }, "303": { "description": "" } } } },
+            },
+        });
+        let address = start(|_| Response::new(String::new())).await;
+        let comparison = comparison(document, None, &address).await;
+        let operations: Vec<_> =
+            comparison.contract.operations().map(|operation| OperationUnderTest::new(&comparison.contract, operation)).collect();
+        let mut validator = Validator::new(&comparison, &operations);
+        let request = key.into_iter().fold(Request::get(path), |request, key| request.header("X-Key", key));
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let headers = HeaderMap::from_iter([(header.0.parse().unwrap(), header.1.parse().unwrap())]);
+        let response = Ok(ReceivedResponse { status, headers, body: Bytes::from(body) });
+        validator.validate(Exchange { head, body: Some(Bytes::new()), response, has_response_body: true }, None, |_| ());
+        findings(&validator.report(Utc::now()))
+    }
+
+    #[tokio::test]
+    async fn accepted_request_without_credential_is_found() {
+        let json = ("content-type", "application/json");
+        assert_eq!(found("/notes", Some("a"), 200, json, "{}").await, [""; 0]);
+        let expected = ["list client.rejected: the server accepts a request without the required credential"];
+        assert_eq!(found("/notes", None, 200, json, "{}").await, expected);
+    }
+
+    #[tokio::test]
+    async fn encoded_response_is_found() {
+        let found = found("/notes", Some("a"), 200, ("content-encoding", "gzip"), "\u{1f}").await;
+        assert_eq!(found, ["list answer.media-type: the response 200 is encoded with gzip"]);
+    }
+
+    #[tokio::test]
+    async fn media_type_without_body_and_note_in_redirect_are_harmless() {
+        let text = ("content-type", "text/plain");
+        assert_eq!(found("/other", Some("a"), 200, text, "").await, [""; 0]);
+        assert_eq!(found("/other", Some("a"), 303, text, "See /notes").await, [""; 0]);
+        assert_eq!(
+            found("/other", Some("a"), 200, text, "A note").await,
+            ["other answer.media-type: the response 200 has a body"]
+        );
+    }
 }
