@@ -39,7 +39,11 @@ impl OperationRun<'_> {
     /// Returns a value that some entries have, preferably not all.
     fn distinguishing_value(&self, argument: &Argument, all: &[Value]) -> Option<Value> {
         let values: Vec<Value> = all.iter().flat_map(|entry| values_of(entry, &argument.name)).collect();
-        let is_usable = |value: &&Value| *value != "" && argument.allows(&to_plain_string(value));
+        let allows = |value: &Value| match is_list(argument) {
+            true => argument.is_valid(&json!([value])),
+            false => argument.allows(&to_plain_string(value)),
+        };
+        let is_usable = |value: &&Value| *value != "" && allows(value);
         let usable = || values.iter().filter(is_usable);
         let is_partial = |value: &&Value| all.iter().any(|entry| !matches(entry, &argument.name, value));
         usable().find(is_partial).or_else(|| usable().next()).cloned()
@@ -47,7 +51,7 @@ impl OperationRun<'_> {
 
     async fn check_filter(&mut self, list: &Request, argument: &Argument, value: &Value, (all, is_whole): (&[Value], bool)) {
         let name = &argument.name;
-        let request = argument.set(list, self.operation.spec, Some(value));
+        let request = self.filtered(list, argument, value);
         let Some((found, is_all)) = read_list(self, &request).await else { return };
         let wrong = found.iter().find(|entry| !values_of(entry, name).is_empty() && !matches(entry, name, value));
         let missing = all
@@ -72,13 +76,13 @@ impl OperationRun<'_> {
         let is_everywhere = all.iter().all(|entry| has_value(entry, name, value));
         let other = match value {
             Value::Bool(flag) => Some(json!(!flag)),
-            _ if argument.schema["enum"].is_array() => {
-                argument.schema["enum"].as_array().and_then(|values| values.iter().find(|other| *other != value).cloned())
+            _ if value_schema(argument)["enum"].is_array() => {
+                value_schema(argument)["enum"].as_array().and_then(|values| values.iter().find(|other| *other != value).cloned())
             }
             _ => argument.unknown_value(list, self.operation.spec),
         };
         if let Some(other) = other.filter(|_| is_everywhere) {
-            let request = argument.set(list, self.operation.spec, Some(&other));
+            let request = self.filtered(list, argument, &other);
             let Some((found, _)) = read_list(self, &request).await else { return };
             let wrong = found.iter().find(|entry| has_value(entry, name, value));
             let failure = wrong.map(|entry| {
@@ -92,9 +96,15 @@ impl OperationRun<'_> {
         }
     }
 
+    /// Returns the request for the entries with a value.
+    fn filtered(&self, list: &Request, argument: &Argument, value: &Value) -> Request {
+        let value = if is_list(argument) { json!([value]) } else { value.clone() };
+        argument.set(list, self.operation.spec, Some(&value))
+    }
+
     /// Checks a filter by what its entries don't show: not every value may return the whole list.
     async fn check_hidden_filter(&mut self, list: &Request, argument: &Argument, all: &[Value]) {
-        let schema = &argument.schema;
+        let schema = value_schema(argument);
         let values: Vec<Value> = match (schema["type"].as_str(), schema["enum"].as_array()) {
             (Some("boolean"), _) => vec![json!(true), json!(false)],
             (_, Some(values)) => values.clone(),
@@ -107,7 +117,7 @@ impl OperationRun<'_> {
         let (mut asked, mut whole) = (0, 0);
         let mut last = None;
         for value in values {
-            let request = argument.set(list, self.operation.spec, Some(&value));
+            let request = self.filtered(list, argument, &value);
             let Some(found) = read_whole_list(self, &request).await else { continue };
             asked += 1;
             whole += usize::from(all.iter().all(|entry| found.iter().any(|other| is_same(entry, other))));
@@ -120,6 +130,16 @@ impl OperationRun<'_> {
         });
         self.record(Check::Filter, &request, failure);
     }
+}
+
+/// Returns if a filter takes several values.
+fn is_list(argument: &Argument) -> bool {
+    argument.schema["type"] == "array"
+}
+
+/// Returns the schema of one value of a filter.
+fn value_schema(argument: &Argument) -> &Value {
+    if is_list(argument) { &argument.schema["items"] } else { &argument.schema }
 }
 
 /// Returns the values that an entry has for a filter: its property of this name, or one of an object in it.

@@ -1,5 +1,6 @@
 //! Comparisons of small servers with documents that are not the platform's.
 
+mod lists;
 mod notes;
 
 use std::convert::Infallible;
