@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::charset_policy::AllowedCharacters;
-use crate::compile;
+use crate::sample::Sampler;
+use crate::schema::{Direction, compile};
 
 /// The reason why a value is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +55,9 @@ pub fn invalid_values_for(schema: &Value, required: bool) -> Vec<InvalidValue> {
 /// Strings with NUL, a bell, a line break, and a bidirectional control.
 const INVISIBLE: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
 
+/// Largest number of invalid objects for one schema, because each is a request.
+const MAX_INVALID_OBJECTS: usize = 30;
+
 /// Returns values that are likely to be invalid.
 fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     let mut values = Vec::new();
@@ -89,15 +93,18 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     }
     values.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
     if schema["type"] == "integer" {
+        values.extend((schema["format"] == "int32").then(|| bounds(json!(i64::from(i32::MAX) + 1))));
         let largest = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_i64).max();
         values.extend(largest.map(|largest| InvalidValue::new(InvalidKind::Enum, largest.saturating_add(1))));
     }
     if schema["type"] == "array" {
         values.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
         values.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
-        values.extend(wrong_types(&schema["items"]).map(|item| InvalidValue::new(item.kind, json!([item.value]))));
-        let texts = INVISIBLE.iter().filter(|_| schema["items"]["type"] == "string");
-        values.extend(texts.map(|text| InvalidValue::new(InvalidKind::Form, json!([text]))));
+        let length = number("minItems").map_or(1, |min| (min as usize).max(1));
+        let items = candidates(&schema["items"], false).into_iter();
+        values.extend(items.map(|item| InvalidValue::new(item.kind, json!(vec![item.value; length]))));
+        let repeated = Some(&schema["items"]).filter(|_| schema["uniqueItems"] == true).and_then(valid_value);
+        values.extend(repeated.map(|item| bounds(json!(vec![item; length.max(2)]))));
     }
     for part in schema["allOf"].as_array().into_iter().flatten() {
         for candidate in candidates(part, false) {
@@ -110,8 +117,44 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
         values.extend(number("minProperties").map(|_| bounds(json!({}))));
         let entries = candidates(&schema["additionalProperties"], false);
         values.extend(entries.into_iter().map(|entry| InvalidValue::new(entry.kind, json!({ "x": entry.value }))));
+        values.extend(invalid_objects(schema));
     }
     values
+}
+
+/// Returns objects that are valid apart from one property: each with one value of every [`InvalidKind`], absent, or undeclared.
+fn invalid_objects(schema: &Value) -> Vec<InvalidValue> {
+    let Some(Value::Object(valid)) = valid_value(schema) else { return Vec::new() };
+    let with = |name: &str, value: Value| {
+        let mut object = valid.clone();
+        object.insert(name.to_owned(), value);
+        Value::Object(object)
+    };
+    let mut values = Vec::new();
+    if schema["additionalProperties"] == false {
+        values.push(InvalidValue::new(InvalidKind::Form, with("undeclared", json!(1))));
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let mut object = valid.clone();
+        object.shift_remove(name);
+        values.push(InvalidValue::new(InvalidKind::Form, object));
+    }
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    for (name, property) in properties.filter(|(_, property)| property["readOnly"] != true) {
+        let mut invalid = invalid_values_for(property, false);
+        invalid.sort_by_key(|invalid| invalid.kind);
+        invalid.dedup_by_key(|invalid| invalid.kind);
+        values.extend(invalid.into_iter().map(|invalid| InvalidValue::new(invalid.kind, with(name, invalid.value))));
+    }
+    values.truncate(MAX_INVALID_OBJECTS);
+    values
+}
+
+/// Returns a valid value of a schema, if it has an example or one can be generated.
+fn valid_value(schema: &Value) -> Option<Value> {
+    let generated = || Sampler::new(&Value::Null, schema, Direction::Request).ok()?.sample(0).ok();
+    let value = schema.get("example").cloned().or_else(generated)?;
+    compile(schema).ok()?.is_valid(&value).then_some(value)
 }
 
 /// Returns values of other types than the schema's.
@@ -159,11 +202,40 @@ mod tests {
             (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), InvalidKind::Bounds, json!([])),
             (json!({ "type": "array", "items": { "type": "integer" } }), InvalidKind::Type, json!(["seven"])),
             (json!({ "type": "object", "minProperties": 1 }), InvalidKind::Bounds, json!({})),
+            (json!({ "type": "integer", "format": "int32" }), InvalidKind::Bounds, json!(2_147_483_648_i64)),
+            (json!({ "type": "array", "items": { "type": "string", "enum": ["a"] } }), InvalidKind::Enum, json!(["?! no"])),
+            (
+                json!({ "type": "array", "uniqueItems": true, "items": { "type": "string", "example": "x" } }),
+                InvalidKind::Bounds,
+                json!(["x", "x"]),
+            ),
             (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), InvalidKind::Type, json!({ "x": 1 })),
         ] {
             let found = invalid(schema.clone());
             assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
         }
+    }
+
+    #[test]
+    fn returns_objects_with_one_invalid_property() {
+        let address = json!({ "type": "object", "required": ["zip"], "additionalProperties": false, "properties": {
+            "zip": { "type": "string", "pattern": "^[0-9]{5}$", "example": "12345" },
+            "floor": { "type": "integer", "minimum": 0, "example": 2 },
+        }, "example": { "zip": "12345" } });
+        let lines = json!({ "type": "array", "items": address });
+        for (kind, value) in [
+            (InvalidKind::Form, json!({ "zip": "12345", "undeclared": 1 })),
+            (InvalidKind::Form, json!({})),
+            (InvalidKind::Type, json!({ "zip": 7 })),
+            (InvalidKind::Bounds, json!({ "zip": "12345", "floor": -1 })),
+        ] {
+            let (found, in_lines) = (invalid(address.clone()), invalid(lines.clone()));
+            assert!(found.contains(&(kind, value.clone())), "{value}: {found:?}");
+            assert!(in_lines.contains(&(kind, json!([value]))), "{value}: {in_lines:?}");
+        }
+        let named = |index: usize| (format!("p{index}"), json!({ "type": "integer" }));
+        let wide = json!({ "type": "object", "properties": (0..100).map(named).collect::<serde_json::Map<_, _>>() });
+        assert!(invalid(wide).len() < 40);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use boxoffice_openapi::compile;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -38,6 +38,18 @@ impl OperationRun<'_> {
                 }
             }
         }
+    }
+
+    /// Checks that a property is rejected that the schema of the body forbids. The built-in document forbids none.
+    pub async fn check_undeclared_property(&mut self, pair: &RequestPair) {
+        let body = self.operation.json_body.as_ref().filter(|body| body.schema["additionalProperties"] == false);
+        let Some((body, mut value)) = body.zip(pair.target.request.json()) else { return };
+        let pointer = format!("{}/schema/additionalProperties", body.pointer);
+        let Some(object) = value.as_object_mut() else { return };
+        object.insert("undeclared".to_owned(), json!(1));
+        let Some(exchange) = self.send_mutated(pair, true, |request| request.clone().with_json(&value)).await else { return };
+        let is_rejected = self.rejects_argument(&exchange.response);
+        self.record_rejection(Check::ArgumentFormat, &exchange, is_rejected, &pointer, "an undeclared property", "400");
     }
 
     /// Checks that a body is rejected if it is not JSON, or has an unsupported media type.
