@@ -1,80 +1,137 @@
 //! Bodies that are not JSON: forms, with or without files, texts and bytes.
 
+use std::sync::Arc;
+
 use anyhow::bail;
-use boxoffice_openapi::to_plain_string;
+use boxoffice_openapi::response::Content;
+use boxoffice_openapi::{Parameter, ParameterLocation, to_plain_string};
 use serde_json::Value;
 
 /// Separates the parts of a multipart body.
 const BOUNDARY: &str = "compare-boundary-7d1f0c";
 
-/// Encodes a value as a body of a media type. Returns the media type with its parameters, and the body.
+/// Encodes a value as a body of a media type. `schema` and `encoding` are those of its Media Type Object. Returns the media type with
+/// its parameters, and the body.
 ///
 /// # Errors
 /// Fails if the media type is neither a form nor text nor bytes.
-pub fn encode(media_type: &str, schema: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
+pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
+    let media_type = &content.media_type;
     let essence = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
     Ok(match (essence.as_str(), value) {
         ("application/x-www-form-urlencoded", Value::Object(members)) => {
             let mut pairs = form_urlencoded::Serializer::new(String::new());
             for (name, member) in members.iter().filter(|(_, member)| !member.is_null()) {
-                for text in texts(member) {
-                    pairs.append_pair(name, &text);
-                }
+                pairs.extend_pairs(styled(content, schema, encoding, name, member)?);
             }
             (essence, pairs.finish().into_bytes())
         }
         ("multipart/form-data", Value::Object(members)) => {
             let mut body = String::new();
             for (name, member) in members.iter().filter(|(_, member)| !member.is_null()) {
-                let format = &schema["properties"][name]["format"];
-                let file = if format == "binary" {
-                    format!("; filename=\"{name}.bin\"\r\nContent-Type: application/octet-stream")
-                } else {
-                    String::new()
-                };
-                for text in texts(member) {
-                    body += &format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{text}\r\n");
+                let property = &schema["properties"][name];
+                for item in member.as_array().map_or(std::slice::from_ref(member), Vec::as_slice) {
+                    let property = if member.is_array() { &property["items"] } else { property };
+                    body += &part(name, property, &encoding[name], item);
                 }
             }
             (format!("multipart/form-data; boundary={BOUNDARY}"), (body + &format!("--{BOUNDARY}--\r\n")).into_bytes())
         }
         ("application/octet-stream", value) => (essence, to_plain_string(value).into_bytes()),
-        (text, value) if text.starts_with("text/") => (media_type.to_owned(), to_plain_string(value).into_bytes()),
+        (text, value) if text.starts_with("text/") => (media_type.clone(), to_plain_string(value).into_bytes()),
         _ => bail!("its body is {media_type}, which is neither JSON nor a form, text or bytes"),
     })
 }
 
-/// Returns the texts of a member: one for each item of an array.
-fn texts(member: &Value) -> Vec<String> {
-    match member {
-        Value::Array(items) => items.iter().map(to_plain_string).collect(),
-        member => vec![to_plain_string(member)],
+/// Returns the names and texts of a member of a URL-encoded form: in the declared style, or else one for each item of an array.
+fn styled(
+    content: &Content,
+    schema: &Value,
+    encoding: &Value,
+    name: &str,
+    member: &Value,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let encoding = &encoding[name];
+    let has_style = encoding.get("style").or_else(|| encoding.get("explode")).is_some();
+    if let Some(form) = content.schema.as_ref().filter(|_| has_style) {
+        let property = Arc::new(form.part(&schema["properties"][name]));
+        return Ok(Parameter::from_parts(name, ParameterLocation::Query, false, property, encoding)?.serialize(member));
     }
+    let items = member.as_array().map_or(std::slice::from_ref(member), Vec::as_slice);
+    Ok(items.iter().map(|item| (name.to_owned(), to_plain_string(item))).collect())
+}
+
+/// Returns a part of a multipart form, with the declared or else the default media type (OpenAPI 3.0, Encoding Object).
+fn part(name: &str, schema: &Value, encoding: &Value, value: &Value) -> String {
+    let is_file = schema["format"] == "binary";
+    let declared =
+        encoding["contentType"].as_str().and_then(|types| types.split(',').map(str::trim).find(|kind| !kind.contains('*')));
+    let default = match value {
+        _ if is_file => Some("application/octet-stream"),
+        Value::Object(_) => Some("application/json"),
+        _ => None,
+    };
+    let file = if is_file { format!("; filename=\"{name}.bin\"") } else { String::new() };
+    let media_type = declared.or(default).map(|kind| format!("\r\nContent-Type: {kind}")).unwrap_or_default();
+    let text = to_plain_string(value);
+    format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}{media_type}\r\n\r\n{text}\r\n")
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use serde_json::json;
+    use boxoffice_openapi::Contract;
+    use serde_json::{Value, json};
 
-    use super::encode;
+    /// Encodes a value as a declared body.
+    fn encode(media_type: &str, schema: &Value, encoding: Value, value: &Value) -> anyhow::Result<(String, String)> {
+        let content = json!({ media_type: { "schema": schema, "encoding": encoding } });
+        let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
+        let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": { "/a": { "post": operation } } })).unwrap();
+        let body = contract.operations().next().unwrap().body.as_ref().unwrap();
+        let (media_type, body) = super::encode(&body.contents[0], schema, &encoding, value)?;
+        Ok((media_type, String::from_utf8(body).unwrap()))
+    }
 
     #[test]
     fn encodes_forms_as_declared() {
         let value = json!({ "name": "A & B", "tags": ["x", "y"], "file": "bytes", "absent": null });
         let schema = json!({ "properties": { "file": { "type": "string", "format": "binary" } } });
 
-        let (_, form) = encode("application/x-www-form-urlencoded", &schema, &value).unwrap();
-        let (media_type, parts) = encode("multipart/form-data", &schema, &value).unwrap();
-        let parts = String::from_utf8(parts).unwrap();
+        let (_, form) = encode("application/x-www-form-urlencoded", &schema, json!({}), &value).unwrap();
+        let (media_type, parts) = encode("multipart/form-data", &schema, json!({}), &value).unwrap();
 
-        assert_eq!(String::from_utf8(form).unwrap(), "name=A+%26+B&tags=x&tags=y&file=bytes");
+        assert_eq!(form, "name=A+%26+B&tags=x&tags=y&file=bytes");
         assert!(media_type.starts_with("multipart/form-data; boundary="), "{media_type}");
         assert_eq!(parts.matches("Content-Disposition").count(), 4, "{parts}");
         assert!(
             parts.contains("name=\"file\"; filename=\"file.bin\"\r\nContent-Type: application/octet-stream\r\n\r\nbytes"),
             "{parts}"
         );
-        assert!(encode("application/pdf", &schema, &value).is_err());
+        assert!(encode("application/pdf", &schema, json!({}), &value).is_err());
+    }
+
+    #[test]
+    fn parts_have_declared_and_default_media_types() {
+        let value = json!({ "image": "bytes", "address": { "zip": 1 }, "note": "x" });
+        let schema =
+            json!({ "properties": { "image": { "type": "string", "format": "binary" }, "address": { "type": "object" } } });
+        let (_, parts) =
+            encode("multipart/form-data", &schema, json!({ "image": { "contentType": "image/png" } }), &value).unwrap();
+        assert!(parts.contains("filename=\"image.bin\"\r\nContent-Type: image/png\r\n\r\nbytes"), "{parts}");
+        assert!(parts.contains("name=\"address\"\r\nContent-Type: application/json\r\n\r\n{\"zip\":1}"), "{parts}");
+        assert!(parts.contains("name=\"note\"\r\n\r\nx"), "{parts}");
+    }
+
+    #[test]
+    fn members_of_forms_have_the_declared_style() {
+        let value = json!({ "tags": ["x", "y"], "address": { "zip": 1 } });
+        let schema = json!({ "type": "object", "properties": {
+            "tags": { "type": "array", "items": { "type": "string" } },
+            "address": { "type": "object", "properties": { "zip": { "type": "integer" } } },
+        } });
+        let encoding = json!({ "tags": { "style": "form", "explode": false }, "address": { "style": "deepObject" } });
+        let (_, form) = encode("application/x-www-form-urlencoded", &schema, encoding, &value).unwrap();
+        assert_eq!(form, "tags=x%2Cy&address%5Bzip%5D=1");
     }
 }

@@ -144,7 +144,10 @@ impl<'a> OperationUnderTest<'a> {
                 Some(example) => example.clone(),
                 None => generate(&schema).context("no body can be generated")?,
             };
-            let (media_type, body) = form::encode(&content.media_type, &schema, &value)?;
+            let body = contract.document.pointer(&format!("{}/requestBody", self.spec.pointer)).unwrap_or(&Value::Null);
+            let body = resolve(&contract.document, body);
+            let encoding = &body["content"][&content.media_type]["encoding"];
+            let (media_type, body) = form::encode(content, &schema, encoding, &value)?;
             request = request.with_header("Content-Type", &media_type);
             request.body = Some(body);
         }
