@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
+use super::life::identifier;
 use super::list_reader::{MAX_PAGE_SIZE, read_whole_list, with_numbers};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
@@ -167,7 +168,8 @@ impl OperationRun<'_> {
         // Three times, because a list may change its order only now and then.
         for _ in 0..2 {
             let Some(again) = read_whole_list(self, list).await else { return };
-            let order = |entries: &[Value]| entries.iter().map(|entry| entry["self"].clone()).collect::<Vec<_>>();
+            let name = |entry: &Value| entry["self"].as_str().map(str::to_owned).or_else(|| identifier(entry));
+            let order = |entries: &[Value]| entries.iter().map(name).collect::<Vec<_>>();
             let (first, again) = (order(&first), order(&again));
             if first != again && first.len() == again.len() {
                 failure = Some(self.failure(

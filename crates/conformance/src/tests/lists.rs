@@ -1,5 +1,7 @@
 //! Servers of one list, with a filter and sorts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::{Request, Response};
 use serde_json::{Value, json};
 
@@ -59,4 +61,18 @@ async fn ignored_order_in_capitals_is_found() {
     assert_eq!(found(parameters.clone(), sort).await, [""; 0]);
     let expected = ["list list.sort: the sort name is not descending by name"];
     assert_eq!(found(parameters, move |_| sort("")).await, expected);
+}
+
+#[tokio::test]
+async fn order_that_changes_is_found() {
+    let is_reversed = AtomicBool::new(false);
+    let shuffle = move |_: &str| {
+        let mut pets = PETS.to_vec();
+        if is_reversed.fetch_xor(true, Ordering::Relaxed) {
+            pets.reverse();
+        }
+        pets
+    };
+    let expected = ["list list.totals: two requests for the list return entries in another order"];
+    assert_eq!(found(json!([]), shuffle).await, expected);
 }
