@@ -36,7 +36,7 @@ checks! {
     Prepared = "preparation.done": "The server accepts the requests that prepare the comparison.",
     Requested = "client.operation": "A client requests operations that the document has.",
     Sent = "client.request": "A client's request matches the document.",
-    Accepted = "client.rejected": "The server rejects a request that does not match the document.",
+    Accepted = "client.rejected": "The server rejects a request that does not match the document or lacks the required credential.",
     Valid = "request.valid": "A valid request succeeds.",
     Complete = "answer.whole": "A response arrives in time and is complete.",
     ServerError = "status.failure": "The server returns no status from 500.",
