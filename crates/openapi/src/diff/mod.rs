@@ -16,8 +16,9 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::drift::document::{Document, Keywords, Operation, keywords_of};
+use crate::drift::document::{Document, Operation, keywords_of};
 use crate::drift::{aligned, default_style};
+use crate::response::{essence, matches_range, normalize};
 use crate::{base_path, counted, server_urls};
 
 /// The effect of a change on clients.
@@ -62,8 +63,9 @@ impl fmt::Display for Change {
 /// Returns all changes, breaking ones first.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut comparison = Comparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
-    comparison.compare_servers();
-    comparison.compare_operations();
+    comparison.compare_servers("servers", server_urls(old), server_urls(new));
+    comparison.compare_operations("", &old["paths"], &new["paths"], Sent::ByClient);
+    comparison.compare_operations("webhook ", &old["webhooks"], &new["webhooks"], Sent::ByServer);
     let mut changes = comparison.changes;
     changes.extend(prose::changes(old, new));
     changes.sort();
@@ -101,22 +103,29 @@ pub fn to_markdown(changes: &[Change]) -> String {
     text
 }
 
-/// The direction in which a value is sent, from the client's point of view.
+/// The direction in which a value is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sent {
-    InRequest,
-    InResponse,
+    /// In a request of an operation, or in a response to a webhook or callback.
+    ByClient,
+    /// In a response of an operation, or in a request of a webhook or callback.
+    ByServer,
 }
 
 impl Sent {
     /// Returns the impact of accepting or sending more values than before.
     fn widened(self) -> Impact {
-        if self == Self::InRequest { Impact::NonBreaking } else { Impact::Breaking }
+        if self == Self::ByClient { Impact::NonBreaking } else { Impact::Breaking }
     }
 
     /// Returns the impact of accepting or sending fewer values than before.
     fn narrowed(self) -> Impact {
-        if self == Self::InRequest { Impact::Breaking } else { Impact::NonBreaking }
+        if self == Self::ByClient { Impact::Breaking } else { Impact::NonBreaking }
+    }
+
+    /// Returns the direction of the responses to requests with this direction.
+    fn reversed(self) -> Self {
+        if self == Self::ByClient { Self::ByServer } else { Self::ByClient }
     }
 }
 
@@ -141,62 +150,78 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the addresses of the servers. Clients use the first by default.
-    fn compare_servers(&mut self) {
-        let urls = |document: Document| {
-            let urls = server_urls(document.0);
-            // A document without servers is served at `/`.
-            if urls.is_empty() { vec![String::new()] } else { urls }
-        };
-        let (old, new) = (urls(self.old), urls(self.new));
+    fn compare_servers(&mut self, place: &str, old: Vec<String>, new: Vec<String>) {
+        // Without servers, everything is served at `/`.
+        let or_default = |urls: Vec<String>| if urls.is_empty() { vec![String::new()] } else { urls };
+        let (old, new) = (or_default(old), or_default(new));
         let (old_base, new_base) = (base_path(&old[0]), base_path(&new[0]));
         let is_moved = old_base != new_base;
         if is_moved {
             let text = format!("the base path is now {} instead of {}", or_root(new_base), or_root(old_base));
-            self.report(Impact::Breaking, "servers", text);
+            self.report(Impact::Breaking, place, text);
         }
         let compared = usize::from(is_moved);
         let is_in = |urls: &[String], url: &String| urls.iter().any(|other| is_same_server(url, other));
         for url in old.iter().skip(compared).filter(|url| !is_in(&new, url)) {
-            self.report(Impact::Breaking, "servers", format!("the server {} was removed", or_root(url)));
+            self.report(Impact::Breaking, place, format!("the server {} was removed", or_root(url)));
         }
         for url in new.iter().skip(compared).filter(|url| !is_in(&old, url)) {
-            self.report(Impact::NonBreaking, "servers", format!("the server {} was added", or_root(url)));
+            self.report(Impact::NonBreaking, place, format!("the server {} was added", or_root(url)));
         }
     }
 
-    fn compare_operations(&mut self) {
+    /// Compares the operations of path items, which are the members of a node. `sent` is the direction of their requests.
+    fn compare_operations(&mut self, prefix: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
-        let old: BTreeMap<_, _> = self.old.operations().into_iter().map(by_shape).collect();
-        let new: BTreeMap<_, _> = self.new.operations().into_iter().map(by_shape).collect();
+        let old: BTreeMap<_, _> = self.old.operations_of(old).into_iter().map(by_shape).collect();
+        let new: BTreeMap<_, _> = self.new.operations_of(new).into_iter().map(by_shape).collect();
         for (_, old, new) in aligned(&old, &new) {
+            let place = format!("{prefix}{}", new.or(old).map(Operation::name).unwrap_or_default());
             match (old, new) {
-                (Some(old), Some(new)) => self.compare_operation(old, new),
-                (old, new) => {
-                    let name = old.or(new).map(Operation::name).unwrap_or_default();
-                    self.report_part(&name, "the operation", (Impact::NonBreaking, Impact::Breaking), new.is_some());
-                }
+                (Some(old), Some(new)) => self.compare_operation(&place, old, new, sent),
+                _ => self.report_part(&place, "the operation", (Impact::NonBreaking, Impact::Breaking), new.is_some()),
             }
         }
     }
 
-    fn compare_operation(&mut self, old: &Operation<'a>, new: &Operation<'a>) {
-        let place = new.name();
+    fn compare_operation(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>, sent: Sent) {
         if old.node["operationId"] != new.node["operationId"] {
-            self.report(Impact::Breaking, &place, format!("the operationId is now {}", new.node["operationId"]));
+            self.report(Impact::Breaking, place, format!("the operationId is now {}", new.node["operationId"]));
         }
         if old.variables().ne(new.variables()) {
-            self.report(Impact::Breaking, &place, "the path's variables have other names");
+            self.report(Impact::Breaking, place, "the path's variables have other names");
         }
-        self.compare_scopes(&place, &old.node["x-scopes"], &new.node["x-scopes"]);
-        self.compare_security(&place, old, new);
+        self.compare_own_servers(place, old, new);
+        self.compare_scopes(place, &old.node["x-scopes"], &new.node["x-scopes"]);
+        self.compare_security(place, old, new);
         for keyword in ["deprecated", "tags", "x-deprecated-since", "x-sunset"] {
             if old.node[keyword] != new.node[keyword] {
-                self.report(Impact::NonBreaking, &place, format!("{keyword} is now {}", new.node[keyword]));
+                self.report(Impact::NonBreaking, place, format!("{keyword} is now {}", new.node[keyword]));
             }
         }
-        self.compare_parameters(&place, old, new);
-        self.compare_request_body(&place, &old.node["requestBody"], &new.node["requestBody"]);
-        self.compare_responses(&place, &old.node["responses"], &new.node["responses"]);
+        self.compare_parameters(place, old, new, sent);
+        self.compare_request_body(place, &old.node["requestBody"], &new.node["requestBody"], sent);
+        self.compare_responses(place, &old.node["responses"], &new.node["responses"], sent.reversed());
+        self.compare_callbacks(place, &old.node["callbacks"], &new.node["callbacks"], sent.reversed());
+    }
+
+    /// Compares the servers of an operation if the old or the new document has other ones for it than for the whole document.
+    fn compare_own_servers(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+        let (old, new) = (old.servers(), new.servers());
+        if old.is_empty() && new.is_empty() {
+            return;
+        }
+        let or_shared = |urls: Vec<String>, document: Document| if urls.is_empty() { server_urls(document.0) } else { urls };
+        self.compare_servers(place, or_shared(old, self.old), or_shared(new, self.new));
+    }
+
+    fn compare_callbacks(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
+        let nothing = &Value::Null;
+        for (name, old, new) in aligned(&members(old), &members(new)) {
+            let old = self.old.resolve(old.copied().unwrap_or(nothing));
+            let new = self.new.resolve(new.copied().unwrap_or(nothing));
+            self.compare_operations(&format!("{place} callback {name} "), old, new, sent);
+        }
     }
 
     /// Compares the alternative security requirements, which have no order.
@@ -221,7 +246,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_parameters(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+    fn compare_parameters(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>, sent: Sent) {
         let by_name = |document: Document<'a>, operation: &Operation<'a>| -> BTreeMap<String, &'a Value> {
             let parameters = document.parameters(operation).into_iter();
             // Names of variables are compared with the path.
@@ -230,32 +255,37 @@ impl<'a> Comparison<'a> {
         for (name, old, new) in aligned(&by_name(self.old, old), &by_name(self.new, new)) {
             let Some(parameter) = new.or(old) else { continue };
             let (Some(old), Some(new)) = (old, new) else {
-                let added = if parameter["required"] == true { Impact::Breaking } else { Impact::NonBreaking };
+                let added = if parameter["required"] == true { sent.narrowed() } else { Impact::NonBreaking };
                 self.report_part(place, &format!("the parameter {name}"), (added, Impact::Breaking), new.is_some());
                 continue;
             };
-            self.compare_parameter(&format!("{place} {name}"), old, new);
+            self.compare_parameter(&format!("{place} {name}"), old, new, sent);
         }
         let path = |document: Document<'a>, operation: &Operation<'a>| -> Vec<&'a Value> {
             let all = document.parameters(operation);
-            let of_variable = |name: &str| all.get(&format!("path.{}", name.trim_matches(['{', '}']))).copied();
-            operation.variables().filter_map(of_variable).collect()
+            operation.variables().filter_map(|name| all.get(&format!("path.{name}")).copied()).collect()
         };
         for (old, new) in path(self.old, old).into_iter().zip(path(self.new, new)) {
-            self.compare_parameter(&format!("{place} {}", new["name"].as_str().unwrap_or_default()), old, new);
+            self.compare_parameter(&format!("{place} {}", new["name"].as_str().unwrap_or_default()), old, new, sent);
         }
     }
 
-    fn compare_parameter(&mut self, place: &str, old: &'a Value, new: &'a Value) {
-        self.compare_required(place, old, new, Sent::InRequest);
+    /// Compares two parameters or headers.
+    fn compare_parameter(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
+        self.compare_required(place, old, new, sent);
         for ((keyword, old), (_, new)) in serialization(old).into_iter().zip(serialization(new)) {
             if old != new {
                 self.report(Impact::Breaking, place, format!("{keyword} is now {new}"));
             }
         }
+        match (old["allowEmptyValue"] == true, new["allowEmptyValue"] == true) {
+            (false, true) => self.report(sent.widened(), place, "it can now be empty"),
+            (true, false) => self.report(sent.narrowed(), place, "it can no longer be empty"),
+            _ => {}
+        }
         match (old["content"].is_null(), new["content"].is_null()) {
-            (true, true) => self.compare_schema(place, &old["schema"], &new["schema"], Sent::InRequest),
-            (false, false) => self.compare_contents(place, old, new, Sent::InRequest),
+            (true, true) => self.compare_schema(place, &old["schema"], &new["schema"], sent),
+            (false, false) => self.compare_contents(place, old, new, sent),
             (is_added, _) => self.report_part(place, "content", (Impact::Breaking, Impact::Breaking), is_added),
         }
     }
@@ -269,23 +299,23 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_request_body(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+    fn compare_request_body(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         let (old, new) = (self.old.resolve(old), self.new.resolve(new));
         match (old.is_null(), new.is_null()) {
             (true, true) => {}
             (false, false) => {
                 let place = format!("{place} body");
-                self.compare_required(&place, old, new, Sent::InRequest);
-                self.compare_contents(&place, old, new, Sent::InRequest);
+                self.compare_required(&place, old, new, sent);
+                self.compare_contents(&place, old, new, sent);
             }
             (is_added, _) => {
-                let added = if new["required"] == true { Impact::Breaking } else { Impact::NonBreaking };
+                let added = if new["required"] == true { sent.narrowed() } else { Impact::NonBreaking };
                 self.report_part(place, "the request body", (added, Impact::Breaking), is_added);
             }
         }
     }
 
-    fn compare_responses(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+    fn compare_responses(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         for (status, old, new) in aligned(&members(old), &members(new)) {
             let is_success = status.starts_with('2');
             let (Some(old), Some(new)) = (old, new) else {
@@ -295,50 +325,60 @@ impl<'a> Comparison<'a> {
             };
             let place = component_name(new).unwrap_or_else(|| format!("{place} {status}"));
             let (old, new) = (self.old.resolve(old), self.new.resolve(new));
-            if self.compared.insert((old, new, Sent::InResponse)) {
-                self.compare_headers(&place, old, new);
-                self.compare_contents(&place, old, new, Sent::InResponse);
+            if self.compared.insert((old, new, sent)) {
+                self.compare_headers(&place, old, new, sent);
+                self.compare_contents(&place, old, new, sent);
             }
         }
     }
 
-    fn compare_headers(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+    fn compare_headers(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         for (name, old, new) in aligned(&self.old.headers(old), &self.new.headers(new)) {
             let (Some(old), Some(new)) = (old, new) else {
                 let removed = if old.is_some_and(|old| old["required"] == true) { Impact::Breaking } else { Impact::NonBreaking };
                 self.report_part(place, &format!("the header {name}"), (Impact::NonBreaking, removed), new.is_some());
                 continue;
             };
-            let place = format!("{place} {name}");
-            self.compare_required(&place, old, new, Sent::InResponse);
-            self.compare_schema(&place, &old["schema"], &new["schema"], Sent::InResponse);
+            self.compare_parameter(&format!("{place} {name}"), old, new, sent);
         }
     }
 
     /// Compares the media types of a body or parameter, and the schema of each.
     fn compare_contents(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
-        for (media_type, old, new) in aligned(&members(&old["content"]), &members(&new["content"])) {
-            match (old, new) {
-                (Some(old), Some(new)) => self.compare_schema(place, &old["schema"], &new["schema"], sent),
-                _ => self.report_part(
-                    place,
-                    &format!("the media type {media_type}"),
-                    (Impact::NonBreaking, Impact::Breaking),
-                    new.is_some(),
-                ),
+        let (old_contents, new_contents) = (contents(old), contents(new));
+        for (media_type, old, new) in aligned(&old_contents, &new_contents) {
+            // A range such as `image/*` accepts the media types that were declared before.
+            let range = || new_contents.iter().find(|(range, _)| matches_range(range, essence(media_type)));
+            let accepted = new.or_else(|| range().filter(|_| sent == Sent::ByClient).map(|(_, content)| content));
+            if let (Some(old), Some(new)) = (old, accepted) {
+                self.compare_schema(place, &old["schema"], &new["schema"], sent);
+                self.compare_encodings(place, &old["encoding"], &new["encoding"]);
+            } else {
+                let impacts = (Impact::NonBreaking, Impact::Breaking);
+                self.report_part(place, &format!("the media type {media_type}"), impacts, new.is_some());
+            }
+        }
+    }
+
+    /// Compares the encodings of a form's properties.
+    fn compare_encodings(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        for (name, old, new) in aligned(&members(old), &members(new)) {
+            let keywords = |encoding: Option<&&'a Value>| encoding.map(|encoding| keywords_of(encoding)).unwrap_or_default();
+            if keywords(old) != keywords(new) {
+                self.report(Impact::Breaking, place, format!("the encoding of {name} has changed"));
             }
         }
     }
 }
 
 /// A security requirement: schemes, with the scopes that each must have. A request must satisfy all of them.
-type Requirement<'a> = Vec<(BTreeSet<&'a str>, Keywords<'a>)>;
+type Requirement<'a> = Vec<(BTreeSet<&'a str>, [String; 4])>;
 
 /// Returns the alternative security requirements of an operation. The names of the schemes have no meaning.
 fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Requirement<'a>> {
     let alternatives = document.security(operation).and_then(Value::as_array).into_iter().flatten();
     let schemes = &document.0["components"]["securitySchemes"];
-    let scheme = |(name, scopes): (&'a String, &'a Value)| (strings(scopes), keywords_of(document.resolve(&schemes[name])));
+    let scheme = |(name, scopes): (&'a String, &'a Value)| (strings(scopes), credential(document.resolve(&schemes[name])));
     let mut alternatives: Vec<Requirement> =
         alternatives.map(|all| all.as_object().into_iter().flatten().map(scheme).collect()).collect();
     if alternatives.is_empty() {
@@ -348,9 +388,15 @@ fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Re
     alternatives
 }
 
+/// Returns the members of a security scheme that determine what a client sends. The others tell how to get a credential.
+fn credential(scheme: &Value) -> [String; 4] {
+    let text = |key: &str| scheme[key].as_str().unwrap_or_default().to_owned();
+    [text("type"), text("in"), text("name"), text("scheme").to_lowercase()]
+}
+
 /// Returns whether a request that satisfies `given` always satisfies `required`.
 fn is_implied(required: &Requirement, given: &Requirement) -> bool {
-    let is_given = |(scopes, scheme): &(BTreeSet<&str>, Keywords)| {
+    let is_given = |(scopes, scheme): &(BTreeSet<&str>, [String; 4])| {
         given.iter().any(|(given_scopes, given_scheme)| scheme == given_scheme && scopes.is_subset(given_scopes))
     };
     required.iter().all(is_given)
@@ -383,6 +429,16 @@ fn or_root(path: &str) -> &str {
 /// Returns the members of an object, by name.
 fn members(node: &Value) -> BTreeMap<&str, &Value> {
     node.as_object().into_iter().flatten().map(|(name, member)| (name.as_str(), member)).collect()
+}
+
+/// Returns the contents of a body or parameter by media type, in lower case and without a charset, which has no effect on clients.
+fn contents(node: &Value) -> BTreeMap<String, &Value> {
+    let is_charset = |parameter: &&str| parameter.starts_with("charset=");
+    let key = |media_type: &str| {
+        let normalized = normalize(media_type);
+        normalized.split(';').filter(|parameter| !is_charset(parameter)).collect::<Vec<_>>().join(";")
+    };
+    members(&node["content"]).into_iter().map(|(media_type, content)| (key(media_type), content)).collect()
 }
 
 /// Returns the name of the shared component that a node refers to.

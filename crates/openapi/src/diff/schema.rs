@@ -93,7 +93,7 @@ impl<'a> Comparison<'a> {
         for keyword in FIXED.into_iter().filter(|keyword| old.get(keyword) != new.get(keyword)) {
             self.report(Impact::Breaking, place, format!("{keyword} has changed"));
         }
-        if sent == Sent::InRequest && old.get("default") != new.get("default") {
+        if sent == Sent::ByClient && old.get("default") != new.get("default") {
             self.report(Impact::Breaking, place, "the default has changed");
         }
         if old.contains_key("deprecated") != new.contains_key("deprecated") {
@@ -161,7 +161,7 @@ impl<'a> Comparison<'a> {
         let (old_required, new_required) = (names(old, "required"), names(new, "required"));
         let (old_properties, new_properties) = (properties(old), properties(new));
         // Properties with this keyword are not sent in this direction.
-        let unsent = if sent == Sent::InRequest { "readOnly" } else { "writeOnly" };
+        let unsent = if sent == Sent::ByClient { "readOnly" } else { "writeOnly" };
         for (name, old, new) in aligned(&old_properties, &new_properties) {
             let is_unsent = |document: Document<'a>, schema: &&'a Value| {
                 document.flatten(schema).get(unsent).is_some_and(|flag| **flag == true)
@@ -171,7 +171,7 @@ impl<'a> Comparison<'a> {
             }
             let place = format!("{place}.{name}");
             let (Some(old), Some(new)) = (old, new) else {
-                let is_needed = sent == Sent::InRequest && new_required.contains(name) && !old_required.contains(name);
+                let is_needed = sent == Sent::ByClient && new_required.contains(name) && !old_required.contains(name);
                 let added = if is_needed { Impact::Breaking } else { Impact::NonBreaking };
                 self.report_part(&place, "the property", (added, Impact::Breaking), new.is_some());
                 continue;
@@ -192,7 +192,7 @@ impl<'a> Comparison<'a> {
             };
             self.report(impact, &format!("{place}.{name}"), text);
         }
-        if sent == Sent::InRequest {
+        if sent == Sent::ByClient {
             let (old, new) = (names(old, "x-not-blank"), names(new, "x-not-blank"));
             for name in old.symmetric_difference(&new) {
                 let text = if new.contains(name) { "it must no longer be blank" } else { "it can now be blank" };

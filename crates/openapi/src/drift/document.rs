@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::EXTENSIBLE_ENUM;
-use crate::resolver;
+use crate::{EXTENSIBLE_ENUM, resolver, server_urls};
 
 /// The keys of a path item that contain operations.
-const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
+const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
 
 /// Keywords for human readers.
 pub(crate) const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
@@ -47,29 +46,32 @@ pub(crate) struct Document<'a>(pub(crate) &'a Value);
 pub(crate) struct Operation<'a> {
     method: &'a str,
     path: &'a str,
-    /// The parameters of the path item, shared by all its operations.
-    shared_parameters: &'a Value,
+    /// The path item, with the parameters and servers that all its operations share.
+    item: &'a Value,
     pub(crate) node: &'a Value,
 }
 
 impl<'a> Document<'a> {
     /// Returns all operations, in the document's order.
     pub(crate) fn operations(self) -> Vec<Operation<'a>> {
+        self.operations_of(&self.0["paths"])
+    }
+
+    /// Returns the operations of path items, which are the members of a node. Those of webhooks have a name instead of a path.
+    pub(crate) fn operations_of(self, items: &'a Value) -> Vec<Operation<'a>> {
         let mut operations = Vec::new();
-        for (path, item) in self.0["paths"].as_object().into_iter().flatten() {
+        for (path, item) in items.as_object().into_iter().flatten() {
             let item = self.resolve(item);
-            for (method, node) in item.as_object().into_iter().flatten() {
-                if METHODS.contains(&method.as_str()) {
-                    operations.push(Operation { method, path, shared_parameters: &item["parameters"], node });
-                }
-            }
+            let standard = item.as_object().into_iter().flatten().filter(|(method, _)| METHODS.contains(&method.as_str()));
+            let additional = item["additionalOperations"].as_object().into_iter().flatten();
+            operations.extend(standard.chain(additional).map(|(method, node)| Operation { method, path, item, node }));
         }
         operations
     }
 
     /// Returns the parameters of an operation by location and name (`query.page`). They override those of the path item.
     pub(crate) fn parameters(self, operation: &Operation<'a>) -> BTreeMap<String, &'a Value> {
-        let lists = [operation.shared_parameters, &operation.node["parameters"]];
+        let lists = [&operation.item["parameters"], &operation.node["parameters"]];
         let all = lists.into_iter().filter_map(Value::as_array).flatten();
         all.map(|parameter| self.resolve(parameter)).map(|parameter| (key_of_parameter(parameter), parameter)).collect()
     }
@@ -144,15 +146,20 @@ impl<'a> Operation<'a> {
         format!("{} {}", self.method.to_uppercase(), self.path)
     }
 
-    /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.
-    pub(crate) fn shape(&self) -> String {
-        let segments = self.path.split('/').map(|segment| if is_variable(segment) { "{}" } else { segment });
-        format!("{} {}", self.method, segments.collect::<Vec<_>>().join("/"))
+    /// Returns the addresses of the operation's own servers, or else of its path item's. Empty if it has those of the document.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        [self.node, self.item].map(server_urls).into_iter().find(|urls| !urls.is_empty()).unwrap_or_default()
     }
 
-    /// Returns the variables of the path, in order.
+    /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.
+    pub(crate) fn shape(&self) -> String {
+        let shape = format!("{} {}", self.method, self.path);
+        self.variables().fold(shape, |shape, name| shape.replacen(&format!("{{{name}}}"), "{}", 1))
+    }
+
+    /// Returns the names of the path's variables, in order.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &'a str> {
-        self.path.split('/').filter(|segment| is_variable(segment))
+        self.path.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0))
     }
 }
 
@@ -170,10 +177,6 @@ fn is_prose(keyword: &str) -> bool {
 
 fn is_default(keyword: &str, value: &Value) -> bool {
     FLAGS.contains(&keyword) && *value == Value::Bool(false)
-}
-
-fn is_variable(segment: &str) -> bool {
-    segment.starts_with('{')
 }
 
 /// Returns location and name of a parameter, as in `query.page`.

@@ -158,7 +158,7 @@ impl<'a> Comparison<'a> {
     fn compare_path_variables(&mut self, document: &Operation, server: &Operation) {
         for (documented, served) in document.variables().zip(server.variables()) {
             if documented != served {
-                self.report("path", "variable", documented, served);
+                self.report("path", "variable", format!("{{{documented}}}"), format!("{{{served}}}"));
             }
         }
     }

@@ -331,3 +331,143 @@ fn compares_content_of_parameters_by_its_schema() {
     let encoded = with_parameter(json!({ "in": "query", "content": { "application/json": {} } }), json!({}));
     assert_eq!(changes(plain, encoded), [breaking("POST /x query.q: content was added")]);
 }
+
+#[test]
+fn pairs_operations_by_the_texts_around_variables() {
+    let with = |paths: &[(&str, &str)]| {
+        let item = |(path, kind): &(&str, &str)| {
+            let parameter = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": kind } });
+            let operation = json!({ "parameters": [parameter], "responses": { "204": { "description": "" } } });
+            ((*path).to_owned(), json!({ "get": operation }))
+        };
+        json!({ "openapi": "3.1.0", "paths": paths.iter().map(item).collect::<serde_json::Map<_, _>>() })
+    };
+    let two = with(&[("/x/{id}:start", "string"), ("/x/{id}:stop", "string")]);
+    assert_eq!(changes(two, with(&[("/x/{id}:stop", "string")])), [breaking("GET /x/{id}:start: the operation was removed")]);
+    for path in ["/x/{id}", "/x/v-{id}", "/x/{id}.json"] {
+        let expected = format!("GET {path} id: the type is now integer instead of string");
+        assert_eq!(changes(with(&[(path, "string")]), with(&[(path, "integer")])), [breaking(&expected)]);
+    }
+}
+
+#[test]
+fn compares_all_methods_and_the_servers_of_paths() {
+    let with = |item: Value| json!({ "openapi": "3.2.0", "servers": [{ "url": "/v1" }], "paths": { "/x": item } });
+    let operation = json!({ "responses": { "204": { "description": "" } } });
+    let all = json!({ "get": operation, "query": operation, "additionalOperations": { "COPY": operation } });
+    assert_eq!(
+        changes(with(all), with(json!({ "get": operation }))),
+        [breaking("COPY /x: the operation was removed"), breaking("QUERY /x: the operation was removed")]
+    );
+
+    let moved = [breaking("GET /x: the base path is now /v2 instead of /v1")];
+    let servers = |url: &str| json!([{ "url": url }]);
+    let plain = with(json!({ "get": operation }));
+    assert_eq!(changes(plain.clone(), with(json!({ "servers": servers("/v2"), "get": operation }))), moved);
+    let mut own = operation.clone();
+    own["servers"] = servers("/v2");
+    assert_eq!(changes(plain.clone(), with(json!({ "servers": servers("/v1"), "get": own }))), moved);
+    assert_eq!(changes(plain, with(json!({ "servers": servers("/v1"), "get": operation }))), NONE);
+}
+
+#[test]
+fn compares_webhooks_and_callbacks_in_reverse() {
+    let object = |names: &[&str], required: &[&str]| {
+        let properties: serde_json::Map<_, _> =
+            names.iter().map(|name| ((*name).to_owned(), json!({ "type": "string" }))).collect();
+        json!({ "type": "object", "properties": properties, "required": required })
+    };
+    let webhook = |schema: Value| {
+        document(operation(json!({}), json!({})), json!({ "webhooks": { "w": { "post": operation(schema, json!({})) } } }))
+    };
+    let callback = |schema: Value| {
+        let mut subscribe = operation(json!({}), json!({}));
+        subscribe["callbacks"] = json!({ "done": { "{$request.body#/url}": { "post": operation(schema, json!({})) } } });
+        document(subscribe, json!({}))
+    };
+    let documents: [(&dyn Fn(Value) -> Value, &str); 2] =
+        [(&webhook, "webhook POST w"), (&callback, "POST /x callback done POST {$request.body#/url}")];
+    for (with, place) in documents {
+        let of = |names: &[&str], required: &[&str]| with(object(names, required));
+        let text = |text: &str| format!("{place} body.{text}");
+        assert_eq!(changes(of(&["a"], &[]), of(&["a", "b"], &["b"])), [non_breaking(&text("b: the property was added"))]);
+        assert_eq!(changes(of(&["a", "b"], &[]), of(&["a"], &[])), [breaking(&text("b: the property was removed"))]);
+        assert_eq!(changes(of(&["a"], &["a"]), of(&["a"], &[])), [breaking(&text("a: it is no longer required"))]);
+        assert_eq!(
+            changes(of(&["a"], &[]), document(operation(json!({}), json!({})), json!({}))),
+            [breaking(&format!("{place}: the operation was removed"))]
+        );
+    }
+}
+
+#[test]
+fn compares_headers_like_parameters() {
+    let with =
+        |header: Value| document(json!({ "responses": { "200": { "description": "", "headers": { "X": header } } } }), json!({}));
+    let content = |kind: &str| with(json!({ "content": { "application/json": { "schema": { "type": kind } } } }));
+    assert_eq!(
+        changes(content("string"), content("integer")),
+        [breaking("POST /x 200 x: the type is now integer instead of string")]
+    );
+    let exploded = |explode: bool| with(json!({ "explode": explode, "schema": { "type": "object" } }));
+    assert_eq!(changes(exploded(false), exploded(true)), [breaking("POST /x 200 x: explode is now true")]);
+}
+
+#[test]
+fn compares_empty_parameters_and_encodings_of_forms() {
+    let parameter = |can_be_empty: bool| {
+        with_parameter(json!({ "in": "query", "schema": { "type": "string" }, "allowEmptyValue": can_be_empty }), json!({}))
+    };
+    assert_eq!(changes(parameter(true), parameter(false)), [breaking("POST /x query.q: it can no longer be empty")]);
+    assert_eq!(changes(parameter(false), parameter(true)), [non_breaking("POST /x query.q: it can now be empty")]);
+
+    let form = |encoding: Value| {
+        let content = json!({ "multipart/form-data": { "schema": { "type": "object" }, "encoding": { "file": encoding } } });
+        document(json!({ "requestBody": { "content": content }, "responses": {} }), json!({}))
+    };
+    assert_eq!(
+        changes(form(json!({})), form(json!({ "contentType": "image/png" }))),
+        [breaking("POST /x body: the encoding of file has changed")]
+    );
+}
+
+#[test]
+fn compares_media_types_without_case_and_charset() {
+    let request = |media_type: &str| {
+        let content = json!({ media_type: { "schema": { "type": "string" } } });
+        document(json!({ "requestBody": { "content": content }, "responses": {} }), json!({}))
+    };
+    for (old, new) in [
+        ("application/json", "Application/JSON"),
+        ("application/json", "application/json; charset=utf-8"),
+        ("text/csv; charset=utf-8; header=present", "text/csv;header=present"),
+    ] {
+        assert_eq!(changes(request(old), request(new)), NONE);
+    }
+    assert_eq!(
+        changes(request("application/json"), request("application/*")),
+        [non_breaking("POST /x body: the media type application/* was added")]
+    );
+    assert_eq!(
+        changes(request("application/*"), request("application/json")),
+        [
+            breaking("POST /x body: the media type application/* was removed"),
+            non_breaking("POST /x body: the media type application/json was added")
+        ]
+    );
+}
+
+#[test]
+fn compares_what_clients_send_for_a_security_scheme() {
+    let with = |scheme: Value| {
+        let operation = json!({ "security": [{ "s": ["a"] }], "responses": { "204": { "description": "" } } });
+        document(operation, json!({ "components": { "securitySchemes": { "s": scheme } } }))
+    };
+    let flows = |scopes: Value| with(json!({ "type": "oauth2", "flows": { "implicit": { "scopes": scopes } } }));
+    assert_eq!(changes(flows(json!({ "a": "A" })), flows(json!({ "a": "Text", "b": "B" }))), NONE);
+    let bearer = with(json!({ "type": "http", "scheme": "bearer" }));
+    let token = with(json!({ "type": "http", "scheme": "Bearer", "bearerFormat": "JWT" }));
+    assert_eq!(changes(bearer.clone(), token), NONE);
+    let basic = with(json!({ "type": "http", "scheme": "basic" }));
+    assert_eq!(changes(bearer, basic), [breaking("POST /x: the security requirements have changed")]);
+}
