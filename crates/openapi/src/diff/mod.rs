@@ -7,6 +7,7 @@
 //!
 //! `docs/versioning.md` has the rules in words.
 
+mod flat_schema;
 mod prose;
 mod schema;
 

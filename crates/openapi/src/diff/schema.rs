@@ -5,93 +5,142 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::flat_schema::FlatSchema;
 use super::{Comparison, Impact, Sent, aligned, component_name, members, strings};
 use crate::EXTENSIBLE_ENUM;
-use crate::drift::document::{Document, Keywords};
+use crate::drift::document::{Document, Keywords, NOT_BLANK};
+use crate::schema::{SubschemaForm, subschema_form};
 
-/// Keywords with a lower bound: a higher value excludes more.
-const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
-/// Keywords with an upper bound: a lower value excludes more.
-const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
-/// Keywords that exclude values; no order is known between two different values.
-const RESTRICTIONS: [&str; 6] = ["pattern", "multipleOf", "uniqueItems", "exclusiveMinimum", "exclusiveMaximum", "not"];
-/// Keywords whose changes always affect clients.
-const FIXED: [&str; 3] = ["readOnly", "writeOnly", "discriminator"];
+/// Keywords with a lower or upper bound.
+const BOUNDS: [&str; 8] =
+    ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"];
+/// Other keywords that exclude values.
+const RESTRICTIONS: [&str; 11] = [
+    "contains",
+    "dependentRequired",
+    "dependentSchemas",
+    "multipleOf",
+    "not",
+    "pattern",
+    "prefixItems",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
+/// Keywords that have a function of their own, besides [`BOUNDS`].
+const COMPARED: [&str; 12] = [
+    "additionalProperties",
+    "anyOf",
+    "default",
+    "deprecated",
+    "discriminator",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "nullable",
+    "oneOf",
+    EXTENSIBLE_ENUM,
+];
 
 impl<'a> Comparison<'a> {
     /// Compares two schemas, which may be references. A shared schema is reported under its own name.
-    pub(super) fn compare_schema(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
-        let place = component_name(new).unwrap_or_else(|| place.to_owned());
-        let (old, new) = (self.old.resolve(old), self.new.resolve(new));
-        if !self.compared.insert((old, new, sent)) {
+    pub(super) fn compare_schema(&mut self, place: &str, old_schema: &'a Value, new_schema: &'a Value, sent: Sent) {
+        let place = component_name(new_schema).unwrap_or_else(|| place.to_owned());
+        if !self.compared.insert((self.old.resolve(old_schema), self.new.resolve(new_schema), sent)) {
             return;
         }
-        let (old, new) = (self.old.flatten(old), self.new.flatten(new));
-        self.compare_type(&place, &old, &new, sent);
-        self.compare_values(&place, &old, &new, sent);
-        self.compare_bounds(&place, &old, &new, sent);
-        self.compare_properties(&place, &old, &new, sent);
-        for (keyword, suffix) in [("items", "[]"), ("additionalProperties", "{}")] {
-            match (old.get(keyword).copied(), new.get(keyword).copied()) {
-                (Some(old), Some(new)) if old.is_object() && new.is_object() => {
-                    self.compare_schema(&format!("{place}{suffix}"), old, new, sent);
-                }
-                (old, new) if old != new => {
-                    let impact = match openness(old).cmp(&openness(new)) {
-                        Ordering::Less => sent.widened(),
-                        Ordering::Greater => sent.narrowed(),
-                        // An object and a list of anything are as open as no keyword at all.
-                        Ordering::Equal => Impact::NonBreaking,
-                    };
-                    self.report(impact, &place, format!("{keyword} has changed"));
-                }
-                _ => {}
-            }
+        let (old, new) = (FlatSchema::new(self.old, old_schema), FlatSchema::new(self.new, new_schema));
+        if let Some(same) = alternative(self.new, &new, old_schema, &old) {
+            self.report(sent.widened(), &place, "there are now alternatives");
+            return self.compare_schema(&place, old_schema, same, sent);
         }
-        for keyword in ["oneOf", "anyOf", "allOf"] {
-            self.compare_branches(&place, keyword, &old, &new, sent);
+        if let Some(same) = alternative(self.old, &old, new_schema, &new) {
+            self.report(sent.narrowed(), &place, "there are no longer alternatives");
+            return self.compare_schema(&place, same, new_schema, sent);
+        }
+        self.compare_types(&place, &old, &new, sent);
+        self.compare_format(&place, &old.keywords, &new.keywords, sent);
+        self.compare_flags(&place, &old.keywords, &new.keywords, sent);
+        self.compare_values(&place, &old, &new, sent);
+        self.compare_bounds(&place, &old.keywords, &new.keywords, sent);
+        self.compare_discriminator(&place, &old.keywords, &new.keywords, sent);
+        self.compare_other_keywords(&place, &old.keywords, &new.keywords, sent);
+        self.compare_properties(&place, &old, &new, sent);
+        self.compare_subschema(&place, ("items", "[]"), &old.keywords, &new.keywords, sent);
+        self.compare_subschema(&place, ("additionalProperties", "{}"), &old.keywords, &new.keywords, sent);
+        for keyword in ["oneOf", "anyOf"] {
+            self.compare_branches(&place, keyword, &old.branches(keyword), &new.branches(keyword), sent);
+        }
+        self.compare_branches(&place, "allOf", &old.parts, &new.parts, sent);
+    }
+
+    /// Compares a keyword with a schema or a boolean.
+    fn compare_subschema(
+        &mut self,
+        place: &str,
+        (keyword, suffix): (&str, &str),
+        old: &Keywords<'a>,
+        new: &Keywords<'a>,
+        sent: Sent,
+    ) {
+        match (old.get(keyword).copied(), new.get(keyword).copied()) {
+            (Some(old), Some(new)) if old.is_object() && new.is_object() => {
+                self.compare_schema(&format!("{place}{suffix}"), old, new, sent);
+            }
+            (old, new) if old != new => {
+                let impact = match openness(old).cmp(&openness(new)) {
+                    Ordering::Less => sent.widened(),
+                    Ordering::Greater => sent.narrowed(),
+                    // An object and a list of anything are as open as no keyword at all.
+                    Ordering::Equal => Impact::NonBreaking,
+                };
+                self.report(impact, place, format!("{keyword} has changed"));
+            }
+            _ => {}
         }
     }
 
-    fn compare_type(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        let text =
-            |keywords: &Keywords<'a>, keyword: &str| keywords.get(keyword).and_then(|value| value.as_str()).map(str::to_owned);
-        match (text(old, "type"), text(new, "type")) {
-            (old, new) if old == new => {}
-            (Some(old), Some(new)) => {
-                let impact = match (old.as_str(), new.as_str()) {
-                    ("integer", "number") => sent.widened(),
-                    ("number", "integer") => sent.narrowed(),
-                    _ => Impact::Breaking,
-                };
-                self.report(impact, place, format!("the type is now {new} instead of {old}"));
-            }
-            (_, new) => {
-                let impact = if new.is_none() { sent.widened() } else { sent.narrowed() };
-                self.report(impact, place, "the type was added or removed");
-            }
+    fn compare_types(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
+        if old.types == new.types {
+            return;
         }
-        match (text(old, "format"), text(new, "format")) {
-            (old, new) if old == new => {}
-            (old, new) => {
-                let impact = match (old.as_deref(), new.as_deref()) {
-                    // The same JSON, with more digits in generated code.
-                    (Some("float"), Some("double")) => Impact::NonBreaking,
-                    (Some("int32"), Some("int64")) | (Some(_), None) => sent.widened(),
-                    (Some("int64"), Some("int32")) | (None, Some(_)) => sent.narrowed(),
-                    _ => Impact::Breaking,
-                };
-                let name = |format: Option<String>| format.unwrap_or_else(|| "absent".to_owned());
-                self.report(impact, place, format!("the format is now {} instead of {}", name(new), name(old)));
-            }
-        }
+        let (Some(old), Some(new)) = (&old.types, &new.types) else {
+            let impact = if new.types.is_none() { sent.widened() } else { sent.narrowed() };
+            return self.report(impact, place, "the type was added or removed");
+        };
+        // An integer is also a number.
+        let is_in = |kind: &&str, types: &BTreeSet<&str>| types.contains(kind) || *kind == "integer" && types.contains("number");
+        let impact = match (old.iter().all(|kind| is_in(kind, new)), new.iter().all(|kind| is_in(kind, old))) {
+            (true, _) => sent.widened(),
+            (_, true) => sent.narrowed(),
+            _ => Impact::Breaking,
+        };
+        let text = |types: &BTreeSet<&str>| types.iter().copied().collect::<Vec<_>>().join(" or ");
+        self.report(impact, place, format!("the type is now {} instead of {}", text(new), text(old)));
+    }
+
+    fn compare_format(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
+        // A password is any text: the format is a hint for forms.
+        let format = |keywords: &Keywords<'a>| keywords.get("format")?.as_str().filter(|format| *format != "password");
+        let impact = match (format(old), format(new)) {
+            (old, new) if old == new => return,
+            // The same JSON, with more digits in generated code.
+            (Some("float"), Some("double")) => Impact::NonBreaking,
+            (Some("int32"), Some("int64")) | (Some(_), None) => sent.widened(),
+            (Some("int64"), Some("int32")) | (None, Some(_)) => sent.narrowed(),
+            _ => Impact::Breaking,
+        };
+        let name = |keywords: &Keywords<'a>| format(keywords).unwrap_or("absent");
+        self.report(impact, place, format!("the format is now {} instead of {}", name(new), name(old)));
+    }
+
+    fn compare_flags(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
         match (old.contains_key("nullable"), new.contains_key("nullable")) {
             (false, true) => self.report(sent.widened(), place, "it can now be null"),
             (true, false) => self.report(sent.narrowed(), place, "it can no longer be null"),
             _ => {}
-        }
-        for keyword in FIXED.into_iter().filter(|keyword| old.get(keyword) != new.get(keyword)) {
-            self.report(Impact::Breaking, place, format!("{keyword} has changed"));
         }
         if sent == Sent::ByClient && old.get("default") != new.get("default") {
             self.report(Impact::Breaking, place, "the default has changed");
@@ -102,67 +151,91 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares lists of values: closed ones, and those that may grow.
-    fn compare_values(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        let values = |keywords: &Keywords<'a>, keyword: &str| -> Option<BTreeSet<String>> {
-            // `nullable` is compared by itself.
-            let values = keywords.get(keyword)?.as_array()?.iter().filter(|value| !value.is_null());
-            Some(values.map(crate::to_plain_string).collect())
-        };
-        let (old_closed, new_closed) = (values(old, "enum"), values(new, "enum"));
-        let (old_open, new_open) = (values(old, EXTENSIBLE_ENUM), values(new, EXTENSIBLE_ENUM));
-        match (&old_closed, &new_closed) {
-            (Some(old), Some(new)) => {
-                for value in old.symmetric_difference(new) {
-                    let impacts = (sent.widened(), sent.narrowed());
-                    self.report_part(place, &format!("the value {value}"), impacts, new.contains(value));
-                }
-            }
+    fn compare_values(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
+        let open = |schema: &FlatSchema<'a>| schema.keywords.get(EXTENSIBLE_ENUM).and_then(|values| values.as_array());
+        match (&old.values, &new.values) {
+            (Some(old), Some(new)) => self.compare_lists(place, old, new, (sent.widened(), sent.narrowed())),
             (None, Some(_)) => self.report(sent.narrowed(), place, "the list of values is now closed"),
             (Some(_), None) => self.report(sent.widened(), place, "the list of values is no longer closed"),
             (None, None) => {
-                let (old, new) = (old_open.unwrap_or_default(), new_open.unwrap_or_default());
-                for value in old.symmetric_difference(&new) {
-                    let impacts = (Impact::NonBreaking, Impact::NonBreaking);
-                    self.report_part(place, &format!("the value {value}"), impacts, new.contains(value));
+                let [old, new] = [open(old), open(new)].map(|values| values.into_iter().flatten().collect::<Vec<_>>());
+                self.compare_lists(place, &old, &new, (Impact::NonBreaking, Impact::NonBreaking));
+            }
+        }
+    }
+
+    fn compare_lists(&mut self, place: &str, old: &[&Value], new: &[&Value], impacts: (Impact, Impact)) {
+        let added = new.iter().filter(|value| !old.contains(value)).map(|value| (value, true));
+        let removed = old.iter().filter(|value| !new.contains(value)).map(|value| (value, false));
+        for (value, is_added) in added.chain(removed).filter(|(value, _)| !value.is_null()) {
+            self.report_part(place, &format!("the value {}", crate::to_plain_string(value)), impacts, is_added);
+        }
+    }
+
+    fn compare_bounds(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
+        for keyword in BOUNDS {
+            let (old_bound, new_bound) = (strictness(old, keyword), strictness(new, keyword));
+            if old_bound == new_bound {
+                continue;
+            }
+            let impact = if new_bound > old_bound { sent.narrowed() } else { sent.widened() };
+            for keyword in [Some(keyword), exclusive(keyword)].into_iter().flatten() {
+                if old.get(keyword) != new.get(keyword) {
+                    let value = new.get(keyword).map_or_else(|| "absent".to_owned(), ToString::to_string);
+                    self.report(impact, place, format!("{keyword} is now {value}"));
                 }
             }
         }
     }
 
-    fn compare_bounds(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        for (keyword, is_upper) in LOWER.map(|keyword| (keyword, false)).into_iter().chain(UPPER.map(|keyword| (keyword, true))) {
-            let bound = |keywords: &Keywords<'a>| keywords.get(keyword).and_then(|bound| bound.as_f64());
-            let is_narrower = match (bound(old), bound(new)) {
-                (old, new) if old == new => continue,
-                (Some(old), Some(new)) => (new < old) == is_upper,
-                (_, new) => new.is_some(),
-            };
-            let impact = if is_narrower { sent.narrowed() } else { sent.widened() };
-            let value = new.get(keyword).map_or_else(|| "absent".to_owned(), ToString::to_string);
-            self.report(impact, place, format!("{keyword} is now {value}"));
+    fn compare_discriminator(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
+        let nothing = &Value::Null;
+        let [old, new] = [old, new].map(|keywords| keywords.get("discriminator").copied().unwrap_or(nothing));
+        if old["propertyName"] != new["propertyName"] {
+            return self.report(Impact::Breaking, place, "discriminator has changed");
         }
-        for keyword in RESTRICTIONS {
-            let impact = match (old.get(keyword), new.get(keyword)) {
+        for (name, old, new) in aligned(&members(&old["mapping"]), &members(&new["mapping"])) {
+            match (old, new) {
+                (Some(old), Some(new)) if old == new => {}
+                (Some(_), Some(_)) => self.report(Impact::Breaking, place, format!("the mapping of {name} has changed")),
+                _ => {
+                    let impacts = (sent.widened(), sent.narrowed());
+                    self.report_part(place, &format!("the mapping of {name}"), impacts, new.is_some());
+                }
+            }
+        }
+    }
+
+    /// Compares the keywords that have no function of their own.
+    fn compare_other_keywords(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
+        let has_function = |keyword: &str| [&COMPARED[..], &BOUNDS[..], &[NOT_BLANK]].iter().any(|all| all.contains(&keyword));
+        for (keyword, old, new) in aligned(old, new).filter(|(keyword, ..)| !has_function(keyword)) {
+            if let Some(pairs) = old.zip(new).and_then(|(old, new)| pair_subschemas(keyword, old, new)) {
+                for (old, new) in pairs {
+                    self.compare_schema(&format!("{place} {keyword}"), old, new, sent);
+                }
+                continue;
+            }
+            let impact = match (old, new) {
                 (old, new) if old == new => continue,
-                (None, Some(_)) => sent.narrowed(),
-                (Some(_), None) => sent.widened(),
+                (Some(old), Some(new)) if *keyword == "multipleOf" && is_multiple(old, new) => sent.widened(),
+                (Some(old), Some(new)) if *keyword == "multipleOf" && is_multiple(new, old) => sent.narrowed(),
+                (None, Some(_)) if RESTRICTIONS.contains(keyword) => sent.narrowed(),
+                (Some(_), None) if RESTRICTIONS.contains(keyword) => sent.widened(),
                 _ => Impact::Breaking,
             };
             self.report(impact, place, format!("{keyword} has changed"));
         }
     }
 
-    fn compare_properties(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        let nothing = &Value::Null;
-        let names = |keywords: &Keywords<'a>, keyword: &str| -> BTreeSet<&'a str> {
-            keywords.get(keyword).map(|names| strings(names)).unwrap_or_default()
-        };
-        let properties = |keywords: &Keywords<'a>| members(keywords.get("properties").copied().unwrap_or(nothing));
-        let (old_required, new_required) = (names(old, "required"), names(new, "required"));
-        let (old_properties, new_properties) = (properties(old), properties(new));
+    fn compare_properties(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
+        let not_blank = |schema: &FlatSchema<'a>| schema.keywords.get(NOT_BLANK).map(|names| strings(names)).unwrap_or_default();
+        let (old_not_blank, new_not_blank) = (not_blank(old), not_blank(new));
+        let (old_required, new_required) = (&old.required, &new.required);
+        let (old_properties, new_properties) = (&old.properties, &new.properties);
         // Properties with this keyword are not sent in this direction.
         let unsent = if sent == Sent::ByClient { "readOnly" } else { "writeOnly" };
-        for (name, old, new) in aligned(&old_properties, &new_properties) {
+        for (name, old, new) in aligned(old_properties, new_properties) {
             let is_unsent = |document: Document<'a>, schema: &&'a Value| {
                 document.flatten(schema).get(unsent).is_some_and(|flag| **flag == true)
             };
@@ -185,7 +258,7 @@ impl<'a> Comparison<'a> {
         }
         // Another part of an `allOf` may have the property, or none.
         let is_undeclared = |name: &&&str| !old_properties.contains_key(**name) && !new_properties.contains_key(**name);
-        for name in old_required.symmetric_difference(&new_required).filter(is_undeclared) {
+        for name in old_required.symmetric_difference(new_required).filter(is_undeclared) {
             let (impact, text) = match new_required.contains(name) {
                 true => (sent.narrowed(), "it is now required"),
                 false => (sent.widened(), "it is no longer required"),
@@ -193,19 +266,16 @@ impl<'a> Comparison<'a> {
             self.report(impact, &format!("{place}.{name}"), text);
         }
         if sent == Sent::ByClient {
-            let (old, new) = (names(old, "x-not-blank"), names(new, "x-not-blank"));
-            for name in old.symmetric_difference(&new) {
-                let text = if new.contains(name) { "it must no longer be blank" } else { "it can now be blank" };
-                let impact = if new.contains(name) { sent.narrowed() } else { sent.widened() };
+            for name in old_not_blank.symmetric_difference(&new_not_blank) {
+                let text = if new_not_blank.contains(name) { "it must no longer be blank" } else { "it can now be blank" };
+                let impact = if new_not_blank.contains(name) { sent.narrowed() } else { sent.widened() };
                 self.report(impact, &format!("{place}.{name}"), text);
             }
         }
     }
 
-    /// Compares the branches of `oneOf`, `anyOf` or `allOf`.
-    fn compare_branches(&mut self, place: &str, keyword: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        let branches = |side: &Keywords<'a>| side.get(keyword).and_then(|list| list.as_array()).map_or(&[][..], Vec::as_slice);
-        let (old, new) = (branches(old), branches(new));
+    /// Compares the branches of `oneOf` or `anyOf`, or the parts of `allOf` that can't be merged.
+    fn compare_branches(&mut self, place: &str, keyword: &str, old: &[&'a Value], new: &[&'a Value], sent: Sent) {
         if old.is_empty() != new.is_empty() {
             // Without branches, every value is allowed.
             let impact = if old.is_empty() { sent.narrowed() } else { sent.widened() };
@@ -231,19 +301,68 @@ impl<'a> Comparison<'a> {
 
 /// Pairs the old and new branches that refer to the same component or are equal, and the others by their order. Returns them in the
 /// order of the new ones, then the removed ones.
-fn pair_branches<'a>(old: &'a [Value], new: &'a [Value]) -> Vec<(Option<&'a Value>, Option<&'a Value>)> {
-    let mut remaining: Vec<&Value> = old.iter().collect();
+fn pair_branches<'a>(old: &[&'a Value], new: &[&'a Value]) -> Vec<(Option<&'a Value>, Option<&'a Value>)> {
+    let mut remaining = old.to_vec();
     let mut take_same = |new: &Value| {
         let same = |old: &&Value| *old == new || component_name(new).is_some_and(|name| component_name(old) == Some(name));
         remaining.iter().position(same).map(|index| remaining.remove(index))
     };
-    let mut pairs: Vec<(Option<&Value>, Option<&Value>)> = new.iter().map(|new| (take_same(new), Some(new))).collect();
+    let mut pairs: Vec<(Option<&Value>, Option<&Value>)> = new.iter().map(|new| (take_same(new), Some(*new))).collect();
     let mut remaining = remaining.into_iter();
     for (old, _) in pairs.iter_mut().filter(|(old, _)| old.is_none()) {
         *old = remaining.next();
     }
     pairs.extend(remaining.map(|old| (Some(old), None)));
     pairs
+}
+
+/// Returns the alternative of a schema that is the same as another schema: it has the same name or the same content.
+fn alternative<'a>(document: Document<'a>, schema: &FlatSchema<'a>, other: &Value, flat_other: &FlatSchema) -> Option<&'a Value> {
+    let has_same_name = |branch: &Value| component_name(branch).is_some_and(|name| component_name(other) == Some(name));
+    let is_same = |branch: &&'a Value| has_same_name(branch) || FlatSchema::new(document, branch) == *flat_other;
+    schema.alternatives().into_iter().find(is_same)
+}
+
+/// Returns how much a bound excludes: a greater value excludes more. `None` if there is no bound. The second component is true if the
+/// bound itself is excluded, as `true` in OpenAPI 3.0 or as a bound of its own in OpenAPI 3.1.
+fn strictness(keywords: &Keywords, keyword: &str) -> Option<(f64, bool)> {
+    let sign = if keyword.starts_with("max") { -1.0 } else { 1.0 };
+    let bound = |keyword: &str| keywords.get(keyword)?.as_f64().map(|bound| sign * bound);
+    let is_excluded = exclusive(keyword).and_then(|keyword| keywords.get(keyword)).is_some_and(|flag| **flag == true);
+    let inclusive = bound(keyword).map(|bound| (bound, is_excluded));
+    let exclusive = exclusive(keyword).and_then(bound).map(|bound| (bound, true));
+    // Without a lower bound, a count is at least 0.
+    let implied = ["minLength", "minItems", "minProperties"].contains(&keyword).then_some((0.0, false));
+    [inclusive, exclusive, implied].into_iter().fold(None, |strictest, bound| if bound > strictest { bound } else { strictest })
+}
+
+/// Returns the keyword that excludes the bound itself.
+fn exclusive(keyword: &str) -> Option<&'static str> {
+    match keyword {
+        "minimum" => Some("exclusiveMinimum"),
+        "maximum" => Some("exclusiveMaximum"),
+        _ => None,
+    }
+}
+
+fn is_multiple(number: &Value, of: &Value) -> bool {
+    let quotient = number.as_f64().zip(of.as_f64()).map(|(number, of)| number / of);
+    quotient.is_some_and(|quotient| (quotient - quotient.round()).abs() < 1e-9)
+}
+
+/// Returns the pairs of old and new subschemas of a keyword. `None` if the numbers or names differ, or if a narrower subschema doesn't
+/// make the schema narrower.
+fn pair_subschemas<'a>(keyword: &str, old: &'a Value, new: &'a Value) -> Option<Vec<(&'a Value, &'a Value)>> {
+    match (subschema_form(keyword).filter(|_| !["if", "not"].contains(&keyword))?, old, new) {
+        (SubschemaForm::Single, Value::Object(_), Value::Object(_)) => Some(vec![(old, new)]),
+        (SubschemaForm::List, Value::Array(old), Value::Array(new)) => {
+            (old.len() == new.len()).then(|| old.iter().zip(new).collect())
+        }
+        (SubschemaForm::Named, Value::Object(old), Value::Object(new)) if old.len() == new.len() => {
+            old.iter().map(|(name, old)| Some((old, new.get(name)?))).collect()
+        }
+        _ => None,
+    }
 }
 
 /// The values that a keyword for items or further properties allows, in ascending order.

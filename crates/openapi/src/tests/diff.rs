@@ -94,7 +94,7 @@ fn reports_required_names_without_a_property() {
     let parts = |part: &Value| json!({ "allOf": [base, part] });
     assert_eq!(
         request_changes(parts(&json!({ "type": "object" })), parts(&strict), nothing()),
-        [breaking("POST /x body|1.z: it is now required")]
+        [breaking("POST /x body.z: it is now required")]
     );
 
     // A declaration of a name that was required already requires nothing more.
@@ -295,11 +295,12 @@ fn pairs_branches_by_the_names_of_components() {
     let parts = |names: &[&str]| branches("allOf", names);
     assert_eq!(
         request_changes(parts(&["Cat", "Dog"]), parts(&["Bird", "Dog", "Cat"]), schemas.clone()),
-        [breaking("POST /x body: the branch Bird of allOf was added")]
+        [breaking("POST /x body.sings: the property was added")]
     );
 
     // Without names, equal branches are paired, then the others in order.
-    let inline = |kinds: &[&str]| json!({ "oneOf": kinds.iter().map(|kind| json!({ "type": kind })).collect::<Vec<_>>() });
+    let branch = |kind: &&str| json!({ "type": kind, "format": "any" });
+    let inline = |kinds: &[&str]| json!({ "oneOf": kinds.iter().map(branch).collect::<Vec<_>>() });
     let changes = request_changes(inline(&["string", "integer"]), inline(&["boolean", "number", "string"]), json!({}));
     let expected = [
         breaking("POST /x body|0: the type is now boolean instead of integer"),
@@ -470,4 +471,145 @@ fn compares_what_clients_send_for_a_security_scheme() {
     assert_eq!(changes(bearer.clone(), token), NONE);
     let basic = with(json!({ "type": "http", "scheme": "basic" }));
     assert_eq!(changes(bearer, basic), [breaking("POST /x: the security requirements have changed")]);
+}
+
+#[test]
+fn parts_of_all_of_are_compared_as_one_schema() {
+    let text = || json!({ "type": "string" });
+    let whole = json!({ "type": "object", "required": ["id"], "properties": { "id": text(), "name": text() } });
+    let base = json!({ "type": "object", "required": ["id"], "properties": { "id": text() } });
+    let schemas = || json!({ "Base": base });
+    let extended = json!({ "allOf": [{ "$ref": "#/components/schemas/Base" }], "properties": { "name": text() } });
+    let nested = json!({ "allOf": [{ "allOf": [base] }, { "properties": { "name": text() } }] });
+    for parts in [&extended, &nested] {
+        for changes_of in [request_changes, response_changes] {
+            assert_eq!(changes_of(whole.clone(), parts.clone(), schemas()), NONE);
+            assert_eq!(changes_of(parts.clone(), whole.clone(), schemas()), NONE);
+        }
+    }
+    assert_eq!(
+        response_changes(json!({ "$ref": "#/components/schemas/Base" }), extended, schemas()),
+        [non_breaking("POST /x 200.name: the property was added")]
+    );
+
+    // A part with another value of the same keyword remains a part.
+    let with = |part: Value| json!({ "pattern": "^a", "allOf": [part, { "maxLength": 3 }] });
+    assert_eq!(
+        request_changes(with(json!({ "pattern": "b$" })), with(json!({ "pattern": "c$" })), json!({})),
+        [breaking("POST /x body|0: pattern has changed")]
+    );
+    // A schema may be a part of itself.
+    let recursive = |kind: &str| json!({ "A": { "type": kind, "allOf": [{ "$ref": "#/components/schemas/A" }] } });
+    let [old, new] = ["string", "integer"].map(|kind| {
+        let schema = json!({ "$ref": "#/components/schemas/A" });
+        document(operation(schema, json!({})), json!({ "components": { "schemas": recursive(kind) } }))
+    });
+    assert_eq!(changes(old, new), [breaking("A: the type is now integer instead of string")]);
+}
+
+#[test]
+fn compares_bounds_by_what_they_exclude() {
+    let same = [
+        (json!({ "type": "string" }), json!({ "type": "string", "minLength": 0 })),
+        (json!({ "type": "array" }), json!({ "type": "array", "minItems": 0 })),
+        (json!({ "minimum": 3, "exclusiveMinimum": 3 }), json!({ "exclusiveMinimum": 3 })),
+        (json!({ "maximum": 3, "exclusiveMaximum": true }), json!({ "exclusiveMaximum": 3 })),
+    ];
+    for (one, other) in same {
+        assert_eq!(request_changes(one.clone(), other.clone(), json!({})), NONE, "{one} {other}");
+        assert_eq!(request_changes(other, one, json!({})), NONE);
+    }
+    let wider_and_narrower = [
+        (json!({ "exclusiveMinimum": 3 }), json!({ "exclusiveMinimum": 5 }), "exclusiveMinimum is now"),
+        (json!({ "exclusiveMaximum": 5 }), json!({ "exclusiveMaximum": 3 }), "exclusiveMaximum is now"),
+        (json!({ "minimum": 3 }), json!({ "exclusiveMinimum": 3 }), "minimum is now"),
+        (json!({ "multipleOf": 5 }), json!({ "multipleOf": 10 }), "multipleOf has changed"),
+        (json!({ "minLength": 1 }), json!({ "minLength": 2 }), "minLength is now"),
+    ];
+    for (wider, narrower, text) in wider_and_narrower {
+        for (old, new, impact) in [(&wider, &narrower, Breaking), (&narrower, &wider, NonBreaking)] {
+            let changes = request_changes(old.clone(), new.clone(), json!({}));
+            assert!(changes.iter().all(|change| change.0 == impact), "{changes:?}");
+            assert!(changes.iter().any(|(_, change)| change.contains(text)), "{changes:?}");
+        }
+    }
+}
+
+#[test]
+fn compares_types_values_and_alternatives_by_what_they_allow() {
+    let same = [
+        (json!({ "type": ["string", "integer"] }), json!({ "type": ["integer", "string"] })),
+        (json!({ "enum": ["x", "y"] }), json!({ "oneOf": [{ "const": "x" }, { "type": "string", "const": "y" }] })),
+        (json!({ "type": "string" }), json!({ "type": "string", "format": "password" })),
+    ];
+    for (one, other) in same {
+        assert_eq!(request_changes(one.clone(), other.clone(), json!({})), NONE, "{one} {other}");
+    }
+    let object = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+    let wider_and_narrower = [
+        (json!({ "type": ["string", "integer"] }), json!({ "type": "string" })),
+        (json!({ "type": ["string", "number"] }), json!({ "type": "integer" })),
+        (json!({ "type": "string" }), json!({ "const": "x" })),
+        (json!({ "oneOf": [{ "type": "array" }, object] }), object),
+    ];
+    for (wider, narrower) in wider_and_narrower {
+        for (old, new, impact) in [(&wider, &narrower, Breaking), (&narrower, &wider, NonBreaking)] {
+            let changes = request_changes(old.clone(), new.clone(), json!({}));
+            assert_eq!(changes.iter().map(|change| change.0).collect::<Vec<_>>(), [impact], "{changes:?}");
+        }
+    }
+    let changes = request_changes(json!({ "enum": [1] }), json!({ "enum": ["1"] }), json!({}));
+    assert!(changes.contains(&breaking("POST /x body: the value 1 was removed")), "{changes:?}");
+}
+
+#[test]
+fn compares_every_keyword() {
+    let list = |members: Value| {
+        let mut schema = json!({ "type": "array" });
+        schema.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        schema
+    };
+    let restrictions = [
+        json!({ "contains": { "const": "x" } }),
+        json!({ "dependentRequired": { "a": ["b"] } }),
+        json!({ "propertyNames": { "pattern": "^a" } }),
+        json!({ "unevaluatedProperties": false }),
+        json!({ "prefixItems": [{ "type": "string" }] }),
+    ];
+    for restriction in restrictions {
+        let text = format!("POST /x body: {} has changed", restriction.as_object().unwrap().keys().next().unwrap());
+        assert_eq!(request_changes(list(json!({})), list(restriction.clone()), json!({})), [breaking(&text)]);
+        assert_eq!(request_changes(list(restriction), list(json!({})), json!({})), [non_breaking(&text)]);
+    }
+    let tuple = |kind: &str| list(json!({ "prefixItems": [{ "type": "string" }, { "type": kind }] }));
+    assert_eq!(
+        response_changes(tuple("integer"), tuple("string"), json!({})),
+        [breaking("POST /x 200 prefixItems: the type is now string instead of integer")]
+    );
+    let patterns =
+        |pattern: &str, text: &str| json!({ "type": "object", "patternProperties": { pattern: { "description": text } } });
+    assert_eq!(response_changes(patterns("^a", "one"), patterns("^a", "another"), json!({})), NONE);
+    assert_eq!(
+        response_changes(patterns("^a", ""), patterns("^b", ""), json!({})),
+        [breaking("POST /x 200: patternProperties has changed")]
+    );
+}
+
+#[test]
+fn new_mappings_of_discriminators_belong_to_new_branches() {
+    let animal = || json!({ "type": "object", "properties": { "kind": { "type": "string" } } });
+    let schemas = || json!({ "Cat": animal(), "Dog": animal() });
+    let with = |names: &[&str]| {
+        let reference = |name: &&str| format!("#/components/schemas/{name}");
+        let mapping: serde_json::Map<_, _> = names.iter().map(|name| ((*name).to_owned(), reference(name).into())).collect();
+        let branches: Vec<_> = names.iter().map(|name| json!({ "$ref": reference(name) })).collect();
+        json!({ "oneOf": branches, "discriminator": { "propertyName": "kind", "mapping": mapping } })
+    };
+    let (one, two) = (with(&["Cat"]), with(&["Cat", "Dog"]));
+    let texts =
+        |place: &str| [format!("{place}: the branch Dog of oneOf was added"), format!("{place}: the mapping of Dog was added")];
+    let [branch, mapping] = texts("POST /x body");
+    assert_eq!(request_changes(one.clone(), two.clone(), schemas()), [non_breaking(&branch), non_breaking(&mapping)]);
+    let [branch, mapping] = texts("POST /x 200");
+    assert_eq!(response_changes(one, two, schemas()), [breaking(&branch), breaking(&mapping)]);
 }
