@@ -159,6 +159,10 @@ impl<'a> Bundler<'a> {
         }
         let mut copy = Map::new();
         for (keyword, value) in object {
+            let named_patterns = value.as_object().filter(|_| keyword == "patternProperties");
+            for pattern in named_patterns.into_iter().flat_map(Map::keys) {
+                self.patterns.entry(pattern.clone()).or_insert_with(|| Pattern::new(pattern));
+            }
             let value = match (keyword.as_str(), value) {
                 ("properties", Value::Object(properties)) => {
                     let mut copies = Map::new();

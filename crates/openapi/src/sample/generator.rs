@@ -44,6 +44,8 @@ pub struct Generator<'a> {
     /// The probability of an optional property.
     optional: f64,
     examples: ExampleUse,
+    /// Whether an invalid value is generated for a part of the schema that has no valid one.
+    allows_invalid: bool,
     /// Number of values generated so far.
     generated: usize,
     /// The rest of [`BUDGET`].
@@ -53,12 +55,17 @@ pub struct Generator<'a> {
 impl<'a> Generator<'a> {
     /// Creates a generator. `optional` is the probability of an optional property, from 0 to 1. The cost is subtracted from `budget`.
     pub fn new(bundle: &'a SchemaBundle, rng: &'a mut Xoshiro256PlusPlus, optional: f64, budget: &'a mut usize) -> Self {
-        Self { bundle, rng, optional, examples: ExampleUse::Sometimes, generated: 0, budget }
+        Self { bundle, rng, optional, examples: ExampleUse::Sometimes, allows_invalid: false, generated: 0, budget }
     }
 
     /// Changes the use of examples.
     pub fn with_examples(self, examples: ExampleUse) -> Self {
         Self { examples, ..self }
+    }
+
+    /// Allows invalid values for the parts of the schema that have no valid one.
+    pub fn allowing_invalid(self) -> Self {
+        Self { allows_invalid: true, ..self }
     }
 
     /// Generates a value of the bundled schema that is likely to be valid.
@@ -71,6 +78,30 @@ impl<'a> Generator<'a> {
 
     /// Generates a value of the schema at a location and a nesting level.
     pub fn value(&mut self, schema: &Value, pointer: &str, level: usize) -> anyhow::Result<Value> {
+        match self.valid_value(schema, pointer, level) {
+            Err(_) if self.allows_invalid => Ok(self.value_of_type(schema, pointer, level)),
+            result => result,
+        }
+    }
+
+    /// Generates a value that has the type of a schema, and perhaps nothing else.
+    fn value_of_type(&mut self, schema: &Value, pointer: &str, level: usize) -> Value {
+        let target = || self.bundle.follow(schema, pointer).0.as_object().cloned().unwrap_or_default();
+        let flat = self.flatten(schema, pointer, level).unwrap_or_else(|_| target());
+        match type_of(&flat) {
+            "object" => json!({}),
+            "array" => json!([]),
+            "boolean" => json!(false),
+            "integer" | "number" => json!(0),
+            _ => {
+                let formatted =
+                    flat.get("format").and_then(Value::as_str).and_then(|format| text::formatted(self.rng, format, 0));
+                formatted.unwrap_or_else(|| text::word(self.rng).to_owned()).into()
+            }
+        }
+    }
+
+    fn valid_value(&mut self, schema: &Value, pointer: &str, level: usize) -> anyhow::Result<Value> {
         self.generated += 1;
         self.spend(1, pointer)?;
         let (schema, pointer) = self.resolve_terminating(schema, pointer)?;
@@ -199,7 +230,26 @@ impl<'a> Generator<'a> {
                 merge(&mut flat, constraint);
             }
         }
+        self.flatten_dependent_schemas(schema, &pointer, level, &mut flat)?;
         Ok(flat)
+    }
+
+    /// Merges the schemas that depend on a required property.
+    fn flatten_dependent_schemas(
+        &mut self,
+        schema: &Value,
+        pointer: &str,
+        level: usize,
+        flat: &mut Map<String, Value>,
+    ) -> anyhow::Result<()> {
+        flat.remove("dependentSchemas");
+        for (name, dependent) in schema["dependentSchemas"].as_object().into_iter().flatten() {
+            let required = flat.get("required").and_then(Value::as_array);
+            if required.is_some_and(|required| required.iter().any(|other| other == name)) {
+                merge(flat, self.flatten(dependent, &format!("{pointer}/dependentSchemas/{}", escape(name)), level)?);
+            }
+        }
+        Ok(())
     }
 
     /// Merges either `if` and `then`, or `else`.
@@ -231,6 +281,7 @@ impl<'a> Generator<'a> {
         let minimum = count_limit(flat, "minProperties").unwrap_or(0);
         let maximum = count_limit(flat, "maxProperties").unwrap_or(usize::MAX);
         let additional = flat.get("additionalProperties").unwrap_or(&Value::Bool(true));
+        let patterns = flat.get("patternProperties").and_then(Value::as_object).unwrap_or(&none);
         let mut object = Map::new();
         for name in &required {
             let (schema, at) = match properties.get(*name) {
@@ -252,10 +303,10 @@ impl<'a> Generator<'a> {
                 object.insert(name.clone(), value);
             }
         }
-        let is_map = additional.is_object() && !self.is_minimal(level);
+        let is_map = (additional.is_object() || !patterns.is_empty()) && !self.is_minimal(level);
         let more = if is_map { self.rng.random_range(0..=2) } else { 0 };
         let wanted = minimum.max(object.len() + more).min(maximum);
-        if object.len() < wanted.min(minimum) && additional == false
+        if object.len() < wanted.min(minimum) && additional == false && patterns.is_empty()
             || wanted > MAX_LENGTH
             || minimum > maximum
             || required.len() > maximum
@@ -273,9 +324,16 @@ impl<'a> Generator<'a> {
                 }
                 bail!("`{pointer}` has no valid names for {minimum} properties");
             }
-            let name = self.property_name(flat, pointer, number, level)?;
+            let (name, schema, at) = match patterns.iter().nth((number - 1) % patterns.len().max(1)) {
+                Some((pattern, schema)) => {
+                    (self.matching_name(pattern, pointer)?, schema, format!("{pointer}/patternProperties/{}", escape(pattern)))
+                }
+                None => {
+                    (self.property_name(flat, pointer, number, level)?, additional, format!("{pointer}/additionalProperties"))
+                }
+            };
             if !properties.contains_key(&name) {
-                let value = self.value(additional, &format!("{pointer}/additionalProperties"), level + 1)?;
+                let value = self.value(schema, &at, level + 1)?;
                 object.insert(name, value);
             }
         }
@@ -295,6 +353,15 @@ impl<'a> Generator<'a> {
         Ok(if number <= 3 { text::word(self.rng).to_owned() } else { format!("{}{number}", text::word(self.rng)) })
     }
 
+    /// Generates the name of a property that matches a pattern.
+    fn matching_name(&mut self, pattern: &str, pointer: &str) -> anyhow::Result<String> {
+        let found =
+            self.bundle.patterns.get(pattern).and_then(Option::as_ref).and_then(|pattern| {
+                (0..VALUE_ATTEMPTS).map(|_| pattern.text(self.rng, &(0..=4))).find(|name| pattern.matches(name))
+            });
+        found.ok_or_else(|| anyhow!("no name for a property of `{pointer}` can be generated from its pattern, {pattern}"))
+    }
+
     fn array(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
         let minimum = count_limit(flat, "minItems").unwrap_or(0);
         let maximum = count_limit(flat, "maxItems").unwrap_or(usize::MAX);
@@ -312,6 +379,16 @@ impl<'a> Generator<'a> {
         let is_closed = !prefix.is_empty() && flat.get("items").is_none_or(|items| items == false);
         let wanted = if is_closed { 0 } else { wanted.saturating_sub(items.len()) };
         items.extend(self.items(flat, pointer, level, minimum.saturating_sub(items.len()).min(wanted), wanted)?);
+        if let Some(contained) = flat.get("contains").filter(|_| !is_closed) {
+            let schema = json!({ "allOf": [flat.get("items").unwrap_or(&json!({})), contained] });
+            for index in prefix.len()..prefix.len() + count_limit(flat, "minContains").unwrap_or(1) {
+                let item = self.value(&schema, &format!("{pointer}/contains"), level + 1)?;
+                match items.get_mut(index) {
+                    Some(other) => *other = item,
+                    None => items.push(item),
+                }
+            }
+        }
         Ok(items.into())
     }
 
@@ -362,7 +439,10 @@ impl<'a> Generator<'a> {
         self.retry_until_valid(flat, pointer, |generator, attempt| {
             let rng = &mut *generator.rng;
             let padding = if attempt == 0 { 0 } else { minimum };
-            let formatted = format.and_then(|format| text::formatted(rng, format, padding));
+            let formatted = format.and_then(|format| {
+                let text = text::formatted(rng, format, padding)?;
+                Some(text::shortest(format).filter(|_| text.len() > maximum).map_or(text, str::to_owned))
+            });
             let candidate = match (pattern, formatted) {
                 (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
                 (Some(pattern), _) => {
@@ -437,7 +517,18 @@ fn property_constraint(property: &str, values: Value) -> Option<Map<String, Valu
 
 /// Returns whether [`Generator::flatten`] would return a copy of a schema. Copying is most of the work of a small value.
 fn is_flat(schema: &Map<String, Value>) -> bool {
-    let combining = ["allOf", "oneOf", "anyOf", "if", "then", "else", "discriminator", "exclusiveMinimum", "exclusiveMaximum"];
+    let combining = [
+        "allOf",
+        "oneOf",
+        "anyOf",
+        "if",
+        "then",
+        "else",
+        "discriminator",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "dependentSchemas",
+    ];
     !combining.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
@@ -457,7 +548,7 @@ pub fn type_of(flat: &Map<String, Value>) -> &str {
     match flat.get("type").and_then(Value::as_str) {
         Some(kind) => kind,
         None if has(&["properties", "required", "additionalProperties", "minProperties", "maxProperties"]) => "object",
-        None if has(&["items", "prefixItems", "minItems", "maxItems", "uniqueItems"]) => "array",
+        None if has(&["items", "prefixItems", "contains", "minItems", "maxItems", "uniqueItems"]) => "array",
         None if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) => "number",
         None => "string",
     }

@@ -13,7 +13,7 @@ mod number;
 mod pattern;
 mod text;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use bundle::SchemaBundle;
 use generator::{BUDGET, Generator};
 use jsonschema::Validator;
@@ -81,10 +81,10 @@ impl Sampler {
     }
 
     /// Returns a value like [`sample_with`](Self::sample_with), or one that violates the schema if no valid value was found, with the
-    /// violation. Some schemas allow no value at all, for example an `allOf` of two objects without additional properties.
+    /// reason. Some schemas allow no value at all, for example an `allOf` of two objects without additional properties.
     ///
     /// # Errors
-    /// If no value was generated at all.
+    /// Never: invalid values are allowed in the last attempt.
     pub fn sample_or_invalid(&self, seed: u64, examples: ExampleUse) -> anyhow::Result<(Value, Option<String>)> {
         // Unlike StdRng, this generator returns the same numbers in all versions and on all machines.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -112,10 +112,11 @@ impl Sampler {
                 break;
             }
         }
-        invalid.ok_or_else(|| {
-            let failure = failure.map_or_else(|| "it was not tried".to_owned(), |error| error.to_string());
-            anyhow!("no valid value was found: {failure}; give the schema an example, or correct it")
-        })
+        if let Some(invalid) = invalid {
+            return Ok(invalid);
+        }
+        let value = Generator::new(&self.bundle, &mut rng, 0.0, &mut budget).allowing_invalid().generate()?;
+        Ok((value, Some(failure.map_or_else(|| "it was not tried".to_owned(), |error| error.to_string()))))
     }
 }
 

@@ -22,10 +22,8 @@ impl NumberRange {
     pub fn new(schema: &Map<String, Value>) -> Option<Self> {
         let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let integer = schema.get("type").is_some_and(|kind| kind == "integer");
-        let (minimum, maximum) = (bound("minimum"), bound("maximum"));
-        let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
-        let low = minimum.into_iter().chain(above).reduce(f64::max);
-        let high = maximum.into_iter().chain(below).reduce(f64::min);
+        let low = bound("minimum").into_iter().chain(bound("exclusiveMinimum")).reduce(f64::max);
+        let high = bound("maximum").into_iter().chain(bound("exclusiveMaximum")).reduce(f64::min);
         let step = match bound("multipleOf").filter(|step| *step > 0.0) {
             // The smallest multiple of the step that is a whole number: 1 for a step of 1/3, 5 for a step of 5.
             Some(step) if integer => (1..=1000).map(|times| step * f64::from(times)).find(|whole| whole.fract().abs() < 1e-9)?,
@@ -37,23 +35,13 @@ impl NumberRange {
                 _ => 0.01,
             },
         };
-        // Rounds away the error of floating-point division, and limits the quotient to the range of integers.
-        let steps = |bound: f64| {
-            let steps = (bound / step).clamp(-1e30, 1e30);
-            if (steps - steps.round()).abs() < 1e-6 { steps.round() } else { steps }
-        };
-        let mut first = low.map(|low| steps(low).ceil() as i128);
-        let mut last = high.map(|high| steps(high).floor() as i128);
-        if let (Some(first), Some(above)) = (&mut first, above)
-            && multiply(*first, step) <= above
-        {
-            *first += 1;
-        }
-        if let (Some(last), Some(below)) = (&mut last, below)
-            && multiply(*last, step) >= below
-        {
-            *last -= 1;
-        }
+        let steps = |keyword: &str| schema.get(keyword).and_then(|bound| divide(bound, step));
+        let minimum = steps("minimum").map(|(steps, is_exact)| if is_exact { steps } else { steps + 1 });
+        let above = steps("exclusiveMinimum").map(|(steps, _)| steps + 1);
+        let maximum = steps("maximum").map(|(steps, _)| steps);
+        let below = steps("exclusiveMaximum").map(|(steps, is_exact)| if is_exact { steps - 1 } else { steps });
+        let first = minimum.into_iter().chain(above).max();
+        let last = maximum.into_iter().chain(below).min();
         let is_bounded = (first.is_some(), last.is_some());
         let steps = match (first, last) {
             (Some(first), Some(last)) => (first, last),
@@ -98,6 +86,19 @@ impl NumberRange {
         let value = multiply(steps, self.step);
         if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
     }
+}
+
+/// Divides a bound by a step. Returns the quotient, rounded down, and whether it is exact.
+fn divide(bound: &Value, step: f64) -> Option<(i128, bool)> {
+    if let (Some(bound), true) = (bound.as_i64(), step.fract() == 0.0 && step < 1e15) {
+        let (bound, step) = (i128::from(bound), step as i128);
+        return Some((bound.div_euclid(step), bound.rem_euclid(step) == 0));
+    }
+    // Limits the quotient to the range of integers.
+    let steps = (bound.as_f64()? / step).clamp(-1e30, 1e30);
+    // Rounds away the error of floating-point division.
+    let is_exact = (steps - steps.round()).abs() < 1e-6;
+    Some((if is_exact { steps.round() } else { steps.floor() } as i128, is_exact))
 }
 
 /// Multiplies a step without the error of floating-point multiplication: 3 steps of 0.1 are 0.3 instead of 0.30000000000000004.

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Direction, Sampler};
+use super::{Direction, ExampleUse, Sampler};
 use crate::charset_policy::AllowedCharacters;
 use crate::invalid_values::invalid_values_for;
 use crate::{Contract, METHODS, compile, resolve};
@@ -163,6 +163,20 @@ fn samples_satisfy_every_keyword() {
         &[|value| value.get("a").is_some(), |value| value.get("a").is_none()],
     );
     assert_samples(json!({ "required": ["undescribed"] }), &[|value| value.get("undescribed").is_some()]);
+    let (low, high) = (9_007_199_254_740_993_i64, 9_007_199_254_740_995_i64);
+    assert_samples(json!({ "type": "integer", "exclusiveMinimum": low, "exclusiveMaximum": high }), &[]);
+    assert_samples(json!({ "type": "array", "items": { "type": "integer" }, "contains": { "enum": [7] }, "minItems": 3 }), &[]);
+    assert_samples(json!({ "contains": { "type": "integer" }, "minContains": 2, "maxContains": 3 }), &[]);
+    assert_samples(
+        json!({ "type": "object", "patternProperties": { "^x-[a-z]{3}$": { "type": "integer" } },
+            "additionalProperties": false, "minProperties": 2 }),
+        &[],
+    );
+    assert_samples(
+        json!({ "type": "object", "required": ["a"], "properties": { "a": {} },
+            "dependentSchemas": { "a": { "required": ["c"], "properties": { "c": { "type": "integer" } } } } }),
+        &[|value| value["c"].is_i64()],
+    );
     assert_samples(json!({}), &[]);
 }
 
@@ -179,6 +193,9 @@ fn samples_satisfy_every_format() {
         assert_samples(json!({ "type": "number", "format": format }), &[]);
     }
     assert_samples(json!({ "type": "string", "format": "email", "minLength": 70, "maxLength": 100 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "email", "maxLength": 12 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "uri", "maxLength": 15 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "date-time", "minLength": 25 }), &[]);
     assert_samples(json!({ "type": "string", "format": "hostname", "minLength": 100 }), &[]);
     assert_samples(json!({ "type": "string", "format": "uri", "minLength": 200, "maxLength": 300 }), &[]);
     assert_samples(json!({ "type": "string", "format": "date-time", "pattern": "\\+00:00$" }), &[]);
@@ -328,6 +345,20 @@ fn reports_location_of_schemas_without_values() {
     ] {
         let failure = failure(&document, &schema);
         assert!(failure.contains(message), "{schema}: {failure}");
+    }
+}
+
+#[test]
+fn invalid_value_has_the_reason() {
+    let text = json!({ "type": "string", "pattern": "^(?=a)b$" });
+    let schema = json!({ "type": "object", "required": ["a", "b"], "properties": { "a": { "enum": [1] }, "b": text } });
+    let (value, violation) = sampler(&schema).sample_or_invalid(1, ExampleUse::Always).unwrap();
+    assert!(value["a"] == 1 && value["b"].is_string(), "{value}");
+    assert!(violation.unwrap().contains("`/properties/b` had no valid value"));
+    for schema in [json!({ "type": "integer", "minimum": 3, "maximum": 2 }), ref_to("Endless"), ref_to("Circle")] {
+        let sampler = Sampler::new(&pets(), &schema, Direction::Response).unwrap();
+        let (_, violation) = sampler.sample_or_invalid(1, ExampleUse::Always).unwrap();
+        assert!(violation.is_some(), "{schema}");
     }
 }
 

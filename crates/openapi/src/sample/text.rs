@@ -66,7 +66,9 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
     let time = |time_format: &str, rng: &mut Xoshiro256PlusPlus| date_time(rng).format(time_format).to_string();
     let longer = |base: &str| format!("{base}{}", "x".repeat(padding));
     Some(match format {
-        "date-time" => time("%Y-%m-%dT%H:%M:%SZ", rng),
+        "date-time" if padding == 0 => time("%Y-%m-%dT%H:%M:%SZ", rng),
+        // Without a fraction it has 20 characters, and with one 21 and its digits.
+        "date-time" => time(&format!("%Y-%m-%dT%H:%M:%S.{}Z", "0".repeat(padding.saturating_sub(21).clamp(1, 9))), rng),
         "date" => time("%Y-%m-%d", rng),
         "time" => time("%H:%M:%SZ", rng),
         "event-time" => time("%Y-%m-%dT%H:%M", rng),
@@ -95,6 +97,20 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
         "ipv6" => format!("2001:db8::{:x}", rng.random_range(1..=0xffff)),
         "image" => PIXEL.to_owned(),
         "byte" => STANDARD.encode(words(rng, padding.max(3) * 3 / 4, usize::MAX)),
+        _ => return None,
+    })
+}
+
+/// Returns the shortest text of a format that has texts of several lengths.
+pub fn shortest(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "duration" => "P1D",
+        "email" | "idn-email" => "a@b.test",
+        "hostname" | "idn-hostname" => "a.test",
+        "uri" | "url" | "iri" => "https://a.test",
+        "uri-reference" | "iri-reference" => "/",
+        "regex" => "a",
+        "ipv6" => "::1",
         _ => return None,
     })
 }
