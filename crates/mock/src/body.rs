@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use boxoffice_openapi::response::{essence, is_json};
+use boxoffice_openapi::to_plain_string;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -20,10 +21,18 @@ const PIXELS: [(&str, &str); 4] = [
     ("image/gif", "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"),
 ];
 
-/// Returns a media type within a range of the document, such as `image/*`. A media type that is no range is returned unchanged.
+/// Media types of one JSON value on each line.
+const JSON_LINES: [&str; 4] = ["application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"];
+
+/// Separates the parts of a multipart form.
+const BOUNDARY: &str = "mock-boundary-7d1f0c";
+
+/// Returns a media type within a range of the document, such as `image/*`. That of a multipart form gets its boundary. Another one is
+/// returned unchanged.
 pub fn concrete_media_type(media_type: &str) -> String {
     match essence(media_type) {
-        "*/*" | "application/*" => "application/json".to_owned(),
+        "*/*" | "application/*" | "application/*+json" => "application/json".to_owned(),
+        "multipart/form-data" => format!("multipart/form-data; boundary={BOUNDARY}"),
         "image/*" => "image/png".to_owned(),
         range if range.ends_with("/*") => range.replace('*', "plain"),
         _ => media_type.to_owned(),
@@ -35,12 +44,33 @@ pub fn concrete_media_type(media_type: &str) -> String {
 pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
     let essence = essence(media_type).to_ascii_lowercase();
     match value {
+        Value::Array(items) if JSON_LINES.contains(&essence.as_str()) => {
+            items.iter().map(|item| format!("{item}\n")).collect::<String>().into()
+        }
+        Value::Object(_) if essence == "application/x-www-form-urlencoded" => {
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(form_fields(value)).finish().into()
+        }
+        Value::Object(_) if essence == "multipart/form-data" => {
+            let part =
+                |(name, text)| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+            let parts: String = form_fields(value).map(part).collect();
+            format!("{parts}--{BOUNDARY}--\r\n").into()
+        }
         _ if is_json(&essence) => value.to_string().into(),
         _ if pixel(&essence).is_some() => decode_image(&essence, value),
         Value::String(text) if !is_binary || is_text(&essence) => text.clone().into(),
         Value::String(text) => STANDARD.decode(text).map_or_else(|_| text.clone().into(), Bytes::from),
         _ => value.to_string().into(),
     }
+}
+
+/// Returns the fields of a form: a property that is a list has a field for each item.
+fn form_fields(form: &Value) -> impl Iterator<Item = (&String, String)> {
+    let properties = form.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    properties.flat_map(|(name, value)| {
+        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+        values.iter().map(move |value| (name, to_plain_string(value)))
+    })
 }
 
 /// Decodes an image from base64. Returns an image of one pixel if the value isn't an image of this media type.
@@ -75,6 +105,8 @@ mod tests {
             ("*/*", "application/json"),
             ("image/*", "image/png"),
             ("text/*", "text/plain"),
+            ("application/*+json", "application/json"),
+            ("multipart/form-data", "multipart/form-data; boundary=mock-boundary-7d1f0c"),
             ("text/html; charset=utf-8", "text/html; charset=utf-8"),
         ] {
             assert_eq!(concrete_media_type(declared), expected);
@@ -104,5 +136,12 @@ mod tests {
         assert_eq!(encode("application/pdf", &json!("YWJj"), true), b"abc".as_slice());
         assert_eq!(encode("application/javascript", &json!("test"), false), b"test".as_slice());
         assert_eq!(encode("application/xml", &json!("<a/>"), false), b"<a/>".as_slice());
+        assert_eq!(encode("application/x-ndjson", &json!([{ "a": 1 }, "b"]), false), b"{\"a\":1}\n\"b\"\n".as_slice());
+        let form = json!({ "a": "x y", "b": [1, 2], "c": { "d": true }, "e": null });
+        assert_eq!(encode("application/x-www-form-urlencoded", &form, false), b"a=x+y&b=1&b=2&c=%7B%22d%22%3Atrue%7D".as_slice());
+        let parts = encode("multipart/form-data; boundary=x", &json!({ "a": "x y", "b": 1 }), false);
+        let part =
+            |name: &str, text: &str| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+        assert_eq!(parts, format!("{}{}--{BOUNDARY}--\r\n", part("a", "x y"), part("b", "1")));
     }
 }

@@ -380,9 +380,9 @@ async fn accepts_large_body_of_foreign_document() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ungeneratable_response_is_reported() {
+async fn response_without_valid_value_violates_its_schema() {
     let reply = mock().server.send(&Request::new("GET", "/impossible")).await.unwrap();
-    assert_eq!((reply.status, &reply.json()["code"]), (500, &json!("server.error")));
+    assert_eq!((reply.status, reply.json()), (200, json!(0)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -406,5 +406,5 @@ async fn oversized_response_is_not_generated() {
     let huge = list(list(json!({ "type": "string", "minLength": 90_000 })));
     let mock = small(json!({ "/huge": answered(json!({ "application/json": { "schema": huge } })) }), json!({}));
     let reply = mock.server.send(&Request::new("GET", "/huge")).await.unwrap();
-    assert_eq!((reply.status, &reply.json()["code"]), (500, &json!("server.error")));
+    assert_eq!((reply.status, reply.json()), (200, json!([])));
 }

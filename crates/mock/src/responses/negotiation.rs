@@ -17,9 +17,13 @@ pub fn negotiate<'a>(
     accept: Option<&HeaderValue>,
 ) -> Result<Option<(&'a Content, &'a BodySource)>, SelectionError> {
     let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
+    // A range of the document may include an accepted media type.
+    let includes_accepted = |declared: &str| {
+        let mut accepted = accept.split(',').map(essence);
+        declared.contains('*') && accepted.any(|range| matches_range(declared, range) && quality(accept, range) > 0)
+    };
     let weigh = |(content, source): &(&Content, &BodySource)| match quality(accept, essence(&source.media_type)) {
-        // A range of the document may include an accepted media type.
-        0 if essence(&content.media_type).ends_with('*') => 1,
+        0 if includes_accepted(&content.media_type) => 1,
         weight => weight,
     };
     let contents: Vec<_> = contents.collect();

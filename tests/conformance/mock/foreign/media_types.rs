@@ -115,6 +115,21 @@ async fn unacceptable_media_type_is_rejected() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn declared_range_includes_accepted_media_types() {
+    let of = |media_type: &str| answered(json!({ media_type: { "schema": { "type": "object" } } }));
+    let mock = small(json!({ "/image": of("image/*"), "/json": of("application/*+json") }), json!({}));
+    for (path, accept, status, media_type) in [
+        ("/image", "image/jpeg", 200, "image/png"),
+        ("/image", "text/html", 406, "application/json"),
+        ("/json", "application/problem+json", 200, "application/json"),
+        ("/json", "*/*", 200, "application/json"),
+    ] {
+        let reply = mock.server.send(&Request::new("GET", path).with_header("Accept", accept)).await.unwrap();
+        assert_eq!((reply.status, header(&reply, "content-type")), (status, media_type), "{path} {accept}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn response_without_content_has_no_media_type() {
     let gone = json!({ "delete": { "responses": { "204": { "description": "", "content": { "application/json": { "schema": {} } } } } } });
     let mock = small(json!({ "/a": gone }), json!({}));
