@@ -193,7 +193,8 @@ impl Contract {
         }
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let by_length = by_length(&operations);
-        Ok(Self { prefixes: prefixes(&document), document, warnings, files: Vec::new(), operations, by_id, by_length })
+        let prefixes = prefixes(&references, &document);
+        Ok(Self { prefixes, document, warnings, files: Vec::new(), operations, by_id, by_length })
     }
 
     /// Returns the operation with this `operationId`.
@@ -387,16 +388,24 @@ fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
     by_length
 }
 
-/// Returns the base paths of the document's servers, longest first. Server variables have their default values.
-fn prefixes(document: &Value) -> Vec<String> {
-    let mut prefixes: Vec<_> = server_urls(document).iter().map(|url| base_path(url).to_owned()).collect();
+/// Returns the base paths of the document's servers, longest first. Those of a path or an operation are used for all of them, unless a
+/// path of the document begins with one. Server variables have their default values.
+fn prefixes<'a>(references: &References<'a>, document: &'a Value) -> Vec<String> {
+    let base_paths = |node| server_urls(node).into_iter().map(|url| base_path(&url).to_owned());
+    let paths = || document["paths"].as_object().into_iter().flatten();
+    let items = || paths().map(|(_, item)| references.follow(item));
+    let operations = items().flat_map(|item| METHODS.iter().filter_map(|method| item.get(method)));
+    let own = items().chain(operations).flat_map(base_paths);
+    let is_path = |prefix: &String| paths().any(|(path, _)| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/')));
+    let mut prefixes: Vec<String> = base_paths(document).chain(own.filter(|prefix| !is_path(prefix))).collect();
     prefixes.retain(|prefix| prefix.starts_with('/'));
     prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    prefixes.dedup();
     prefixes
 }
 
-/// Returns the addresses of the document's servers, without a slash at the end. Server variables have their default values.
-fn server_urls(document: &Value) -> Vec<String> {
+/// Returns the addresses of the servers of a document, a path or an operation, without a slash at the end. Server variables have their default values.
+fn server_urls(node: &Value) -> Vec<String> {
     let url_of = |server: &Value| {
         let mut url = server["url"].as_str()?.to_owned();
         for (name, variable) in server["variables"].as_object().into_iter().flatten() {
@@ -404,7 +413,7 @@ fn server_urls(document: &Value) -> Vec<String> {
         }
         Some(url.trim_end_matches('/').to_owned())
     };
-    document["servers"].as_array().into_iter().flatten().filter_map(url_of).collect()
+    node["servers"].as_array().into_iter().flatten().filter_map(url_of).collect()
 }
 
 /// Returns the path of a server's address, which may have no scheme and host.

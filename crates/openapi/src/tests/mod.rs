@@ -94,6 +94,27 @@ fn recursive_schemas() -> Value {
 }
 
 #[test]
+fn strips_base_paths_of_all_servers() {
+    let operation = json!({ "responses": { "204": { "description": "" } } });
+    let mut own = operation.clone();
+    own["servers"] = json!([{ "url": "https://example.com/v3/" }]);
+    let contract = Contract::new(json!({
+        "openapi": "3.1.0",
+        "servers": [{ "url": "/v1" }],
+        "paths": {
+            "/a": { "servers": [{ "url": "/v2" }, { "url": "/b" }], "get": operation, "post": own },
+            "/b/{id}": { "get": operation },
+        },
+    }));
+    let contract = contract.unwrap();
+    for (path, expected) in
+        [("/v1/a", "/a"), ("/v2/a", "/a"), ("/v3/a", "/a"), ("/a", "/a"), ("/v20/a", "/v20/a"), ("/b/7", "/b/7")]
+    {
+        assert_eq!(contract.without_prefix(path), expected, "{path}");
+    }
+}
+
+#[test]
 fn validates_recursive_schemas_at_every_depth() {
     let tree =
         |leaf: Value| json!({ "name": "a", "children": [{ "name": "b", "children": [{ "name": "c", "children": [leaf] }] }] });
