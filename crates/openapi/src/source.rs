@@ -4,6 +4,7 @@
 //! points there. A reference to the `$id` or an anchor of a schema becomes a pointer to it. So the rest of the crate has a single
 //! document.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use percent_encoding::percent_decode_str;
-use serde::de::{Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::resolver::{escape, has_names, is_data, reference};
@@ -30,7 +31,7 @@ const MAX_HOPS: usize = 16;
 pub struct Source {
     /// The document, with all other files in it.
     pub document: Value,
-    /// Files that could not be read, one sentence each.
+    /// Files that could not be read, and repeated keys, one sentence each.
     pub warnings: Vec<String>,
     /// All files, the document itself first.
     pub files: Vec<PathBuf>,
@@ -42,7 +43,8 @@ pub struct Source {
 /// If the file can't be read or parsed. Other files only cause warnings.
 pub fn read(path: &Path) -> anyhow::Result<Source> {
     let file = file_of(path)?;
-    let document = parse_file(&file)?;
+    let mut warnings = Vec::new();
+    let document = parse_file(&file, &mut warnings)?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut bundler = Bundler {
         root: normalize(&file),
@@ -57,7 +59,7 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     bundler.rewrite(&mut document, &file, None, false);
     let mut external = Map::new();
     while let Some((file, key)) = bundler.pending.pop() {
-        match parse_file(&file) {
+        match parse_file(&file, &mut warnings) {
             Ok(mut content) => {
                 let pointer = pointer_of(Some(&key));
                 bundler.collect_identifiers(&content, false, &pointer, &mut pointer.clone());
@@ -76,7 +78,8 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     inline_sections(&mut document);
     let mut files = vec![file];
     files.extend(bundler.files.into_keys());
-    Ok(Source { document, warnings: bundler.warnings, files })
+    warnings.extend(bundler.warnings);
+    Ok(Source { document, warnings, files })
 }
 
 /// Returns the file of a path: the path itself, or the document in a folder.
@@ -88,21 +91,32 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
     file.with_context(|| format!("the folder {} has none of {}", path.display(), FILES_OF_FOLDER.join(", ")))
 }
 
-fn parse_file(file: &Path) -> anyhow::Result<Value> {
+/// Parses a file. Adds a warning for each repeated key.
+fn parse_file(file: &Path, warnings: &mut Vec<String>) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    parse(&text).with_context(|| format!("{} is neither YAML nor JSON", file.display()))
+    let (value, repeated) = parse(&text).with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
+    let warning = |pointer| format!("{pointer} is in {} more than once: only the last one is used", file.display());
+    warnings.extend(repeated.into_iter().map(warning));
+    Ok(value)
 }
 
-/// Parses YAML or JSON.
-fn parse(text: &str) -> anyhow::Result<Value> {
+/// Parses YAML or JSON. Also returns the JSON pointers of repeated keys.
+fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
     // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
     let text = text.trim_start_matches('\u{feff}');
     let is_json = text.trim_start().starts_with('{');
-    serde_json::from_str(text).or_else(|json_error| match serde_yaml_ng::from_str::<Yaml>(text) {
-        Ok(Yaml(value)) => Ok(value),
-        Err(_) if is_json => Err(anyhow!(json_error)),
-        Err(yaml_error) => Err(anyhow!(yaml_error)),
-    })
+    let repeated = RefCell::default();
+    let root = || Node { pointer: String::new(), repeated: &repeated };
+    let mut json = serde_json::Deserializer::from_str(text);
+    let value = match root().deserialize(&mut json).and_then(|value| json.end().map(|()| value)) {
+        Ok(value) => value,
+        Err(json_error) => {
+            repeated.borrow_mut().clear();
+            let yaml = root().deserialize(serde_yaml_ng::Deserializer::from_str(text));
+            yaml.map_err(|yaml_error| if is_json { anyhow!(json_error) } else { anyhow!(yaml_error) })?
+        }
+    };
+    Ok((value, repeated.into_inner()))
 }
 
 /// Collector of the files that a document refers to.
@@ -310,19 +324,30 @@ fn inline_sections(document: &mut Value) {
     }
 }
 
-/// A value of YAML as JSON. Unlike `serde_json::Value`, it accepts integers of more than 64 bits, which become floating-point
-/// numbers, merge keys (`<<`) and tags.
-struct Yaml(Value);
+/// A value of YAML or JSON in a document. Unlike `serde_json::Value`, it accepts integers of more than 64 bits, which become
+/// floating-point numbers, merge keys (`<<`) and tags.
+struct Node<'r> {
+    pointer: String,
+    /// The pointers of the keys that are in one object more than once.
+    repeated: &'r RefCell<Vec<String>>,
+}
 
-impl<'de> Deserialize<'de> for Yaml {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(YamlVisitor).map(Self)
+impl Node<'_> {
+    /// Returns the node for a member or an item.
+    fn child(&self, step: impl fmt::Display) -> Self {
+        Self { pointer: format!("{}/{step}", self.pointer), repeated: self.repeated }
     }
 }
 
-struct YamlVisitor;
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
 
-impl<'de> Visitor<'de> for YamlVisitor {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -363,7 +388,7 @@ impl<'de> Visitor<'de> for YamlVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(Yaml(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self.child(array.len()))? {
             array.push(item);
         }
         Ok(array.into())
@@ -371,8 +396,12 @@ impl<'de> Visitor<'de> for YamlVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some((name, Yaml(value))) = entries.next_entry::<String, Yaml>()? {
-            object.insert(name, value);
+        while let Some(name) = entries.next_key::<String>()? {
+            let member = self.child(escape(&name));
+            let pointer = member.pointer.clone();
+            if object.insert(name, entries.next_value_seed(member)?).is_some() {
+                self.repeated.borrow_mut().push(pointer);
+            }
         }
         let merged = match object.shift_remove("<<") {
             Some(Value::Array(parents)) => parents,
@@ -391,7 +420,7 @@ impl<'de> Visitor<'de> for YamlVisitor {
     /// Drops a tag, such as `!custom`.
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<Value, A::Error> {
         let (_, content) = tagged.variant::<String>()?;
-        content.newtype_variant::<Yaml>().map(|Yaml(value)| value)
+        content.newtype_variant_seed(self)
     }
 }
 
@@ -430,8 +459,21 @@ mod tests {
             "f": 123456789012345678901234567890_u128 as f64, "g": -99999999999999999999_i128 as f64, "h": "x", "i": "7",
             "j": "2020-01-01", "k": 340282366920938463463374607431768211456000_f64,
         });
-        assert_eq!(parse(text).unwrap(), expected);
-        assert_eq!(parse("{\"a\": 123456789012345678901234567890}").unwrap()["a"], expected["f"]);
+        assert_eq!(parse(text).unwrap(), (expected.clone(), Vec::new()));
+        assert_eq!(parse("{\"a\": 123456789012345678901234567890}").unwrap().0["a"], expected["f"]);
+    }
+
+    #[test]
+    fn finds_repeated_keys() {
+        let expected = (json!({ "a": [{ "b/c": 2 }] }), vec!["/a/0/b~1c".to_owned()]);
+        assert_eq!(parse("a:\n- b/c: 1\n  b/c: 2\n").unwrap(), expected);
+        assert_eq!(parse("{\"a\": [{\"b/c\": 1, \"b/c\": 2}]}").unwrap(), expected);
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("openapi.yaml");
+        fs::write(&file, "openapi: 3.0.3\npaths: {}\npaths: {}\n").unwrap();
+        let warning = format!("/paths is in {} more than once: only the last one is used", file.display());
+        assert_eq!(read(&file).unwrap().warnings, [warning]);
     }
 
     #[test]
