@@ -339,7 +339,7 @@ pub(crate) fn parameters(media_type: &str) -> impl Iterator<Item = (&str, &str)>
 }
 
 /// Normalizes a media type with its parameters: spaces, quotes and case are not significant (RFC 9110, section 8.3.1).
-fn normalize(media_type: &str) -> String {
+pub(crate) fn normalize(media_type: &str) -> String {
     media_type.chars().filter(|character| !" \t\"".contains(*character)).flat_map(char::to_lowercase).collect()
 }
 
