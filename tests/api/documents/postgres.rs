@@ -67,7 +67,10 @@ fn first_production_set_up_works() {
         let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
         shell().script(&command).run();
     }
-    assert_eq!(fs::read_dir(root.join("var/backups/boxoffice")).unwrap().count(), table.lines().count());
+    let backups = root.join("var/backups/boxoffice");
+    assert_eq!(fs::read_dir(&backups).unwrap().count(), table.lines().count());
+    let files = shell().script(&format!("tar -tzf {}/files-*.tar.gz", backups.display())).run();
+    assert!(files.contains("boxoffice/") && !files.contains(".key") && !files.contains("first-start"), "{files}");
 }
 
 /// Returns the URL of a database for the user `boxoffice`.
