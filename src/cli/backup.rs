@@ -48,8 +48,8 @@ pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()>
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
         let images = if settings.media.folder().is_some() { ", and then copy the folder of images" } else { "" };
         bail!(
-            "this command is for SQLite. Back up PostgreSQL with: pg_dump --format=custom --file=boxoffice.dump \
-             --dbname=\"$DATABASE_URL\"{images}"
+            "this command is for SQLite. Back up PostgreSQL, not through a pooler and without statement-cache-capacity in the URL, \
+             with: pg_dump --format=custom --file=boxoffice.dump --dbname=\"$DATABASE_URL\"{images}"
         );
     };
     let mail_key = options.include_mail_key.then(|| settings.mail.key_file.clone());
@@ -73,8 +73,8 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
     let settings = options.platform.settings()?;
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
         bail!(
-            "this command is for SQLite. Restore a dump of PostgreSQL into an empty database with: pg_restore --no-owner --exit-on-error \
-             --dbname=\"$DATABASE_URL\" boxoffice.dump"
+            "this command is for SQLite. Restore a dump of PostgreSQL into an empty database, not through a pooler and without \
+             statement-cache-capacity in the URL, with: pg_restore --no-owner --exit-on-error --dbname=\"$DATABASE_URL\" boxoffice.dump"
         );
     };
     let media = settings.media.folder().map(Path::to_owned);
