@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::features::sales::mail;
-use boxoffice::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use boxoffice::kernel::outbox::{self, DeliveryError, Mail, MailTemplate, OutgoingMail, Recipient};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use lettre::Message;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -23,6 +24,7 @@ on_both_databases![
     permanent_rejection_is_final,
     invalid_address_is_final,
     retries_server_that_requires_authentication,
+    retries_rejection_by_a_rule,
     retries_unreachable_server,
     retries_unresponsive_server,
     retries_connection_closed_during_data,
@@ -206,6 +208,23 @@ async fn retries_server_that_requires_authentication(app: TestApp) {
     app.wait_until_empty().await;
 
     assert_eq!(server.accepted().len(), 1);
+}
+
+/// Such a rejection is an error of the settings. Its text may quote the mail, so the reason has only its codes.
+async fn retries_rejection_by_a_rule(app: TestApp) {
+    let answer = "550 5.7.1 sender not allowed, mail to ama@example.com refused";
+    let server = MailServer::start(SmtpBehavior::RejectSender(answer)).await;
+    let route = MailTransportSettings::Smtp(server.settings());
+    let transport = outbox::from_settings(&MailSettings { route, ..app.state.settings.mail.clone() }).unwrap();
+    let message = Message::builder().from("tickets@example.com".parse().unwrap()).to("ama@example.com".parse().unwrap());
+    let mail = OutgoingMail { name: "a mail".to_owned(), message: message.body(String::new()).unwrap() };
+
+    let rejected = transport.send(&mail).await;
+
+    assert_eq!(rejected, Err(DeliveryError::Temporary("refused with 550 5.7.1".to_owned())));
+    server.set_behavior(SmtpBehavior::RejectRecipient("550 5.1.1 nobody of that name"));
+    let rejected = transport.send(&mail).await;
+    assert_eq!(rejected, Err(DeliveryError::Permanent("refused with 550 5.1.1".to_owned())));
 }
 
 async fn retries_unreachable_server(app: TestApp) {

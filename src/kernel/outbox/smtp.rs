@@ -1,5 +1,6 @@
 //! The SMTP transport.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -17,6 +18,9 @@ use crate::config::{SmtpSettings, SmtpTls};
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// SMTP status of a server that requires a login. It is an error of the settings, not of the mail.
 const AUTHENTICATION_REQUIRED: u16 = 530;
+/// Enhanced status of a rejection by a rule of the mail server, for example because the sender is not allowed. The operator can
+/// correct the settings or the rule.
+const POLICY: &str = "5.7.";
 
 /// Sends each mail to a mail server over a new connection.
 ///
@@ -112,7 +116,8 @@ fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {
 
 /// Returns whether the rejection of a mail is temporary or permanent.
 fn classify(error: &Error) -> DeliveryError {
-    let is_settings_error = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
+    let needs_login = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
+    let is_settings_error = needs_login || enhanced_status(error).is_some_and(|status| status.starts_with(POLICY));
     // Lettre itself rejects an address that the server doesn't support.
     if (error.is_permanent() && !is_settings_error) || error.is_client() {
         DeliveryError::Permanent(redacted(error))
@@ -121,11 +126,21 @@ fn classify(error: &Error) -> DeliveryError {
     }
 }
 
-/// Returns the text of an error. Of the server's response it contains only the status.
+/// Returns the enhanced status of a response (RFC 3463), such as `5.7.1`, if the server has sent one.
+fn enhanced_status(error: &Error) -> Option<String> {
+    let text = error.source()?.to_string();
+    let status = text.split_whitespace().next()?;
+    let is_number = |part: &str| (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    (status.split('.').count() == 3 && status.split('.').all(is_number)).then(|| status.to_owned())
+}
+
+/// Returns the text of an error. Of the server's response it contains only the status and the enhanced status, because the rest may
+/// quote the mail.
 fn redacted(error: &Error) -> String {
-    match error.status() {
-        Some(code) => format!("refused with {code}"),
-        None if error.is_response() => "the answer is incomplete or unreadable".to_owned(),
-        None => error.to_string(),
+    match (error.status(), enhanced_status(error)) {
+        (Some(code), Some(enhanced)) => format!("refused with {code} {enhanced}"),
+        (Some(code), None) => format!("refused with {code}"),
+        (None, _) if error.is_response() => "the answer is incomplete or unreadable".to_owned(),
+        (None, _) => error.to_string(),
     }
 }
