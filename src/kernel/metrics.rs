@@ -36,6 +36,8 @@ pub struct Metrics {
     mails: Gauge,
     /// Age of the oldest of these mails, in seconds.
     oldest_mail: FloatGauge,
+    /// Attempts to deliver a mail.
+    mail_attempts: Family<MailLabels, Counter>,
     /// Places of the events that are on sale.
     places: Family<PlaceLabels, Gauge>,
     /// Reads of events that were answered from the cache, and those that were not.
@@ -80,6 +82,34 @@ struct PoolLabels {
     state: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MailLabels {
+    /// `sent`, `delayed` or `given_up`.
+    result: &'static str,
+}
+
+/// The result of an attempt to deliver a mail.
+#[derive(Debug, Clone, Copy)]
+pub enum MailResult {
+    /// The mail server has accepted it.
+    Sent,
+    /// It is tried again later.
+    Delayed,
+    /// It is not tried again.
+    GivenUp,
+}
+
+impl From<MailResult> for MailLabels {
+    fn from(result: MailResult) -> Self {
+        let result = match result {
+            MailResult::Sent => "sent",
+            MailResult::Delayed => "delayed",
+            MailResult::GivenUp => "given_up",
+        };
+        Self { result }
+    }
+}
+
 /// Metrics of jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobMetrics {
@@ -111,6 +141,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
+            mail_attempts: Family::default(),
             places: Family::default(),
             event_cache: Family::default(),
             pools: Family::default(),
@@ -118,6 +149,10 @@ impl Metrics {
             process_memory: Gauge::default(),
             process_files: Gauge::default(),
         };
+        // All results exist from the start on, so that the first mail that is given up is an increase.
+        for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {
+            metrics.mail_attempts.get_or_create(&result.into()).inc_by(0);
+        }
         metrics.register(database);
         metrics
     }
@@ -150,6 +185,7 @@ impl Metrics {
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
         registry.register_with_unit("oldest_mail_age", "Age of the oldest waiting mail", seconds(), self.oldest_mail.clone());
+        registry.register("mail_attempts", "Attempts to deliver a mail, by result", self.mail_attempts.clone());
         registry.register("job_failures", "Failed runs of a job", self.jobs.failures.clone());
         registry.register_with_unit(
             "job_last_success_timestamp",
@@ -182,6 +218,11 @@ impl Metrics {
     pub fn set_mails(&self, count: i64, oldest_age: Duration) {
         self.mails.set(count);
         self.oldest_mail.set(oldest_age.as_secs_f64());
+    }
+
+    /// Records an attempt to deliver a mail.
+    pub fn record_mail_attempt(&self, result: MailResult) {
+        self.mail_attempts.get_or_create(&result.into()).inc();
     }
 
     /// Sets the numbers of sold, reserved and free places of the listed events that are not over.

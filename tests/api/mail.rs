@@ -171,6 +171,11 @@ async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     let row = app.wait_until_given_up().await;
 
     assert_eq!((row.attempts, row.due, row.template.as_deref(), row.body.as_str()), (8, None, Some("event-cancelled"), ""));
+    let metrics = app.state.metrics.encode().unwrap();
+    for (result, count) in [("sent", 0), ("delayed", 7), ("given_up", 1)] {
+        let metric = format!("boxoffice_mail_attempts_total{{result=\"{result}\"}} {count}\n");
+        assert!(metrics.contains(&metric), "no {metric} in {metrics}");
+    }
     server.set_behavior(SmtpBehavior::Accept);
     app.advance_clock(Duration::from_secs(7 * 24 * 60 * 60));
     app.deliver_mail().await;

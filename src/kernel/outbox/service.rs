@@ -19,6 +19,7 @@ use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::config::{MailSettings, MailTransportSettings};
 use crate::kernel::Kernel;
+use crate::kernel::metrics::MailResult;
 use crate::kernel::db::{Batcher, Db, Tx, UnitOfWork, Writes, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -290,17 +291,21 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
     drop(span);
     let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
     let delay = delay.filter(|delay| !is_expired(kernel.clock.now().plus(*delay)));
+    let record = |result| kernel.metrics.record_mail_attempt(result);
     match (outcome, delay) {
         (Ok(destination), _) => {
+            record(MailResult::Sent);
             info!(kernel.log, "mail sent"; "mail" => %mail.id, "to" => destination);
             DeliveryResult::Ended
         }
         (Err(DeliveryError::Temporary(reason)), Some(delay)) => {
+            record(MailResult::Delayed);
             warn!(kernel.log, "mail not sent, will be retried"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts, "pause_seconds" => delay.as_secs());
             DeliveryResult::Postponed(kernel.clock.now().plus(delay))
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
+            record(MailResult::GivenUp);
             error!(kernel.log, "mail not sent, no more attempts"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts);
             DeliveryResult::Failed
