@@ -140,7 +140,9 @@ async fn manages_orders_and_events(app: TestApp) {
 
     let number = id_of(&event.uri);
     assert_eq!(json_of(&app, &["events", "find", "--status", "Listed"])["total"], 1);
-    assert!(text(&app, &["events", "show", &event.uri]).contains("Floor"));
+    let shown = text(&app, &["events", "show", &event.uri]);
+    let floor = shown.lines().find(|line| line.split_whitespace().any(|cell| cell == "Floor")).unwrap();
+    assert_eq!(floor.split_whitespace().collect::<Vec<_>>(), ["Floor", "20.0", "10", "0", "0", "yes"], "{shown}");
     text(&app, &["events", "withdraw", number, "--yes"]);
     assert_eq!(app.read(&event.uri).await["status"], "Draft");
     fails(&app, &["events", "cancel", number, "--yes"], 1, "event.not-listed");

@@ -28,7 +28,7 @@ const PROPERTIES: [Field; 9] = [
 ];
 const SECTIONS: [Field; 6] = [
     ("section", "/name"),
-    ("price", "/basePrice"),
+    ("price", "/price/base"),
     ("capacity", "/capacity"),
     ("sold", "/sold"),
     ("reserved", "/reserved"),
