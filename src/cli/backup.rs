@@ -43,7 +43,6 @@ pub struct RestoreOptions {
 pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     private_files::set_umask();
-    options.platform.restrict_access(log)?;
     let settings = options.platform.settings()?;
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
         let images = if settings.media.folder().is_some() { ", and then copy the folder of images" } else { "" };
@@ -58,6 +57,7 @@ pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()>
         created = backup::create(&source, &options.file, options.force, progress) => created?,
         () = stop.recv() => bail!("stopped; no backup was made"),
     };
+    options.platform.restrict_access(log)?;
     print(describe(&options.file, &manifest))?;
     for image in &manifest.missing_images {
         progress(&format!("warning: the media folder has no file {image}, to which the database refers"));
@@ -69,7 +69,6 @@ pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()>
 pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     private_files::set_umask();
-    options.platform.restrict_access(log)?;
     let settings = options.platform.settings()?;
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
         bail!(
@@ -85,6 +84,7 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
         restored = backup::restore(&options.file, &target, progress) => restored?,
         () = stop.recv() => bail!("stopped; nothing was restored"),
     };
+    options.platform.restrict_access(log)?;
     print(describe(&options.file, &restored.manifest))?;
     if restored.is_current {
         print("Restored. The checksums, the database and the books are correct.")?;

@@ -301,6 +301,28 @@ async fn postgres_is_backed_up_by_its_own_tools() {
     assert!(check.status.success() && text(&check.stdout).contains("are correct"), "{}", errors(&check));
 }
 
+/// A folder with other data, or without a database, is left as it is.
+#[test]
+fn refused_commands_change_no_access_rights() {
+    let sample = Sample::create();
+    sample.create_backup();
+    let other = sample.folder.path().join("other");
+    let open = |path: &Path, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    fs::create_dir_all(other.join("media")).unwrap();
+    fs::write(other.join("media/photo"), "of another program").unwrap();
+    open(&other, 0o755);
+    open(&other.join("media"), 0o755);
+    open(&other.join("media/photo"), 0o644);
+
+    let backup = boxoffice(&other, &["backup", sample.folder.path().join("new.tar").to_str().unwrap()]).output().unwrap();
+    let restored = sample.restore_to("other");
+
+    assert_eq!((backup.status.code(), restored.status.code()), (Some(1), Some(1)));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let modes = [mode(&other), mode(&other.join("media")), mode(&other.join("media/photo"))];
+    assert_eq!(modes, [0o755, 0o755, 0o644], "{}{}", errors(&backup), errors(&restored));
+}
+
 #[test]
 fn checksums_are_those_of_common_tools() {
     let sample = Sample::create();
