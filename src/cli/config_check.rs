@@ -1,6 +1,7 @@
 //! Checks of the dependencies that the settings name.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
         within(check_media(&settings)),
         within(check_mail(&settings.mail))
     );
-    let mut findings = vec![check_folder(options.storage.data_dir()?)];
+    let mut findings = vec![Finding::of("data-dir", check_folder(options.storage.data_dir()?))];
     findings.extend(database_findings(database, &settings.currency));
     findings.extend(standby.map(|standby| Finding::of("read-database", standby)));
     findings.push(Finding::of("media", media));
@@ -93,6 +94,8 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     findings.push(Finding::of("mail-key-file", check_mail_key(&settings.mail)));
     findings.push(Finding::of("ticket-key-file", check_ticket_key(&settings.ticket_key_file)));
     findings.push(Finding::of("mail-templates", check_mail_templates(&settings)));
+    let archive = settings.retention.audit_archive.as_deref();
+    findings.extend(archive.map(|folder| Finding::of("audit-archive", check_folder(folder))));
     findings.push(check_address("listen", &listener));
     findings.extend(admin_listener.map(|listener| check_address("admin-listen", &listener)));
     if let Some(endpoint) = &otlp_endpoint {
@@ -107,9 +110,11 @@ async fn within<T>(check: impl Future<Output = anyhow::Result<T>>) -> anyhow::Re
     checked.with_context(|| format!("it has not answered within {} seconds", TIMEOUT.as_secs()))?
 }
 
-fn check_folder(folder: &Path) -> Finding {
-    let text = if folder.exists() { "can be written" } else { "will be created" };
-    Finding::of("data-dir", require_writable(folder).map(|()| format!("{} {text}", folder.display())))
+fn check_folder(folder: &Path) -> anyhow::Result<String> {
+    let exists = folder.exists();
+    ensure!(!exists || folder.is_dir(), "{} is not a folder", folder.display());
+    require_writable(folder)?;
+    Ok(format!("{} {}", folder.display(), if exists { "can be written" } else { "will be created" }))
 }
 
 fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -> Vec<Finding> {
@@ -144,8 +149,7 @@ async fn check_read_database(database_url: &str, url: &str) -> anyhow::Result<St
 async fn check_media(settings: &Settings) -> anyhow::Result<String> {
     let media = &settings.media;
     if let MediaLocation::Folder(folder) = media {
-        require_writable(folder)?;
-        return Ok(format!("the folder {media} can be written"));
+        return check_folder(folder);
     }
     MediaStore::open(media, settings.media_secret_key.as_ref())?.check_writable().await?;
     Ok(format!("{media} can be written"))
@@ -155,7 +159,7 @@ async fn check_media(settings: &Settings) -> anyhow::Result<String> {
 async fn check_mail(mail: &MailSettings) -> anyhow::Result<String> {
     match &mail.route {
         MailTransportSettings::Folder(folder) => {
-            require_writable(folder)?;
+            check_folder(folder)?;
             Ok(format!("no mail server: mails are written to {}", folder.display()))
         }
         MailTransportSettings::Smtp(server) => {
@@ -201,10 +205,11 @@ fn check_mail_templates(settings: &Settings) -> anyhow::Result<String> {
 
 /// An address that is in use is only a warning: the server may be running.
 fn check_address(name: &'static str, listener: &Listener) -> Finding {
-    match reserve(listener.address) {
-        Ok(_) => Finding::new(name, State::Ok, format!("{} is free", listener.address)),
-        Err(error) => Finding::new(name, State::Warning, one_line(&error)),
-    }
+    let Err(error) = reserve(listener.address) else {
+        return Finding::new(name, State::Ok, format!("{} is free", listener.address));
+    };
+    let is_in_use = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::AddrInUse);
+    Finding::new(name, if is_in_use { State::Warning } else { State::Failed }, one_line(&error))
 }
 
 fn check_certificate(certificate: &[u8]) -> Finding {

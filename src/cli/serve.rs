@@ -27,6 +27,8 @@ use crate::kernel::open_files;
 use crate::server::RunningApp;
 use crate::state::App;
 
+const ADMIN_LISTEN: &str = "--admin-listen (BOXOFFICE_ADMIN_LISTEN)";
+
 #[derive(Debug, Args)]
 pub struct ServeOptions {
     #[command(flatten)]
@@ -67,6 +69,10 @@ impl ServeOptions {
             if !problems.contains(&unusable) {
                 problems.push(unusable);
             }
+        }
+        if let (Ok(listener), Ok(Some(admin))) = (&listener, &admin_listener) {
+            let is_same = listener.address == admin.address && admin.address.port() != 0;
+            problems.push(is_same.then(|| format!("{ADMIN_LISTEN}: it is the address of --listen; give another port")));
         }
         InvalidSettings::reject(problems)?;
         let access_log_sample = NonZeroU64::new(u64::from(*self.access_log_sample.get()?));

@@ -350,7 +350,13 @@ fn check_reports_every_unusable_dependency() {
     let configured = Configured::new("database = \"postgres://me:hidden@127.0.0.1:1/boxoffice\"\nsmtp = \"127.0.0.1:1\"\n");
     let media = configured.write("media", "a file", 0o600);
     let key = configured.write("mail.key", "no key", 0o600);
-    let settings = format!("listen = \"{address}\"\nmail-key-file = \"{}\"\n", key.display());
+    // No machine has the address of the other listener (RFC 5737).
+    let settings = format!(
+        "listen = \"{address}\"\nadmin-listen = \"192.0.2.1:9090\"\nmail-key-file = \"{}\"\nkeep-audit-days = 730\n\
+         audit-archive = \"{}/archive\"\n",
+        key.display(),
+        configured.file.display()
+    );
     fs::write(&configured.file, fs::read_to_string(&configured.file).unwrap() + &settings).unwrap();
 
     let failed = configured.command(&["config", "check", "--json"]).env("BOXOFFICE_CURENCY", "EUR").output().unwrap();
@@ -364,7 +370,9 @@ fn check_reports_every_unusable_dependency() {
         ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
         ("mail-key-file", "failed", "contains no key"),
         ("listen", "warning", "in use"),
-        ("media", "ok", "can be written"),
+        ("admin-listen", "failed", "cannot listen on 192.0.2.1:9090"),
+        ("audit-archive", "failed", "boxoffice.toml is not a folder"),
+        ("media", "failed", "media is not a folder"),
         ("data-dir", "ok", "can be written"),
         ("environment", "warning", "did you mean `BOXOFFICE_CURRENCY`?"),
     ] {
@@ -372,6 +380,29 @@ fn check_reports_every_unusable_dependency() {
         assert!(found[name].1.contains(text) && !found[name].1.contains("hidden"), "{name}: {found:?}");
     }
     assert_eq!((invalid.status.code(), report["problems"].as_array().unwrap().len()), (Some(2), 2), "{report}");
+}
+
+#[test]
+fn check_names_folders_that_will_be_created() {
+    let configured = Configured::new("listen = \"127.0.0.1:0\"\nkeep-audit-days = 730\naudit-archive = \"SELF/new/archive\"\n");
+    let text = fs::read_to_string(&configured.file).unwrap();
+    fs::write(&configured.file, text.replace("SELF", &configured.folder.path().display().to_string())).unwrap();
+
+    let checked = configured.run(&["config", "check", "--json"]);
+
+    let found = checks(&checked);
+    assert_eq!(checked.status.code(), Some(0), "{found:?}");
+    assert!(["media", "audit-archive"].iter().all(|name| found[*name].1.ends_with("will be created")), "{found:?}");
+}
+
+#[test]
+fn listeners_need_different_addresses() {
+    let configured = Configured::new("listen = \"127.0.0.1:8097\"\nadmin-listen = \"127.0.0.1:8097\"\n");
+
+    let (check, serve) = (configured.run(&["config", "check"]), configured.run(&["serve"]));
+
+    assert_eq!((check.status.code(), serve.status.code()), (Some(2), Some(2)), "{}", stderr(&serve));
+    assert!(stderr(&serve).contains("boxoffice.toml:2: admin-listen: it is the address of --listen"), "{}", stderr(&serve));
 }
 
 #[test]
