@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Mode;
+use anyhow::{Context, ensure};
+use rustix::fs::{Access, Mode, access};
 use slog::{Logger, info, warn};
 
 /// The mode of folders.
@@ -62,6 +63,15 @@ pub fn try_lock_folder(folder: &Path) -> io::Result<Option<FolderLock>> {
         Err(TryLockError::WouldBlock) => Ok(None),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(FolderLock(file))),
     }
+}
+
+/// Checks that a folder exists, and that this program can create files in it.
+///
+/// # Errors
+/// Returns an error that names the folder and the reason.
+pub fn require_writable_folder(folder: &Path) -> anyhow::Result<()> {
+    ensure!(folder.is_dir(), "there is no folder {}", folder.display());
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).with_context(|| format!("{} can't be written", folder.display()))
 }
 
 /// Waits until the name of a new file is on the disk.

@@ -1,5 +1,6 @@
 //! Health checks, metrics, the access log, and the identifiers of requests.
 
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::support::{ANY_PORT, TestApp, section, wait_until};
 on_both_databases![
     health_checks_need_no_key,
     is_not_ready_without_database,
+    is_not_ready_without_media_folder,
     is_not_ready_while_stopping,
     metrics_count_requests,
     access_log_names_caller_but_no_secret,
@@ -56,6 +58,17 @@ async fn is_not_ready_without_database(app: TestApp) {
     assert_eq!(body["checks"][0], json!({ "name": "database", "status": "failed" }));
     assert_eq!(body["checks"][2], json!({ "name": "media", "status": "ok" }));
     assert_eq!(get(other.server, "/healthz").await.0, 200);
+}
+
+async fn is_not_ready_without_media_folder(app: TestApp) {
+    let folder = app.state.settings.media.folder().unwrap();
+    fs::rename(folder, folder.with_extension("lost")).unwrap();
+
+    let (status, body) = get(app.server, "/readyz").await;
+
+    assert_eq!((status, &body["checks"][2]), (503, &json!({ "name": "media", "status": "failed" })));
+    fs::rename(folder.with_extension("lost"), folder).unwrap();
+    assert_eq!(get(app.server, "/readyz").await.0, 200);
 }
 
 async fn is_not_ready_while_stopping(app: TestApp) {

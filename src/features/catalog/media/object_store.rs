@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Chain, Context, Result};
@@ -13,6 +14,7 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 use super::image::{self, Image};
 use crate::config::{MediaLocation, Secret};
@@ -24,6 +26,8 @@ use crate::kernel::private_files;
 #[derive(Debug)]
 pub struct MediaStore {
     objects: Box<dyn ObjectStore>,
+    /// The folder; `None` for a bucket.
+    folder: Option<PathBuf>,
     /// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no
     /// more memory than one.
     cache: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
@@ -74,7 +78,7 @@ impl MediaStore {
             MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, secret_key),
         };
         let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
-        Ok(MediaStore { objects, cache: Mutex::default() })
+        Ok(MediaStore { objects, folder: location.folder().map(ToOwned::to_owned), cache: Mutex::default() })
     }
 
     /// Stores an image under a name and replaces the previous one atomically.
@@ -124,8 +128,13 @@ impl MediaStore {
         entry
     }
 
-    /// Checks that the store can be reached, with an image that doesn't exist.
+    /// Checks that the store can be used: a folder exists and can be written, and a bucket answers to the request for an image that
+    /// doesn't exist.
     pub async fn check(&self) -> Result<()> {
+        if let Some(folder) = self.folder.clone() {
+            // A folder on another machine may answer slowly.
+            return spawn_blocking(move || private_files::require_writable_folder(&folder)).await?;
+        }
         match self.objects.head(&Path::from("check")).await {
             Err(error) if is_absent(&error) => Ok(()),
             other => other.map(drop).context("cannot reach the media store"),
