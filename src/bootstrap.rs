@@ -20,6 +20,7 @@ use crate::features::sales::tickets;
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::private_files;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
@@ -210,8 +211,14 @@ fn validate_account(username: &str, email: &str, password: &str, role: Scope) ->
 ///
 /// # Errors
 /// Returns an error if there is no such account, or the database fails.
-pub async fn create_key(app: &Arc<App>, name: &str, role: Scope, account: Option<&str>) -> anyhow::Result<String> {
-    let issued = issue_key(&Ctx::immediate(Arc::clone(app)), name, role, account).await;
+pub async fn create_key(
+    app: &Arc<App>,
+    name: &str,
+    role: Scope,
+    account: Option<&str>,
+    expires: Option<Timestamp>,
+) -> anyhow::Result<String> {
+    let issued = issue_key(&Ctx::immediate(Arc::clone(app)), name, role, account, expires).await;
     Ok(issued.map_err(plain)?.1)
 }
 
@@ -219,13 +226,19 @@ pub async fn create_key(app: &Arc<App>, name: &str, role: Scope, account: Option
 ///
 /// # Errors
 /// Returns an error if there is no such account, or the database fails.
-pub async fn issue_key(ctx: &Ctx, name: &str, scope: Scope, account: Option<&str>) -> Result<(Id, String)> {
+pub async fn issue_key(
+    ctx: &Ctx,
+    name: &str,
+    scope: Scope,
+    account: Option<&str>,
+    expires: Option<Timestamp>,
+) -> Result<(Id, String)> {
     transaction!(ctx.unit, |tx| {
         let account = match account {
             None => None,
             Some(number) => Some(find_account(tx, number).await?),
         };
-        issue(&ctx.app, tx, &NewKey { kind: KeyKind::Integration, name, scope, account, token: None, expires: None }).await
+        issue(&ctx.app, tx, &NewKey { kind: KeyKind::Integration, name, scope, account, token: None, expires }).await
     })
 }
 

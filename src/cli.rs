@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use backup::{BackupOptions, RestoreOptions};
 use boxoffice_conformance::options::CompareOptions;
 use boxoffice_conformance::proxy::ProxyOptions;
@@ -48,6 +48,7 @@ use crate::error_catalogue;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::LimitSettings;
+use crate::kernel::types::clock::{Clock, Timestamp};
 use crate::kernel::{outbox, private_files};
 use crate::routes::routes;
 use crate::state::App;
@@ -150,7 +151,7 @@ struct AccountOptions {
     #[arg(long, env = "BOXOFFICE_EMAIL")]
     email: String,
     /// Password: 8 to 128 characters
-    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true, required_unless_present = "password_file")]
+    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
     password: Option<Secret>,
     /// File with the password
     #[arg(long, env = "BOXOFFICE_PASSWORD_FILE", value_name = "FILE", conflicts_with = "password", value_parser = setting(SecretFile::read))]
@@ -179,6 +180,9 @@ struct KeyOptions {
     /// Name of the key, for its purpose
     #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
     name: String,
+    /// End of the key: a day, or a time, in UTC such as `2027-01-31T18:00` [default: none, it is valid until it is ended]
+    #[arg(long, env = "BOXOFFICE_EXPIRES", value_name = "TIME", value_parser = expiry)]
+    expires: Option<Timestamp>,
 }
 
 impl From<LogLevel> for Level {
@@ -287,13 +291,16 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             let file = options.password_file.as_ref().map(Setting::get).transpose()?;
             file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
             let password = options.password.as_ref().or(file.map(|file| &file.secret));
-            let Secret(password) = password.context("account create needs --password or --password-file")?;
+            let needed = "--password-file or --password is needed: a file with the password, or the password itself";
+            InvalidSettings::reject([password.is_none().then(|| needed.to_owned())])?;
+            let Secret(password) = password.context(needed)?;
             let app = open(&options.platform, log).await?;
             print(bootstrap::create_account(&app, &options.username, &options.email, password, options.role.into()).await?)
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
-            print(bootstrap::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
+            let KeyOptions { role, account, name, expires, .. } = *options;
+            print(bootstrap::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
         }
         Command::Admin(options) => admin::run(*options, log).await,
         Command::Demo(options) => {
@@ -304,6 +311,14 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             print(demo::seed(&app).await?)
         }
     }
+}
+
+/// Parses the end of a key, which must be in the future. A day alone is its beginning.
+fn expiry(text: &str) -> anyhow::Result<Timestamp> {
+    let time = Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00")));
+    let time = time.context("it is no day such as 2027-01-31, and no time such as 2027-01-31T18:00")?;
+    ensure!(time > Clock::default().now(), "it has passed; give a later time");
+    Ok(time)
 }
 
 async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {

@@ -34,7 +34,7 @@ impl TestApp {
 
     /// Creates an administrator's key without an account.
     async fn create_key_without_account(&self) -> String {
-        bootstrap::create_key(&self.state, "a program", Scope::Administrator, None).await.unwrap()
+        bootstrap::create_key(&self.state, "a program", Scope::Administrator, None, None).await.unwrap()
     }
 
     /// Creates another administrator, and returns the account number.

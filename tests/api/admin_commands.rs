@@ -174,6 +174,13 @@ async fn manages_keys(app: TestApp) {
     assert_eq!((&shop["id"], &shop["role"], &shop["account"]), (&json!(id), &json!("public"), &Value::Null));
     assert!(!keys.to_string().contains(key) && !text(&app, &["keys", "list"]).contains(key));
     fails(&app, &["keys", "create", "--role", "customer", "--account", "GH-00000000", "--name", "x"], 1, "GH-00000000");
+    let for_a_year = ["keys", "create", "--role", "public", "--name", "Year", "--expires", "2999-12-31"];
+    text(&app, &for_a_year);
+    let keys = json_of(&app, &["keys", "list"]);
+    let year = keys["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == "Year").unwrap();
+    assert!(year["expires"].as_str().unwrap().starts_with("2999-12-31T00:00:00") && shop["expires"].is_null(), "{keys}");
+    fails(&app, &["keys", "create", "--role", "public", "--name", "x", "--expires", "2020-01-01"], 2, "it has passed");
+    fails(&app, &["keys", "create", "--role", "public", "--name", "x", "--expires", "soon"], 2, "2027-01-31T18:00");
     fails(&app, &["keys", "end", id], 2, "Add --yes");
     text(&app, &["keys", "end", id, "--yes"]);
 

@@ -185,7 +185,8 @@ async fn reads_secrets_from_files() {
     let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").output().unwrap();
     assert!(created.status.success(), "{}", stderr(&created));
     let without = configured.command(&account).output().unwrap();
-    assert!(stderr(&without).contains("--password"), "{}", stderr(&without));
+    assert_eq!(without.status.code(), Some(2));
+    assert!(stderr(&without).contains("--password-file or --password is needed"), "{}", stderr(&without));
 }
 
 #[test]

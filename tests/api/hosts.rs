@@ -97,7 +97,7 @@ async fn requires_name_contact_and_email(app: TestApp) {
 }
 
 async fn requires_key_with_account(app: TestApp) {
-    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
+    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
     let application = create(&app, &app.public_key, &host("Accra Live")).await;
     let nobody = create(&app, &program, &host("Accra Live")).await;

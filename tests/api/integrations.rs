@@ -118,7 +118,7 @@ async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
 
-    let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None).await.unwrap();
+    let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None, None).await.unwrap();
     let body = json!({ "name": "Kiosk", "role": "customer" });
     let nobody = app.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
     assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));

@@ -171,7 +171,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
     let items = json!({ event.sections[0].as_str(): 1 });
 
     for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
-        let key = bootstrap::create_key(&app.state, "a program", scope, None).await.unwrap();
+        let key = bootstrap::create_key(&app.state, "a program", scope, None, None).await.unwrap();
 
         let nobody = app.place_order(&key, items.clone()).await;
         assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-customer".to_owned()]), "{scope:?}");

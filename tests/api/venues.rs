@@ -93,7 +93,7 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
 
 async fn requires_key_with_account(app: TestApp) {
     let region = app.create_region().await;
-    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
+    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
     let application = create(&app, &app.public_key, &venue("Alliance Garden", &region)).await;
     let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;

@@ -102,7 +102,7 @@ impl Contention {
         tx.commit().await.unwrap();
         let mut keys = Vec::new();
         for buyer in 0..buyers {
-            keys.push(bootstrap::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer))).await.unwrap());
+            keys.push(bootstrap::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer)), None).await.unwrap());
         }
         Self { app, seed, sections: event.sections, keys, gone: AtomicUsize::new(0), done: Mutex::default() }
     }

@@ -8,8 +8,10 @@ use serde_json::json;
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
 use crate::bootstrap;
+use crate::cli::expiry;
 use crate::features::identity::accounts::Role;
 use crate::features::identity::integrations;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
@@ -41,6 +43,9 @@ pub enum KeysCommand {
         /// Name of the key, for its purpose
         #[arg(long)]
         name: String,
+        /// End of the key: a day, or a time, in UTC such as `2027-01-31T18:00` [default: none, it is valid until it is ended]
+        #[arg(long, value_name = "TIME", value_parser = expiry)]
+        expires: Option<Timestamp>,
     },
     /// End a key: requests with it are rejected from now on
     End {
@@ -56,8 +61,9 @@ pub async fn run(admin: &Admin, command: KeysCommand) -> anyhow::Result<()> {
             let keys = integrations::list_keys(&ctx, page.request()).await.map_err(bootstrap::plain)?;
             admin.output.page(&serde_json::to_value(keys)?, &COLUMNS)
         }
-        KeysCommand::Create { role, account, name } => {
-            let create = |ctx: Ctx| async move { bootstrap::issue_key(&ctx, &name, role.into(), account.as_deref()).await };
+        KeysCommand::Create { role, account, name, expires } => {
+            let create =
+                |ctx: Ctx| async move { bootstrap::issue_key(&ctx, &name, role.into(), account.as_deref(), expires).await };
             let created = admin.operator.change("integration_create", "/integrations".to_owned(), create).await;
             let (id, key) = created.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id.to_string(), "key": key }), &key)

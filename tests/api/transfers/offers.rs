@@ -21,7 +21,7 @@ on_both_databases![
 async fn only_owner_offers_tickets(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let redeemer = fixture.gate_key(&app).await;
-    let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None).await.unwrap();
+    let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None, None).await.unwrap();
     let before = tables(&app).await;
 
     for key in [&app.public_key, &redeemer] {
