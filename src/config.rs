@@ -237,6 +237,7 @@ impl PlatformOptions {
     pub fn warn_of_readable_secrets(&self, log: &Logger) -> anyhow::Result<()> {
         self.storage.warn_of_readable_secrets(log)?;
         self.settings.mail.warn_of_readable_secrets(log)?;
+        self.tls.warn_of_readable_key(log);
         let file = self.settings.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
         let url_file = self.settings.read_database_url_file.as_ref().map(Setting::get).transpose()?;
         file.into_iter().chain(url_file).for_each(|file| file.warn_if_readable_by_all(log));

@@ -417,7 +417,7 @@ fn check_reports_validity_of_the_certificate() {
             rcgen::date_time_ymd(day.year(), u8::try_from(day.month()).unwrap(), u8::try_from(day.day()).unwrap());
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = configured.write("certificate.pem", &parameters.self_signed(&key).unwrap().pem(), 0o600);
-        let key = configured.write("key.pem", &key.serialize_pem(), 0o600);
+        let key = configured.write("key.pem", &key.serialize_pem(), if days == 90 { 0o644 } else { 0o600 });
         let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
 
         let checked = configured.run(&[&["config", "check", "--json"], &files[..]].concat());
@@ -425,6 +425,7 @@ fn check_reports_validity_of_the_certificate() {
         let (found, text) = &checks(&checked)["tls-certificate"];
         assert_eq!((checked.status.code(), found.as_str()), (Some(code), state), "{text}");
         assert!(text.contains(&day.date_naive().to_string()), "{text}");
+        assert_eq!(stderr(&checked).contains("may read a file with a secret"), days == 90, "{}", stderr(&checked));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Command-line options for TLS, rate limits, trusted proxies, connections, and the memory for request bodies.
 
 use std::fmt;
+use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,8 +11,10 @@ use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_http::{BodyMemoryLimits, Certificate, ConnectionLimits, Listener};
 use clap::Args;
+use slog::{Logger, warn};
 
 use crate::config::{InvalidSettings, Setting, setting, whole_number};
+use crate::kernel::private_files;
 
 /// An address to listen on: a host name or an IP address, and a port.
 #[derive(Debug, Clone)]
@@ -84,6 +87,14 @@ impl TlsOptions {
             (Some(_), None) => Some(format!("{CERTIFICATE}: it needs {KEY}, the PEM file of its private key")),
             (None, Some(_)) => Some(format!("{KEY}: it needs {CERTIFICATE}, the PEM file of its certificate")),
             _ => None,
+        }
+    }
+
+    /// Logs a warning if all users of the machine may read the private key.
+    pub fn warn_of_readable_key(&self, log: &Logger) {
+        let Some(key) = &self.tls_key else { return };
+        if fs::metadata(key).is_ok_and(|metadata| private_files::is_readable_by_all(&metadata)) {
+            warn!(log, "all users of this machine may read a file with a secret"; "path" => %key.display());
         }
     }
 
