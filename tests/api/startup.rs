@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use boxoffice_client::Client;
+use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
 use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
@@ -121,6 +122,37 @@ async fn currency_is_fixed_by_first_start() {
         assert!(stderr(&other).contains(expected), "{}", stderr(&other));
         assert!(key.status.success(), "commands that show no amounts need no currency: {}", stderr(&key));
         ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
+    }
+}
+
+/// `config check` and the start name the same reasons.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unusable_databases_of_postgres_are_rejected() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let url = |user: &str, name: &str| cluster.url.replace("postgres@localhost/postgres", &format!("{user}@localhost/{name}"));
+    let execute = async |name: &str, statement: &'static str| {
+        let mut connection = PgConnection::connect(&url("postgres", name)).await.unwrap();
+        sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+    };
+    execute("postgres", "create database latin encoding 'LATIN1' locale 'C' template template0").await;
+    execute("postgres", "create database guarded").await;
+    execute("postgres", "create role guest login").await;
+    execute("guarded", "revoke create on schema public from public").await;
+    execute("postgres", "create database frozen").await;
+    execute("postgres", "alter database frozen set default_transaction_read_only = on").await;
+
+    for (user, name, problem) in [
+        ("postgres", "latin", "its encoding is LATIN1"),
+        ("guest", "guarded", "make this user the owner of the database"),
+        ("postgres", "frozen", "it is read-only"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let check = run(folder.path(), &["config", "check", "--database", &url(user, name)]);
+        let start = serve(folder.path(), &url(user, name), &[]).output().unwrap();
+        let (found, reported) = (String::from_utf8(check.stdout.clone()).unwrap(), stderr(&start));
+        assert_eq!((check.status.code(), start.status.code()), (Some(1), Some(1)), "{found}{reported}");
+        assert!(found.contains(problem) && reported.contains(problem), "{problem}: {found}{reported}");
+        assert!(reported.contains(&format!("as user {user}")) && !reported.contains(" line "), "{reported}");
     }
 }
 

@@ -10,8 +10,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
 use super::open::{
-    DatabaseLocation, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres, has_unfinished_copy_sqlite,
-    server_name,
+    DatabaseLocation, MAKE_OWNER, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres,
+    has_unfinished_copy_sqlite, require_supported, server_name,
 };
 use crate::kernel::private_files;
 
@@ -32,6 +32,16 @@ pub struct DatabaseState {
 type AppliedMigration = (i64, Vec<u8>, bool);
 
 const APPLIED: &str = "select version, checksum, success from _sqlx_migrations";
+/// What the user of a connection may do in a database of PostgreSQL.
+#[derive(Debug, sqlx_macros::FromRow)]
+struct Rights {
+    is_standby: bool,
+    is_read_only: bool,
+    may_create: bool,
+}
+
+const RIGHTS: &str = "select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
+    coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create";
 const CURRENCY: &str = "select value from fixed_settings where name = 'currency'";
 
 /// Returns the state of the database at `url`. Changes nothing.
@@ -47,12 +57,13 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
             let name = format!("PostgreSQL {}", server_name(&location.options));
             let inspected = async {
                 let mut connection = connect(&location.options).await?;
+                require_supported(&mut connection).await?;
                 // One transaction of unnamed statements, for a pooler in transaction mode.
                 let mut tx = connection.begin().await?;
                 let has_unfinished_copy = has_unfinished_copy_postgres(&mut tx).await?;
-                let is_standby = sqlx::query_as("select pg_is_in_recovery()").persistent(false).fetch_one(&mut *tx);
-                let (is_standby,): (bool,) = is_standby.await?;
-                ensure!(!is_standby, "the server is a standby, which can't be written; give the primary");
+                let rights: Rights = sqlx::query_as(RIGHTS).persistent(false).fetch_one(&mut *tx).await?;
+                ensure!(!rights.is_standby, "the server is a standby, which can't be written; give the primary");
+                ensure!(!rights.is_read_only, "it is read-only: set default_transaction_read_only to off");
                 let applied = sqlx::query_as(APPLIED).persistent(false).fetch_all(&mut *tx).await;
                 let applied = if is_table_missing(&applied) { None } else { Some(applied?) };
                 let currency = sqlx::query_as(CURRENCY).persistent(false);
@@ -60,6 +71,8 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
                 tx.rollback().await?;
                 connection.close().await?;
                 let state = state(name.clone(), applied, currency.flatten(), &POSTGRES_MIGRATIONS)?;
+                let may_migrate = state.pending == Some(0) || rights.may_create;
+                ensure!(may_migrate, "the user may not create tables in it; {MAKE_OWNER}");
                 Ok(DatabaseState { has_unfinished_copy, ..state })
             };
             inspected.await.with_context(|| format!("cannot use the {name}"))

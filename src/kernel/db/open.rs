@@ -11,9 +11,9 @@ use boxoffice_http::error::{Result, one_line};
 use log::LevelFilter;
 use slog::Logger;
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSslMode};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, PgConnection, SqliteConnection};
+use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Row, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
 use super::checkpoint::{CHECKPOINT_PAGES, Checkpoints};
@@ -21,7 +21,7 @@ use super::copy;
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
 use super::transaction::Db;
-use super::transient::is_starting;
+use super::transient::{is_starting, is_unknown_host};
 use crate::kernel::private_files::{self, FolderLock};
 
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
@@ -52,6 +52,10 @@ const STATEMENT_CACHE: &str = "statement-cache-capacity";
 const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
 /// The oldest version of PostgreSQL that the server supports.
 const OLDEST_POSTGRES: u32 = 13;
+/// The code of PostgreSQL's errors about missing rights.
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+/// The remedy for a user who may not create tables.
+pub(super) const MAKE_OWNER: &str = "make this user the owner of the database (`alter database NAME owner to USER`)";
 const UNFINISHED_COPY: &str = "it is the target of an unfinished copy: run the same `boxoffice copy` again to complete it";
 /// The advisory lock of migrations through a pooler.
 const MIGRATION_LOCK: i64 = 0x626f_786f_6666_6963;
@@ -288,8 +292,8 @@ pub(super) async fn has_unfinished_copy_postgres(connection: &mut PgConnection) 
 }
 
 async fn open_postgres(location: PostgresLocation) -> anyhow::Result<Db> {
-    let mut connection = connect(&location.options).await?;
-    check_version(connection.server_version_num())?;
+    let mut connection = connect_to_primary(&location.options).await?;
+    require_supported(&mut connection).await?;
     if location.is_behind_pooler {
         migrate_behind_pooler(&mut connection).await?;
     } else {
@@ -309,6 +313,44 @@ async fn migrate_behind_pooler(connection: &mut PgConnection) -> anyhow::Result<
     migrations.set_locking(false).run(&mut *tx).await.map_err(migration_error)?;
     sqlx::raw_sql("deallocate all").execute(&mut *tx).await?;
     Ok(tx.commit().await?)
+}
+
+/// Connects to a server that can be written. Waits like [`connect`], also for a standby that is promoted in a failover.
+async fn connect_to_primary(options: &PgConnectOptions) -> anyhow::Result<PgConnection> {
+    let start = Instant::now();
+    loop {
+        let mut connection = connect(options).await?;
+        if parameter(&mut connection, "show transaction_read_only").await? == "off" {
+            return Ok(connection);
+        }
+        connection.close().await?;
+        ensure!(start.elapsed() < ACQUIRE_TIMEOUT, "it is read-only: give the primary, and set default_transaction_read_only to off");
+        sleep(RETRY_PAUSE).await;
+    }
+}
+
+/// Returns the value of a parameter of the server. The statement is not prepared, so it also works behind a pooler.
+async fn parameter(connection: &mut PgConnection, show: &'static str) -> sqlx::Result<String> {
+    connection.fetch_one(sqlx::raw_sql(show)).await?.try_get(0)
+}
+
+/// Rejects a server or a database that the program can't use.
+///
+/// # Errors
+/// Returns an error that says what to do.
+pub(super) async fn require_supported(connection: &mut PgConnection) -> anyhow::Result<()> {
+    check_version(connection.server_version_num())?;
+    check_encoding(&parameter(connection, "show server_encoding").await?)
+}
+
+/// Rejects a database that can't store all characters.
+fn check_encoding(encoding: &str) -> anyhow::Result<()> {
+    ensure!(
+        encoding == "UTF8",
+        "its encoding is {encoding}, which can't store all names: create a database with `createdb --encoding=UTF8 \
+         --template=template0`, and copy this one to it with `boxoffice copy`"
+    );
+    Ok(())
 }
 
 /// Rejects versions of PostgreSQL without the functions that the server uses.
@@ -382,7 +424,7 @@ fn reason(error: &sqlx::Error, options: &PgConnectOptions) -> String {
             ErrorKind::InvalidData => {
                 format!("the server's certificate is not accepted; sslrootcert names a file of trusted authorities ({error})")
             }
-            _ if error.to_string().contains("lookup") => format!("the host {} is unknown ({error})", options.get_host()),
+            _ if is_unknown_host(error) => format!("the host {} is unknown ({error})", options.get_host()),
             _ => error.to_string(),
         },
         sqlx::Error::Tls(cause) if cause.to_string().contains("does not support TLS") => {
@@ -427,13 +469,23 @@ fn migration_error(error: MigrateError) -> anyhow::Error {
                 cause.message()
             )
         }
+        MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
+            if cause.try_downcast_ref::<PgDatabaseError>().is_some() =>
+        {
+            // Without the position in PostgreSQL's own source, which the text of the error has.
+            let (code, message) = (cause.code().unwrap_or_default(), cause.message());
+            match code.as_ref() {
+                INSUFFICIENT_PRIVILEGE => anyhow!("cannot bring the tables up to date: {message}; {MAKE_OWNER}"),
+                _ => anyhow!("cannot bring the tables up to date: {message} (SQLSTATE {code})"),
+            }
+        }
         _ => anyhow::Error::new(error).context("cannot bring the tables up to date"),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::check_version;
+    use super::{check_encoding, check_version};
 
     #[test]
     fn rejects_old_postgres_by_name() {
@@ -441,5 +493,10 @@ mod tests {
 
         assert_eq!(rejected, Err("the server is PostgreSQL 12; boxoffice needs version 13 or newer".to_owned()));
         assert!([Some(130_000), Some(150_014), None].map(check_version).iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn rejects_encodings_without_all_characters() {
+        assert!(check_encoding("UTF8").is_ok() && check_encoding("LATIN1").is_err() && check_encoding("SQL_ASCII").is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Classification of database errors: after a transient error a later attempt may succeed.
 
 use std::future::Future;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -60,10 +60,11 @@ pub(super) fn commit_error(error: Error) -> Error {
 }
 
 /// Returns whether a server that rejects a connection may accept one soon: it is starting, or it has no free connection. Before
-/// the start of a server its Unix socket doesn't exist. A proxy closes a connection while it has no server, as in a failover. Other
-/// errors, such as an unknown host, are permanent.
+/// the start of a server its Unix socket doesn't exist. A proxy closes a connection while it has no server, as in a failover. While
+/// this machine starts, its name service may not know the server yet. Other errors, such as a wrong password, are permanent.
 pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
+        sqlx::Error::Io(error) if is_unknown_host(error) => true,
         sqlx::Error::Io(error) => matches!(
             error.kind(),
             ErrorKind::ConnectionRefused | ErrorKind::NotFound | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof
@@ -72,6 +73,11 @@ pub(super) fn is_starting(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => is_transient(error.as_ref()),
         _ => false,
     }
+}
+
+/// Returns whether the address of a host could not be found. The standard library has no kind of error for this.
+pub(super) fn is_unknown_host(error: &io::Error) -> bool {
+    error.to_string().contains("failed to lookup address")
 }
 
 /// Returns whether the connection was closed instead of a response to the request for TLS, which is sqlx's first message.

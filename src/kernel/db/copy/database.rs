@@ -51,7 +51,8 @@ impl CopyDatabase {
     /// Opens the target and excludes other copies.
     pub(super) async fn open_target(location: &DatabaseLocation) -> Result<Self> {
         let mut target = Self::open(location).await?;
-        if let Self::Postgres(_) = target {
+        if let Self::Postgres(connection) = &mut target {
+            open::require_supported(connection).await.context("cannot copy to this database")?;
             let lock = "set lock_timeout = '5s'; select pg_advisory_lock(hashtext('boxoffice copy')); reset lock_timeout";
             target.execute(lock).await.context("another copy to the same database is running")?;
         }
