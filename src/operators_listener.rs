@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use boxoffice_http::error::{Code, one_line};
 use boxoffice_http::{
     ApiError, AuthorizedRequest, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler, ServerHandle,
@@ -21,11 +22,16 @@ use tokio::time::timeout;
 
 use crate::features::catalog::sections;
 use crate::kernel::http::{OutsideContractFn, Routes};
-use crate::kernel::{metrics, outbox};
+use crate::kernel::{jobs, metrics, outbox};
 use crate::state::App;
 
 /// Time limit of the check of one dependency.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time for which a write to the database proves that it can be written, so that frequent checks cost nothing.
+const WRITE_INTERVAL: Duration = Duration::from_secs(5);
+/// Time after the last write, or the start, from which a write that takes longer than [`CHECK_TIMEOUT`] is a failure. Before,
+/// another program may hold SQLite's lock for a moment.
+const MAX_WRITE_AGE: Duration = Duration::from_secs(15);
 
 /// The resources on both listeners.
 const HEALTH_CHECKS: [(&str, OutsideContractFn<App>); 2] = [
@@ -131,12 +137,12 @@ async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
 /// Checks all dependencies at the same time. Logs the reason of each failure.
 async fn check_dependencies(app: &App) -> Readiness {
     let database = async { if app.db.is_migrated().await? { Ok(()) } else { Err(Code::ServerUnavailable.into()) } };
-    let mail_queue = async { outbox::waiting(&app.kernel).await.map(drop) };
     let media = async { app.media.check().await };
-    let (database, mail_queue, media) =
-        tokio::join!(timeout(CHECK_TIMEOUT, database), timeout(CHECK_TIMEOUT, mail_queue), timeout(CHECK_TIMEOUT, media),);
+    let (database, write, media) = tokio::join!(timeout(CHECK_TIMEOUT, database), check_write(app), timeout(CHECK_TIMEOUT, media));
     let database = database.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
-    let mail_queue = mail_queue.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
+    // A mail is queued by a write.
+    let mail_queue = write.as_ref().copied().map_err(|error| anyhow!("{}", one_line(error)));
+    let database = database.and(write);
     let media = media.map_err(anyhow::Error::from).flatten();
     let is_usable = |name: &'static str, checked: anyhow::Result<()>| {
         if let Err(error) = &checked {
@@ -147,11 +153,28 @@ async fn check_dependencies(app: &App) -> Readiness {
     vec![is_usable("database", database), is_usable("mail_queue", mail_queue), is_usable("media", media)]
 }
 
+/// Checks that the database can be written, unless it was written a moment ago.
+async fn check_write(app: &App) -> anyhow::Result<()> {
+    let mut last_write = app.last_write.lock().await;
+    if last_write.is_some_and(|last| last.elapsed() < WRITE_INTERVAL) {
+        return Ok(());
+    }
+    match timeout(CHECK_TIMEOUT, jobs::check_writable(&app.kernel)).await {
+        Err(_) if last_write.unwrap_or(app.opened).elapsed() < MAX_WRITE_AGE => Ok(()),
+        Err(_) => Err(anyhow!("the database could not be written within {} seconds", CHECK_TIMEOUT.as_secs())),
+        Ok(Err(error)) => Err(reason(error).context("the database can't be written")),
+        Ok(Ok(())) => {
+            *last_write = Some(Instant::now());
+            Ok(())
+        }
+    }
+}
+
 fn reason(error: boxoffice_http::error::Error) -> anyhow::Error {
     let error = ApiError::from(error);
     match error.cause() {
-        Some(cause) => anyhow::anyhow!("{}", one_line(cause)),
-        None => anyhow::anyhow!("the migrations are not complete"),
+        Some(cause) => anyhow!("{}", one_line(cause)),
+        None => anyhow!("the migrations are not complete"),
     }
 }
 

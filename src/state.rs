@@ -4,10 +4,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
+use tokio::sync::Mutex;
 
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
@@ -65,6 +67,10 @@ pub struct App {
     pub reference_pages: Arc<ReferencePages>,
     /// Runs one check of the dependencies at a time.
     pub readiness: Arc<Batcher<(), (), Readiness>>,
+    /// The moment at which the database was opened.
+    pub opened: Instant,
+    /// The moment at which a check of the dependencies has last written to the database.
+    pub last_write: Mutex<Option<Instant>>,
     /// State of the job that watches the clock.
     pub clock_watch: ClockWatch,
     /// Places orders in batches.
@@ -113,6 +119,8 @@ impl App {
             has_erased: AtomicBool::new(true),
             reference_pages,
             readiness: Batcher::of(MAX_READINESS_REQUESTS),
+            opened: Instant::now(),
+            last_write: Mutex::default(),
             clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
             payment_steps: GroupCommit::default(),

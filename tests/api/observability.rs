@@ -18,6 +18,7 @@ use crate::support::{ANY_PORT, TestApp, section, wait_until};
 on_both_databases![
     health_checks_need_no_key,
     is_not_ready_without_database,
+    is_not_ready_while_database_rejects_changes,
     is_not_ready_without_media_folder,
     is_not_ready_while_stopping,
     metrics_count_requests,
@@ -58,6 +59,20 @@ async fn is_not_ready_without_database(app: TestApp) {
     assert_eq!(body["checks"][0], json!({ "name": "database", "status": "failed" }));
     assert_eq!(body["checks"][2], json!({ "name": "media", "status": "ok" }));
     assert_eq!(get(other.server, "/healthz").await.0, 200);
+}
+
+async fn is_not_ready_while_database_rejects_changes(app: TestApp) {
+    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    // Stands for a full disk: the check can't write to its table.
+    app.execute_sql("alter table job_runs rename to lost_job_runs").await;
+
+    let (status, body) = get(other.server, "/readyz").await;
+
+    app.execute_sql("alter table lost_job_runs rename to job_runs").await;
+    let failed = |name| json!({ "name": name, "status": "failed" });
+    let expected = json!([failed("database"), failed("mail_queue"), { "name": "media", "status": "ok" }]);
+    assert_eq!((status, &body["checks"]), (503, &expected));
+    assert_eq!(get(other.server, "/readyz").await.0, 200);
 }
 
 async fn is_not_ready_without_media_folder(app: TestApp) {

@@ -184,6 +184,24 @@ async fn run_to_end<A: AppState>(job: &Job<A>, app: &Arc<A>, stopped: &watch::Re
     }
 }
 
+/// Writes to the database, to check that this is possible: stores the time in the table of the jobs.
+///
+/// # Errors
+/// Returns an error if the database rejects changes.
+pub async fn check_writable(kernel: &Kernel) -> Result<()> {
+    let now = kernel.clock.now();
+    let run = JobRun {
+        name: "check the database".to_owned(),
+        server: kernel.server_name.clone(),
+        started: now,
+        finished: Some(now),
+        is_success: true,
+        processed: 0,
+        error: String::new(),
+    };
+    transaction!(kernel.db, |tx| runs::record(tx, &run).await)
+}
+
 fn log_failure(job: &str, kernel: &Kernel, error: &ApiError) {
     error!(kernel.log, "the job failed and will be retried"; "job" => job, "cause" => error.cause().map(one_line));
 }
