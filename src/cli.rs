@@ -46,7 +46,7 @@ use crate::contract;
 use crate::demo;
 use crate::error_catalogue;
 use crate::features::identity::accounts::Role;
-use crate::kernel::db::Db;
+use crate::kernel::db::{DatabaseLocation, Db};
 use crate::kernel::http::LimitSettings;
 use crate::kernel::types::clock::{Clock, Timestamp};
 use crate::kernel::{outbox, private_files};
@@ -294,11 +294,11 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             let needed = "--password-file or --password is needed: a file with the password, or the password itself";
             InvalidSettings::reject([password.is_none().then(|| needed.to_owned())])?;
             let Secret(password) = password.context(needed)?;
-            let app = open(&options.platform, log).await?;
+            let app = open_existing(&options.platform, log).await?;
             print(bootstrap::create_account(&app, &options.username, &options.email, password, options.role.into()).await?)
         }
         Command::Key { command: KeyCommand::Create(options) } => {
-            let app = open(&options.platform, log).await?;
+            let app = open_existing(&options.platform, log).await?;
             let KeyOptions { role, account, name, expires, .. } = *options;
             print(bootstrap::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
         }
@@ -321,8 +321,14 @@ fn expiry(text: &str) -> anyhow::Result<Timestamp> {
     Ok(time)
 }
 
-async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
-    open_with(options, options.settings()?, log).await
+/// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it.
+async fn open_existing(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
+    let settings = options.settings()?;
+    if let DatabaseLocation::Sqlite(path) = options.database_url()?.parse()? {
+        let (path, is_there) = (path.display(), path.exists());
+        ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
+    }
+    open_with(options, settings, log).await
 }
 
 async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) -> anyhow::Result<Arc<App>> {

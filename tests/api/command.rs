@@ -264,6 +264,7 @@ fn accepts_common_passwords_by_option() {
     let folder = tempfile::tempdir().unwrap();
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
 
+    run(folder.path(), &["migrate"]);
     let rejected = run(folder.path(), &create);
     let accepted = boxoffice(folder.path(), &create).env("BOXOFFICE_ALLOW_COMMON_PASSWORDS", "true").output().unwrap();
 

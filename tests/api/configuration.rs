@@ -86,6 +86,7 @@ async fn serves_with_settings_of_the_file() {
     );
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
 
+    configured.run(&["migrate"]);
     let created = configured.run(&create);
     let server = ServerProcess::start(configured.command(&["serve", "--config", configured.file.to_str().unwrap()]));
     let time = reqwest::Client::new().get(format!("{}/time", server.address)).header("X-Client-Version", "2.1.0");
@@ -181,6 +182,7 @@ async fn reads_secrets_from_files() {
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com"];
     let created = configured.command(&account).env("BOXOFFICE_PASSWORD_FILE", &password).output().unwrap();
     assert_eq!(created.status.code(), Some(2), "no setting has the password for the mail server");
+    configured.command(&["migrate"]).env_remove("BOXOFFICE_CONFIG").output().unwrap();
     let mut create = configured.command(&account);
     let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").output().unwrap();
     assert!(created.status.success(), "{}", stderr(&created));

@@ -111,7 +111,7 @@ async fn simultaneous_first_starts_create_one_administrator() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn currency_is_fixed_by_first_start() {
     for (folder, url, _database) in databases().await {
-        assert!(run(folder.path(), &["key", "create", "--role", "public", "--database", &url]).status.success());
+        assert!(run(folder.path(), &["migrate", "--database", &url]).status.success());
         ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
 
         let other = serve(folder.path(), &url, &[]).output().unwrap();

@@ -94,6 +94,7 @@ pub fn create_keys(folder: &Path, database_url: &str) -> (String, String) {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     };
+    print(&["migrate"]);
     let account = ["account", "create", "--username", "head", "--email", "head@example.com", "--role", "administrator"];
     let number = print(&[&account[..], &["--password", super::PASSWORD]].concat());
     let key = print(&["key", "create", "--role", "administrator", "--account", &number]);

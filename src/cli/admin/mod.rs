@@ -13,7 +13,7 @@ mod output;
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::sync::Arc;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use boxoffice_http::ApiError;
 use boxoffice_http::error::one_line;
 use clap::{Args, Subcommand};
@@ -23,11 +23,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use slog::Logger;
 
-use super::open;
+use super::open_existing;
 use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions};
 use crate::contract;
-use crate::kernel::db::DatabaseLocation;
 use crate::kernel::http::Operator;
 use crate::kernel::types::paging::PageRequest;
 use crate::routes::routes;
@@ -109,12 +108,7 @@ impl PageOptions {
 /// Returns an error if the command is rejected, or fails.
 pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
-    if let DatabaseLocation::Sqlite(path) = platform.database_url()?.parse()? {
-        // Otherwise the command would create one, and find nothing in it.
-        let (path, is_there) = (path.display(), path.exists());
-        ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
-    }
-    let app = open(&platform, log).await?;
+    let app = open_existing(&platform, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     // An account that was removed from the system has no name.
     let user = whoami::username().unwrap_or_else(|_| "unknown".to_owned());

@@ -198,7 +198,7 @@ fn commands_for_sqlite_work() {
     let shell = || Shell::new(folder.path());
 
     let account =
-        shell().script("boxoffice account create --username head --email head@example.com --password 'a long password'");
+        shell().script("boxoffice migrate > log; boxoffice account create --username head --email head@example.com --password 'a long password'");
     let account = account.run();
     let keys = shell().script(&blocks("## First start and keys")).replace("NUMBER", account.trim()).run();
     shell().script(&blocks("### Templates")).replace("/etc/boxoffice/mail", "mail-templates").run();
