@@ -12,8 +12,9 @@ use boxoffice_http::error::{Code, Error, Result, one_line};
 use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
+use slog::warn;
 
-use crate::config::InvalidSettings;
+use crate::config::{InvalidSettings, MailTransportSettings};
 use crate::contract;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
@@ -24,6 +25,9 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
+
+/// The address of the administrator that the first start creates. No mail can be delivered to it.
+const FIRST_EMAIL: &str = "administrator@localhost.localdomain";
 
 /// The credentials that the first start created. They are shown once; the database stores only hashes.
 #[derive(Debug)]
@@ -42,6 +46,7 @@ impl fmt::Display for InitialCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The database was empty. These credentials were created and are shown only here:")?;
         writeln!(f, "  administrator's username  {}", self.username)?;
+        writeln!(f, "  administrator's e-mail    {FIRST_EMAIL}, which receives nothing: set your own address")?;
         writeln!(f, "  administrator's password  {}", self.password)?;
         writeln!(f, "  administrator's key       {}", self.administrator_key)?;
         write!(f, "  public key                {}", self.public_key)
@@ -78,7 +83,7 @@ async fn begin_first_start(app: &Arc<App>) -> anyhow::Result<Option<(Tx, Initial
         return Ok(None);
     }
     let (username, password) = ("administrator", secret::api_key());
-    let new = validate_account(username, "administrator@localhost.localdomain", &password, Scope::Administrator)?;
+    let new = validate_account(username, FIRST_EMAIL, &password, Scope::Administrator)?;
     let new = accounts::prepare(app, new).await.map_err(plain)?;
     let mut tx = app.db.begin().await.map_err(plain)?;
     let keys = create_first_account(app, &mut tx, new).await.map_err(plain)?;
@@ -138,6 +143,26 @@ impl Drop for CredentialsFile {
             let _deleted = fs::remove_file(path);
         }
     }
+}
+
+/// Logs warnings if there is no active administrator, or if mails to one are lost.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
+    let mut tx = app.db.read().await.map_err(plain)?;
+    let administrators = accounts::administrators(&mut tx).await.map_err(plain)?;
+    if administrators.is_empty() {
+        warn!(app.log, "no administrator is active: create one with `boxoffice account create --role administrator`");
+    }
+    let has_mail_server = matches!(app.settings.mail.route, MailTransportSettings::Smtp(_));
+    let administrators = accounts::find_all(&mut tx, administrators).await.map_err(plain)?;
+    let unreachable = administrators.into_iter().find(|account| has_mail_server && account.email == FIRST_EMAIL);
+    if let Some(account) = unreachable {
+        warn!(app.log, "mails to the first administrator are lost, because the account still has the address of the first start";
+            "account" => account.number);
+    }
+    Ok(())
 }
 
 /// Rejects settings that would change the meaning of stored data. The currency is the only one: amounts are stored without it.

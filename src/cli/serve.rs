@@ -201,14 +201,13 @@ pub fn reserve(address: SocketAddr) -> anyhow::Result<TcpSocket> {
 async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result<()> {
     bootstrap::store_fixed_settings(app).await?;
     if stdout().is_terminal() {
-        return bootstrap::first_start(app).await?.map_or(Ok(()), print);
-    }
-    // Standard output may be a log, which others can read.
-    if let Some(file) = bootstrap::first_start_to_file(app, data_dir).await? {
+        bootstrap::first_start(app).await?.map_or(Ok(()), print)?;
+    } else if let Some(file) = bootstrap::first_start_to_file(app, data_dir).await? {
+        // Standard output may be a log, which others can read.
         warn!(app.log, "first start: the administrator's password and the first keys are in a file; keep them and delete it";
             "file" => path::absolute(&file)?.display().to_string());
     }
-    Ok(())
+    bootstrap::warn_of_administrators(app).await
 }
 
 /// Logs the environment variables that look like settings but are none, because a misspelled setting has no effect.

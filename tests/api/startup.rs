@@ -125,6 +125,32 @@ async fn currency_is_fixed_by_first_start() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn start_warns_of_administrators_without_mail() {
+    for (folder, url, _database) in databases().await {
+        let warnings = |arguments: &[&str]| {
+            let server = ServerProcess::start(serve(folder.path(), &url, arguments));
+            server.signal("TERM");
+            let (_, _, log) = server.wait();
+            let has = |text: &str| log.iter().any(|line| line.contains(text));
+            (has("no administrator is active"), has("mails to the first administrator are lost"))
+        };
+        assert!(run(folder.path(), &["migrate", "--database", &url]).status.success());
+        let esi = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
+        let (without_mail_server, with_mail_server) = (warnings(&[]), warnings(&["--smtp", "127.0.0.1:1"]));
+        let other = tempfile::tempdir().unwrap();
+        assert!(run(other.path(), &["migrate"]).status.success());
+        assert!(run(other.path(), &esi).status.success());
+        let server = ServerProcess::start(boxoffice(other.path(), &["serve"]));
+        server.signal("TERM");
+        let (_, _, log) = server.wait();
+
+        assert_eq!((without_mail_server, with_mail_server), ((false, false), (false, true)));
+        assert!(log.iter().any(|line| line.contains("no administrator is active")), "{log:#?}");
+        assert!(first_credentials(folder.path()).contains("set your own address"));
+    }
+}
+
 /// `config check` and the start name the same reasons.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unusable_databases_of_postgres_are_rejected() {
