@@ -138,7 +138,8 @@ async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
 async fn check_dependencies(app: &App) -> Readiness {
     let database = async { if app.db.is_migrated().await? { Ok(()) } else { Err(Code::ServerUnavailable.into()) } };
     let media = async { app.media.check().await };
-    let (database, write, media) = tokio::join!(timeout(CHECK_TIMEOUT, database), check_write(app), timeout(CHECK_TIMEOUT, media));
+    let (database, write, media) =
+        tokio::join!(timeout(CHECK_TIMEOUT, database), check_write(app), timeout(CHECK_TIMEOUT, media));
     let database = database.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
     // A mail is queued by a write.
     let mail_queue = write.as_ref().copied().map_err(|error| anyhow!("{}", one_line(error)));

@@ -23,7 +23,7 @@ use super::{open_with, print, unknown_variables};
 use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions, Setting, Settings, setting, whole_number};
 use crate::kernel::http::ListenAddress;
-use crate::kernel::open_files;
+use crate::kernel::{open_files, outbox};
 use crate::server::RunningApp;
 use crate::state::App;
 
@@ -207,6 +207,7 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
         warn!(app.log, "first start: the administrator's password and the first keys are in a file; keep them and delete it";
             "file" => path::absolute(&file)?.display().to_string());
     }
+    outbox::warn_of_other_keys(app).await.map_err(bootstrap::plain)?;
     bootstrap::warn_of_administrators(app).await
 }
 

@@ -190,10 +190,10 @@ async fn manages_keys(app: TestApp) {
 
 async fn manages_outbox(app: TestApp) {
     app.execute_sql(
-        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed) values
-         (17637000000001, 'ama@example.com', 'Hello', 'A text.', 1, 3, 9000000000000000, null),
-         (17637000000002, 'esi@example.com', 'Hello', '', 1, 8, null, 9000000000000000),
-         (17637000000003, 'yaw@example.com', 'Hello', 'A text.', 1, 1, 9000000000000000, null)",
+        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed, key_id) values
+         (17637000000001, 'ama@example.com', 'Hello', 'A text.', 1, 3, 9000000000000000, null, null),
+         (17637000000002, 'esi@example.com', 'Hello', '', 1, 8, null, 9000000000000000, null),
+         (17637000000003, 'yaw@example.com', 'Hello', 'A text.', 1, 1, 9000000000000000, null, 'lost')",
     )
     .await;
 
@@ -207,12 +207,19 @@ async fn manages_outbox(app: TestApp) {
     fails(&app, &["outbox", "retry", "17637000000002"], 1, "was given up");
     text(&app, &["outbox", "retry", "17637000000001"]);
     assert!(app.mail_to("ama@example.com", 1).await.contains("A text."));
+    assert_eq!(
+        (&mail["key"], json_of(&app, &["outbox", "show", "17637000000003"])["key"].as_str()),
+        (&json!(""), Some("encrypted with another key"))
+    );
+    assert!(text(&app, &["outbox", "retry", "17637000000003"]).contains("A server with the key of this mail"));
     fails(&app, &["outbox", "drop", "17637000000003"], 2, "yaw@example.com");
     text(&app, &["outbox", "drop", "17637000000003", "--yes"]);
     assert_eq!(json_of(&app, &["outbox", "list"])["total"], 1);
 
-    let expected = [("outbox_retry", "/outbox/17637000000001"), ("outbox_delete", "/outbox/17637000000003")];
-    assert_eq!(audited(&app).await, expected.map(|(operation, resource)| (operation.into(), resource.into(), 200)));
+    let retry = |id: &str| ("outbox_retry", format!("/outbox/{id}"));
+    let delete = ("outbox_delete", "/outbox/17637000000003".to_owned());
+    let expected = [retry("17637000000001"), retry("17637000000003"), delete];
+    assert_eq!(audited(&app).await, expected.map(|(operation, resource)| (operation.into(), resource, 200)));
 }
 
 async fn lists_and_runs_jobs(app: TestApp) {

@@ -13,6 +13,7 @@ use boxoffice_http::log;
 use lettre::Message;
 use serde_json::json;
 
+use super::failures::LogBuffer;
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, wait_until};
 
@@ -423,10 +424,16 @@ async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     let route = MailTransportSettings::Smtp(server.settings());
     let mail = MailSettings { key_file: folder.path().join("other.key"), route, ..app.state.settings.mail.clone() };
     let settings = Settings { mail, ..app.state.settings.clone() };
-    let other = App::open(&app.database_url, settings, log::silent()).await.unwrap();
+    let log = LogBuffer::default();
+    let other = App::open(&app.database_url, settings, log.logger()).await.unwrap();
     app.stop_jobs().await;
+    outbox::warn_of_other_keys(&other).await.unwrap();
+    assert!(!log.text().contains("another key"), "{}", log.text());
     app.enqueue_mail("ama@example.com", "Good news").await;
 
+    outbox::warn_of_other_keys(&other).await.unwrap();
+    let warnings = log.lines().into_iter().filter(|line| line["msg"].as_str().unwrap().contains("another key"));
+    assert_eq!(warnings.map(|line| line["mails"].clone()).collect::<Vec<_>>(), [1]);
     other.clock.advance(Duration::from_secs(23 * 60 * 60));
     assert_eq!(mail::deliver_due(&other).await.unwrap(), 0, "it can't read the mail");
     other.clock.advance(Duration::from_secs(60 * 60));

@@ -21,9 +21,10 @@ const COLUMNS: [Field; 7] = [
     ("attempts", "/attempts"),
     ("next attempt", "/due"),
 ];
-const PROPERTIES: [Field; 9] = [
+const PROPERTIES: [Field; 10] = [
     ("id", "/id"),
     ("state", "/state"),
+    ("key", "/key"),
     ("recipient", "/recipient"),
     ("subject", "/subject"),
     ("created", "/created"),
@@ -65,10 +66,10 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
         OutboxCommand::List { failed, page } => {
             let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
             let mails = outbox::list(&mut tx, failed, page.request()).await.map_err(plain)?;
-            let entries: Vec<Value> = mails.rows.iter().map(view).collect();
+            let entries: Vec<Value> = mails.rows.iter().map(|mail| view(admin, mail)).collect();
             admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
         }
-        OutboxCommand::Show { id } => admin.output.resource(&view(&load(admin, &id).await?), &PROPERTIES),
+        OutboxCommand::Show { id } => admin.output.resource(&view(admin, &load(admin, &id).await?), &PROPERTIES),
         OutboxCommand::Retry { id } => {
             let mail = load(admin, &id).await?;
             if mail.failed.is_some() {
@@ -77,11 +78,12 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
                      reset-password`, tickets with `orders resend-mail`"
                 );
             }
+            let sender = if has_other_key(admin, &mail) { "A server with the key of this mail" } else { "A running server" };
             let now = admin.operator.app.clock.now();
             let retry = |ctx: Ctx| async move { outbox::make_due(&ctx.unit, mail.id, now).await };
             let retried = admin.operator.change("outbox_retry", format!("/outbox/{id}"), retry).await;
             retried.map_err(|error| describe(&error))?;
-            admin.output.done(&json!({ "id": id }), &format!("The mail {id} is due. A running server sends it within seconds."))
+            admin.output.done(&json!({ "id": id }), &format!("The mail {id} is due. {sender} sends it within seconds."))
         }
         OutboxCommand::Drop { id } => {
             let mail = load(admin, &id).await?;
@@ -100,11 +102,18 @@ async fn load(admin: &Admin, id: &str) -> anyhow::Result<QueuedMail> {
     mail.with_context(|| format!("no mail with the identifier {id} waits or was given up; a mail that was sent is deleted"))
 }
 
-fn view(mail: &QueuedMail) -> Value {
+/// Returns whether the key of this command, which is that of the servers with the same settings, can't decrypt a waiting mail.
+fn has_other_key(admin: &Admin, mail: &QueuedMail) -> bool {
+    let key_ids = &admin.operator.app.mail_cipher.key_ids;
+    mail.failed.is_none() && mail.key_id.as_deref().is_some_and(|key_id| key_ids.is_other(key_id))
+}
+
+fn view(admin: &Admin, mail: &QueuedMail) -> Value {
     let time = |time: Option<Timestamp>| time.map(Timestamp::format_rfc3339);
     json!({
         "id": mail.id.to_string(),
         "state": if mail.failed.is_some() { "given up" } else { "waiting" },
+        "key": if has_other_key(admin, mail) { "encrypted with another key" } else { "" },
         "recipient": mail.recipient,
         "subject": mail.subject,
         "created": mail.created.format_rfc3339(),

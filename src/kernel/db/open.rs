@@ -324,7 +324,10 @@ async fn connect_to_primary(options: &PgConnectOptions) -> anyhow::Result<PgConn
             return Ok(connection);
         }
         connection.close().await?;
-        ensure!(start.elapsed() < ACQUIRE_TIMEOUT, "it is read-only: give the primary, and set default_transaction_read_only to off");
+        ensure!(
+            start.elapsed() < ACQUIRE_TIMEOUT,
+            "it is read-only: give the primary, and set default_transaction_read_only to off"
+        );
         sleep(RETRY_PAUSE).await;
     }
 }

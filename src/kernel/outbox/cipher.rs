@@ -32,6 +32,13 @@ pub struct KeyIds {
     pub earlier: String,
 }
 
+impl KeyIds {
+    /// Returns whether this is the name of another key.
+    pub fn is_other(&self, key_id: &str) -> bool {
+        key_id != self.current && key_id != self.earlier
+    }
+}
+
 impl MailCipher {
     /// Reads the key from this file. Creates the file with a random key if it doesn't exist.
     ///
@@ -64,7 +71,7 @@ impl MailCipher {
     pub fn decrypt(&self, mail: &MailRow) -> Result<String> {
         match mail.key_id.as_deref() {
             None => return Ok(mail.body.clone()),
-            Some(key_id) if key_id != self.key_ids.current && key_id != self.key_ids.earlier => {
+            Some(key_id) if self.key_ids.is_other(key_id) => {
                 return Err(anyhow!("it was encrypted with the key of another server"));
             }
             Some(_) => {}

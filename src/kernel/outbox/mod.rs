@@ -31,7 +31,10 @@ mod transport;
 pub use cipher::MailCipher;
 pub use content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
 pub use model::{Mail, QueuedMail, Recipient};
-pub use service::{WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting, write};
+pub use service::{
+    WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting, warn_of_other_keys,
+    write,
+};
 pub use smtp::check_mail_server;
 pub use store::{find, forget, list};
 pub use template::{MailTemplate, MailTemplates, OPEN_PAGE, RenderedMail, format_money, format_time, page_link, write_embedded};

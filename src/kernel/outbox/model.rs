@@ -88,6 +88,8 @@ pub struct QueuedMail {
     pub failed: Option<Timestamp>,
     /// The time after which it is useless.
     pub expires: Option<Timestamp>,
+    /// The key with which its values are encrypted.
+    pub key_id: Option<String>,
 }
 
 impl fmt::Debug for Mail<'_> {

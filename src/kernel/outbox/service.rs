@@ -19,8 +19,8 @@ use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::config::{MailSettings, MailTransportSettings};
 use crate::kernel::Kernel;
-use crate::kernel::metrics::MailResult;
 use crate::kernel::db::{Batcher, Db, Tx, UnitOfWork, Writes, transaction};
+use crate::kernel::metrics::MailResult;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -57,6 +57,16 @@ pub async fn waiting(kernel: &Kernel) -> Result<WaitingMails> {
     let (count, oldest) = store::waiting(&mut kernel.db.read().await?).await?;
     let age = oldest.map_or(0, |oldest| kernel.clock.now().0 - oldest.0);
     Ok(WaitingMails { count, oldest_age: Duration::from_micros(u64::try_from(age).unwrap_or(0)) })
+}
+
+/// Logs a warning if mails wait that only a server with another key can send.
+pub async fn warn_of_other_keys(kernel: &Kernel) -> Result<()> {
+    let count = store::count_of_other_keys(&mut kernel.db.read().await?, &kernel.mail_cipher.key_ids).await?;
+    if count > 0 {
+        warn!(kernel.log, "mails wait that were encrypted with another key, and only a server with that key sends them";
+            "mails" => count);
+    }
+    Ok(())
 }
 
 /// Stores mails in the outbox. They are sent only if the transaction is committed.

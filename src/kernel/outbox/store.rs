@@ -13,7 +13,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 macro_rules! queued_columns {
     () => {
         "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,
-         coalesce(template, subject) as subject, created, attempts, due, failed, expires"
+         coalesce(template, subject) as subject, created, attempts, due, failed, expires, key_id"
     };
 }
 
@@ -43,6 +43,15 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_ids: &KeyIds, abandoned
 pub async fn waiting(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
     let waiting = tx.query("select count(*), min(created) from outbox where due is not null").optional().await?;
     Ok(waiting.unwrap_or((0, None)))
+}
+
+/// Returns the number of waiting mails that are encrypted with other keys.
+pub async fn count_of_other_keys(tx: &mut Tx, key_ids: &KeyIds) -> Result<i64> {
+    tx.query("select count(*) from outbox where due is not null and key_id is not null and key_id not in ($1, $2)")
+        .bind(key_ids.current.clone())
+        .bind(key_ids.earlier.clone())
+        .scalar()
+        .await
 }
 
 /// Claims a few due mails that are encrypted with this key, or were created before `abandoned`: no other server claims them before

@@ -197,8 +197,9 @@ fn commands_for_sqlite_work() {
     let blocks = |heading| texts("docs/operating.md", heading, "sh").concat();
     let shell = || Shell::new(folder.path());
 
-    let account =
-        shell().script("boxoffice migrate > log; boxoffice account create --username head --email head@example.com --password 'a long password'");
+    let account = shell().script(
+        "boxoffice migrate > log; boxoffice account create --username head --email head@example.com --password 'a long password'",
+    );
     let account = account.run();
     let keys = shell().script(&blocks("## First start and keys")).replace("NUMBER", account.trim()).run();
     shell().script(&blocks("### Templates")).replace("/etc/boxoffice/mail", "mail-templates").run();
