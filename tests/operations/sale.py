@@ -85,7 +85,7 @@ class Postgres:
         self.folder.mkdir()
         if os.getuid() == 0:
             shutil.chown(self.folder, USER)
-        self.command("initdb", "-D", self.data, "-A", "trust", "-U", "boxoffice", "-N")
+        self.command("initdb", "-D", self.data, "-A", "trust", "-U", "boxoffice", "-N", "--encoding=UTF8", "--locale=C.UTF-8")
         self.start()
 
     def command(self, name, *arguments):
