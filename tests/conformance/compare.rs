@@ -179,7 +179,7 @@ async fn exit_status_reports_result() {
     let unreachable = run(&["--target", "http://127.0.0.1:1"]).await;
 
     assert_eq!(clean.0, Some(0), "{}", clean.1);
-    assert!(clean.1.contains("6 of 163 operations reached") && clean.1.contains("seed 7"), "{}", clean.1);
+    assert!(clean.1.contains("6 of 164 operations reached") && clean.1.contains("seed 7"), "{}", clean.1);
     assert_eq!(found.0, Some(1), "{}", found.1);
     assert!(found.1.contains("answer.body of region_get: the response 200 has a body that lacks name"), "{}", found.1);
     for file in ["report.json", "junit.xml", "report.html"] {

@@ -38,7 +38,7 @@ fn header<'a>(reply: &'a ReceivedResponse, name: &str) -> &'a str {
 async fn every_operation_returns_its_first_example() {
     let mock = MockServer::start(MockSettings::default());
     let requests = requests(&mock.contract);
-    assert_eq!(requests.len(), 163);
+    assert_eq!(requests.len(), 164);
     for (operation, request) in requests {
         let reply = mock.send(&request).await;
 

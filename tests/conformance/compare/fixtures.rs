@@ -122,7 +122,7 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
     });
     let (first, actual, status) = running.await.unwrap();
 
-    assert!(first.contains("/163 "), "{first}");
+    assert!(first.contains("/164 "), "{first}");
     assert_eq!(status, Some(2), "{actual}");
     assert!(actual.contains("Stopping") && actual.contains("compare could not run: it was stopped"), "{actual}");
     let after = lists(&app).await;
