@@ -92,10 +92,13 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<
 /// Gives a token a new code, and ends the keys that were issued for it.
 pub async fn replace_code(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<Token> {
     transaction!(ctx.unit, |tx| {
-        let row = lock_managed(tx, caller, event, token).await?;
-        let code = store::set_code(tx, token).await?;
+        let mut row = lock_managed(tx, caller, event, token).await?;
+        row.code = secret::token_code();
+        while !store::set_code(tx, token, &row.code).await? {
+            row.code = secret::token_code();
+        }
         store::end_keys(tx, token, ctx.app.clock.now()).await?;
-        view(tx, TokenRow { code, ..row }).await
+        view(tx, row).await
     })
 }
 

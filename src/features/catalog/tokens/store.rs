@@ -8,7 +8,6 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::types::secret;
 
 /// The columns of [`TokenRow`]. A macro, because statements are literals.
 macro_rules! columns {
@@ -61,15 +60,10 @@ pub async fn set_name(tx: &mut Tx, id: Id, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a new code that no other token has, and returns it.
-pub async fn set_code(tx: &mut Tx, id: Id) -> Result<String> {
-    loop {
-        let code = secret::token_code();
-        let update = "update tokens set code = $2 where id = $1 and not exists (select 1 from tokens t where t.code = $2)";
-        if tx.query(update).bind(id).bind(code.clone()).execute().await? == 1 {
-            return Ok(code);
-        }
-    }
+/// Replaces the code of a token. Returns false, and changes nothing, if a token has the new code.
+pub async fn set_code(tx: &mut Tx, id: Id, code: &str) -> Result<bool> {
+    let update = "update tokens set code = $2 where id = $1 and not exists (select 1 from tokens t where t.code = $2)";
+    Ok(tx.query(update).bind(id).bind(code.to_owned()).execute().await? == 1)
 }
 
 /// Returns the number of tokens of an event.
