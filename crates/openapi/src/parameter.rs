@@ -307,8 +307,7 @@ impl Parameter {
     pub(crate) fn takes_any_name(&self) -> bool {
         let is_exploded = self.kinds.contains(&ValueKind::Object) && self.style != Style::DeepObject && self.is_separate();
         let schema = &self.schema.resolved;
-        let additional = || parts(schema).into_iter().find_map(|part| part.get("additionalProperties"));
-        is_exploded && additional().map_or_else(|| properties(schema).next().is_none(), |additional| additional != false)
+        is_exploded && additional(schema).map_or_else(|| properties(schema).next().is_none(), |additional| additional != false)
     }
 
     /// Returns whether each item of an array or property of an object is a parameter of its own.
@@ -355,13 +354,9 @@ impl Parameter {
 
     /// Converts the texts to a value of one type. Returns `None` if the parameter is absent.
     fn candidate(&self, kind: ValueKind, raw: &RawValues) -> Option<Result<Value, String>> {
-        let prefix = match (self.style, kind) {
-            (Style::Label, _) => ".".to_owned(),
-            (Style::Matrix, ValueKind::Object) if self.explode => ";".to_owned(),
-            (Style::Matrix, _) => format!(";{}", self.name),
-            _ => String::new(),
-        };
-        if self.texts(raw).any(|text| !text.starts_with(&prefix)) {
+        if let Some(prefix) = self.style_prefix(kind)
+            && self.texts(raw).any(|text| !text.starts_with(&prefix))
+        {
             return Some(Err(format!("must begin with {prefix}")));
         }
         match kind {
@@ -431,6 +426,16 @@ impl Parameter {
         values.map(|value| if self.style == Style::Matrix { self.strip_style_prefix(value) } else { value.trim() }).collect()
     }
 
+    /// Returns the text with which a value of the styles `label` and `matrix` begins. `None` for the other styles.
+    fn style_prefix(&self, kind: ValueKind) -> Option<String> {
+        match (self.style, kind) {
+            (Style::Label, _) => Some(".".to_owned()),
+            (Style::Matrix, ValueKind::Object) if self.explode => Some(";".to_owned()),
+            (Style::Matrix, _) => Some(format!(";{}", self.name)),
+            _ => None,
+        }
+    }
+
     /// Removes the prefix of the styles `label` and `matrix` from a text.
     fn strip_style_prefix<'a>(&self, text: &'a str) -> &'a str {
         match self.style {
@@ -494,7 +499,12 @@ pub(crate) fn required(schema: &Value) -> Vec<String> {
 /// Returns the schema of a property, or null.
 pub(crate) fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
     let declared = properties(schema).find(|(property, _)| *property == name).map(|(_, property)| property);
-    declared.or_else(|| parts(schema).into_iter().find_map(|part| part.get("additionalProperties"))).unwrap_or(&Value::Null)
+    declared.or_else(|| additional(schema)).unwrap_or(&Value::Null)
+}
+
+/// Returns the schema of the properties that a schema and its parts don't declare by name.
+fn additional(schema: &Value) -> Option<&Value> {
+    parts(schema).into_iter().find_map(|part| part.get("additionalProperties"))
 }
 
 /// Returns the schema of the items of an array, or null.
