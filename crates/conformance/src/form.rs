@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use boxoffice_openapi::response::Content;
-use boxoffice_openapi::{Parameter, ParameterLocation, to_plain_string};
+use boxoffice_openapi::{Parameter, ParameterLocation, field_values, to_plain_string};
 use serde_json::Value;
 
 /// Separates the parts of a multipart body.
@@ -30,7 +30,7 @@ pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value
             let mut body = String::new();
             for (name, member) in members.iter().filter(|(_, member)| !member.is_null()) {
                 let property = &schema["properties"][name];
-                for item in member.as_array().map_or(std::slice::from_ref(member), Vec::as_slice) {
+                for item in field_values(member) {
                     let property = if member.is_array() { &property["items"] } else { property };
                     body += &part(name, property, &encoding[name], item);
                 }
@@ -57,8 +57,7 @@ fn styled(
         let property = Arc::new(form.part(&schema["properties"][name]));
         return Ok(Parameter::from_parts(name, ParameterLocation::Query, false, property, encoding)?.serialize(member));
     }
-    let items = member.as_array().map_or(std::slice::from_ref(member), Vec::as_slice);
-    Ok(items.iter().map(|item| (name.to_owned(), to_plain_string(item))).collect())
+    Ok(field_values(member).iter().map(|item| (name.to_owned(), to_plain_string(item))).collect())
 }
 
 /// Returns a part of a multipart form, with the declared or else the default media type (OpenAPI 3.0, Encoding Object).

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use boxoffice_openapi::response::{essence, is_json};
-use boxoffice_openapi::to_plain_string;
+use boxoffice_openapi::{field_values, to_plain_string};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -67,10 +67,7 @@ pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
 /// Returns the fields of a form: a property that is a list has a field for each item.
 fn form_fields(form: &Value) -> impl Iterator<Item = (&String, String)> {
     let properties = form.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    properties.flat_map(|(name, value)| {
-        let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-        values.iter().map(move |value| (name, to_plain_string(value)))
-    })
+    properties.flat_map(|(name, value)| field_values(value).iter().map(move |value| (name, to_plain_string(value))))
 }
 
 /// Decodes an image from base64. Returns an image of one pixel if the value isn't an image of this media type.

@@ -62,7 +62,7 @@ pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, Sampler};
-pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, to_plain_string};
+pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 
@@ -404,7 +404,8 @@ fn prefixes<'a>(references: &References<'a>, document: &'a Value) -> Vec<String>
     prefixes
 }
 
-/// Returns the addresses of the servers of a document, a path or an operation, without a slash at the end. Server variables have their default values.
+/// Returns the addresses of the servers of a document, a path or an operation, without a slash at the end. Server variables have their
+/// default values.
 fn server_urls(node: &Value) -> Vec<String> {
     let url_of = |server: &Value| {
         let mut url = server["url"].as_str()?.to_owned();

@@ -321,6 +321,11 @@ pub fn counted(count: u64, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })
 }
 
+/// Returns the values of a form's field: the items of a list, or else the value itself.
+pub fn field_values(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
 /// Formats a value for a path, query, header or sentence: a string without quotes, anything else as JSON.
 pub fn to_plain_string(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
