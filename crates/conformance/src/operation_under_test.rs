@@ -72,6 +72,17 @@ pub enum ArgumentLocation {
     Body,
 }
 
+impl From<ParameterLocation> for ArgumentLocation {
+    fn from(location: ParameterLocation) -> Self {
+        match location {
+            ParameterLocation::Path => Self::Path,
+            ParameterLocation::Query => Self::Query,
+            ParameterLocation::Header => Self::Header,
+            ParameterLocation::Cookie => Self::Cookie,
+        }
+    }
+}
+
 /// The JSON body of an operation.
 #[derive(Debug)]
 pub struct JsonBody {
@@ -193,13 +204,10 @@ impl Argument {
     /// Returns `None` for credentials and the client version. Other code sets them.
     fn from_parameter(document: &Value, operation: &Operation, parameter: &Parameter) -> Option<Self> {
         let is_named = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
-        let location = match parameter.location {
-            ParameterLocation::Path => ArgumentLocation::Path,
-            ParameterLocation::Query => ArgumentLocation::Query,
-            ParameterLocation::Header if [API_KEY_HEADER, CLIENT_VERSION_HEADER].iter().any(is_named) => return None,
-            ParameterLocation::Header => ArgumentLocation::Header,
-            ParameterLocation::Cookie => ArgumentLocation::Cookie,
-        };
+        let location = ArgumentLocation::from(parameter.location);
+        if location == ArgumentLocation::Header && [API_KEY_HEADER, CLIENT_VERSION_HEADER].iter().any(is_named) {
+            return None;
+        }
         let schema = resolve(document, &parameter.schema.raw);
         let example = parameter.examples.values().next();
         let example = example.or_else(|| ["example", "default"].iter().find_map(|keyword| schema.get(keyword)));
@@ -236,15 +244,8 @@ impl Argument {
 
     /// Returns the parameter of the operation, or `None` for a property of the body.
     pub fn parameter<'o>(&self, operation: &'o Operation) -> Option<&'o Parameter> {
-        operation.parameters.iter().find(|parameter| {
-            let location = match parameter.location {
-                ParameterLocation::Path => ArgumentLocation::Path,
-                ParameterLocation::Query => ArgumentLocation::Query,
-                ParameterLocation::Header => ArgumentLocation::Header,
-                ParameterLocation::Cookie => ArgumentLocation::Cookie,
-            };
-            location == self.location && parameter.name == self.name
-        })
+        let is_it = |parameter: &&Parameter| parameter.name == self.name && self.location == parameter.location.into();
+        operation.parameters.iter().find(is_it)
     }
 
     /// Returns if a text is a valid value in a path.

@@ -70,8 +70,8 @@ impl OperationRun<'_> {
     }
 }
 
-/// Returns the value of the parameter with the schema `order` for a direction, `asc` or `desc`. Its enumeration may have another spelling, such as
-/// `ASC` or `descending`.
+/// Returns the value of the parameter with the schema `order` for a direction, `asc` or `desc`. Its enumeration may have another
+/// spelling, such as `ASC` or `descending`.
 fn direction(order: &Value, name: &str) -> Option<Value> {
     let Some(values) = order["enum"].as_array() else { return Some(json!(name)) };
     values.iter().find(|value| value.as_str().is_some_and(|text| text.to_lowercase().starts_with(name))).cloned()
