@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, partial_card_payment, rejection, section};
 
 on_both_databases![
     new_section_is_active_and_empty,
@@ -26,6 +26,7 @@ on_both_databases![
     deletes_event_while_section_is_added,
     event_has_at_most_hundred_sections,
     maximum_per_account_is_readable_and_changeable,
+    amounts_may_have_noise_of_floating_point_numbers,
 ];
 
 fn floor() -> Value {
@@ -401,4 +402,31 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
         let rejected = app.put(&kofi.key, uri, json!({ "maximumPerAccount": wrong })).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["maximumPerAccount".to_owned()]), "{wrong}");
     }
+}
+
+async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Stalls", 141.99, 10)]).await;
+    let stalls = &event.sections[0];
+    let set_price =
+        async |price: f64| app.request("PUT", stalls).key(&kofi.key).json(&json!({ "basePrice": price })).send().await;
+
+    for (sent, price) in [(1.1 * 3.0, 3.3), (f64::from(143.98_f32), 143.98), (0.1 + 0.2, 0.3), (1e-9, 0.0), (1e6 - 1e-9, 1e6)] {
+        let changed = set_price(sent).await;
+        assert_eq!((changed.status, &changed.body["price"]["base"]), (200, &json!(price)), "{sent}");
+    }
+    for sent in [1.005, 0.001, 19.994, 99.999, -0.001] {
+        assert_eq!(rejection(&set_price(sent).await), (400, "arguments.invalid"), "{sent}");
+    }
+    assert_eq!(set_price(141.99).await.status, 200);
+    let discount = json!({ "name": "Matinee", "priceDelta": 15.99 - 19.99 });
+    let discount = app.request("POST", &format!("{stalls}/modifiers")).key(&kofi.key).json(&discount).send().await;
+    assert_eq!((discount.status, &discount.body["priceDelta"]), (201, &json!(-4.0)));
+
+    let order = ama.order(stalls, 1).await.unwrap();
+    assert_eq!(order.total, 140.98);
+    for (sent, amount) in [(100.0, 100.0), (140.98 - 100.0, 40.98)] {
+        let paid = app.pay(&ama.key, &order.self_, partial_card_payment(sent)).await;
+        assert_eq!((paid.status, &paid.body["amount"]), (201, &json!(amount)), "{sent}");
+    }
+    assert_eq!(app.read(&order.self_).await["status"], "Fulfilled");
 }

@@ -102,6 +102,8 @@ struct Property {
     /// Maximum number of items or entries. A longer value isn't validated further, so that invalid items don't cause an error each.
     count_limit: Option<u64>,
     characters: AllowedCharacters,
+    /// Number of steps in 1, if the values are multiples of a decimal fraction: 100 for amounts with two decimals.
+    steps_in_one: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,7 +269,9 @@ impl ObjectValidator {
         let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.resolved["properties"][name];
             let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            Property { name: name.clone(), presence, count_limit, characters: AllowedCharacters::of(property) }
+            let characters = AllowedCharacters::of(property);
+            let steps_in_one = property["multipleOf"].as_f64().filter(|step| *step < 1.0).map(|step| (1.0 / step).round());
+            Property { name: name.clone(), presence, count_limit, characters, steps_in_one }
         });
         let properties = properties.collect();
         if let Some(resolved) = schema.resolved.as_object_mut() {
@@ -291,7 +295,10 @@ impl ObjectValidator {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for Property { name, presence, count_limit, characters } in &self.properties {
+        for Property { name, presence, count_limit, characters, steps_in_one } in &self.properties {
+            if let Some((steps_in_one, value)) = steps_in_one.zip(object.get_mut(name)) {
+                remove_noise(value, steps_in_one);
+            }
             let value = object.get(name);
             if value.is_some_and(json::is_out_of_range) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));
@@ -467,6 +474,18 @@ fn string_list(names: &Value) -> Vec<String> {
 /// value is missing.
 pub fn is_blank(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.chars().all(is_invisible))
+}
+
+/// Replaces a number that differs from a multiple of the step by no more than the rounding error of single precision. Many clients
+/// compute amounts with floating-point numbers, or have them in single precision: 43.98 may arrive as 43.97999999999999 or
+/// 43.97999954223633.
+fn remove_noise(value: &mut Value, steps_in_one: f64) {
+    let Some(number) = value.as_f64().filter(|_| value.is_f64()) else { return };
+    let multiple = (number * steps_in_one).round() / steps_in_one;
+    let rounding_error = f64::from(f32::EPSILON) / 2.0 * multiple.abs().max(1.0);
+    if multiple.is_finite() && (number - multiple).abs() <= rounding_error {
+        *value = multiple.into();
+    }
 }
 
 /// Returns an error message if an array or object has more items or entries than the limit.
