@@ -136,7 +136,10 @@ async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
 
 /// Checks all dependencies at the same time. Logs the reason of each failure.
 async fn check_dependencies(app: &App) -> Readiness {
-    let database = async { if app.db.is_migrated().await? { Ok(()) } else { Err(Code::ServerUnavailable.into()) } };
+    let database = async {
+        let is_migrated = repeat_once(|| app.db.is_migrated()).await?;
+        if is_migrated { Ok(()) } else { Err(Code::ServerUnavailable.into()) }
+    };
     let media = async { app.media.check().await };
     let (database, write, media) =
         tokio::join!(timeout(CHECK_TIMEOUT, database), check_write(app), timeout(CHECK_TIMEOUT, media));
@@ -160,7 +163,7 @@ async fn check_write(app: &App) -> anyhow::Result<()> {
     if last_write.is_some_and(|last| last.elapsed() < WRITE_INTERVAL) {
         return Ok(());
     }
-    match timeout(CHECK_TIMEOUT, jobs::check_writable(&app.kernel)).await {
+    match timeout(CHECK_TIMEOUT, repeat_once(|| jobs::check_writable(&app.kernel))).await {
         Err(_) if last_write.unwrap_or(app.opened).elapsed() < MAX_WRITE_AGE => Ok(()),
         Err(_) => Err(anyhow!("the database could not be written within {} seconds", CHECK_TIMEOUT.as_secs())),
         Ok(Err(error)) => Err(reason(error).context("the database can't be written")),
@@ -168,6 +171,18 @@ async fn check_write(app: &App) -> anyhow::Result<()> {
             *last_write = Some(Instant::now());
             Ok(())
         }
+    }
+}
+
+/// Runs a check again if it fails. After the database has closed its connections, the first attempt may find one of them, although
+/// the database answers. A load balancer would take all servers out of service at the same moment.
+async fn repeat_once<T, F>(check: impl Fn() -> F) -> boxoffice_http::error::Result<T>
+where
+    F: Future<Output = boxoffice_http::error::Result<T>>,
+{
+    match check().await {
+        Err(_) => check().await,
+        checked => checked,
     }
 }
 

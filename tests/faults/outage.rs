@@ -171,6 +171,28 @@ async fn proxy_without_a_server_is_an_outage() {
     assert_eq!((closed.status, closed.headers.contains_key("retry-after"), back.status), (503, true, 200));
 }
 
+/// The administrator of the database ends all connections. The server opens new ones, and stays ready: a load balancer would otherwise
+/// take all servers out of service at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_stays_ready_when_the_database_closes_its_connections() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let mut other = PgConnection::connect(&cluster.url).await.unwrap();
+    let mut statuses = Vec::new();
+    for _ in 0..5 {
+        // The pool does not ping connections that were used a moment ago.
+        join_all((0..10).map(|_| async { app.request("GET", "/regions").send().await.status })).await;
+        sqlx::raw_sql(
+            "select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+        )
+        .execute(&mut other)
+        .await
+        .unwrap();
+        statuses.push(app.request("GET", "/readyz").send().await.status);
+    }
+    assert_eq!(statuses, [200; 5]);
+}
+
 /// After a failover, connections that lead to the former primary still read, and reject changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaves_connections_that_have_become_read_only() {

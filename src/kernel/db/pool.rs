@@ -23,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
 use super::statement_span::statement_span;
-use super::transient::{database_error, is_outdated_connection, is_starting, with_timeout};
+use super::transient::{database_error, is_closed_connection, is_outdated_connection, is_starting, with_timeout};
 
 /// Time limit for acquiring a connection, except to a standby. It applies when all connections are in use and when the server is
 /// unreachable.
@@ -94,7 +94,7 @@ impl<C: DbConnection> Clone for Pool<C> {
     }
 }
 
-/// The time at which a connection turned out to be outdated, shared by a pool and its connections.
+/// The time at which a connection turned out to be outdated or closed by the server, shared by a pool and its connections.
 #[derive(Debug, Clone, Default)]
 struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
 
@@ -304,7 +304,7 @@ impl<C: DbConnection> PooledConnection<C> {
         let start = Instant::now();
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
         let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
-        if output.as_ref().is_err_and(is_outdated_connection) {
+        if output.as_ref().is_err_and(|error| is_outdated_connection(error) || (C::IS_REMOTE && is_closed_connection(error))) {
             *outdated.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();

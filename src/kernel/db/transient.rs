@@ -35,6 +35,20 @@ pub(super) fn is_outdated_connection(error: &Error) -> bool {
     has_outdated_plan(error.as_ref()) || is_read_only(error.as_ref())
 }
 
+/// Returns whether a server has closed the connection, because it stops, has crashed, or its administrator has ended all connections.
+/// Others that were opened before are then closed too.
+pub(super) fn is_closed_connection(error: &Error) -> bool {
+    match cause(error) {
+        Some(sqlx::Error::Io(_)) => true,
+        Some(sqlx::Error::Database(error)) => {
+            let code = error.code().unwrap_or_default();
+            // PostgreSQL: admin_shutdown, crash_shutdown, idle_session_timeout.
+            ["57P01", "57P02", "57P05"].contains(&code.as_ref())
+        }
+        _ => false,
+    }
+}
+
 fn is_read_only(error: &dyn DatabaseError) -> bool {
     error.try_downcast_ref::<PgDatabaseError>().is_some() && error.code().as_deref() == Some("25006")
 }
