@@ -27,11 +27,16 @@ use crate::state::App;
 
 /// Time limit of the check of one dependency.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time limit of the check of the image store, below the usual interval of health checks: one that hangs must not delay the others.
+const MEDIA_CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time for which a write to the database proves that it can be written, so that frequent checks cost nothing.
 const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 /// Time after the last write, or the start, from which a write that takes longer than [`CHECK_TIMEOUT`] is a failure. Before,
 /// another program may hold SQLite's lock for a moment.
 const MAX_WRITE_AGE: Duration = Duration::from_secs(15);
+
+/// The name of the image store in the results.
+const MEDIA: &str = "media";
 
 /// The resources on both listeners.
 const HEALTH_CHECKS: [(&str, OutsideContractFn<App>); 2] = [
@@ -107,18 +112,11 @@ struct DependencyCheck {
 /// The results of all checks. Requests that arrive during a check share the next one.
 pub type Readiness = Vec<(&'static str, bool)>;
 
-/// 200 if the server can serve requests, and 503 otherwise. While the server is stopping, it isn't ready.
+/// 200 if the server can sell, and 503 otherwise. While the server is stopping, it isn't ready. Without images it is: all servers use the
+/// same image store, so a load balancer would have no server left.
 async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
-    let checking = Arc::clone(&app);
-    let check = move |(), requests: Vec<()>| {
-        let app = Arc::clone(&checking);
-        async move {
-            let results = check_dependencies(&app).await;
-            Ok(vec![results; requests.len()])
-        }
-    };
-    let results = app.readiness.submit((), (), check).await.unwrap_or_default();
-    let is_ready = !is_draining && !results.is_empty() && results.iter().all(|(_, is_usable)| *is_usable);
+    let results = check_readiness(&app).await;
+    let is_ready = !is_draining && !results.is_empty() && results.iter().all(|(name, is_usable)| *is_usable || *name == MEDIA);
     let checks: Vec<DependencyCheck> = results
         .into_iter()
         .map(|(name, is_usable)| DependencyCheck { name, status: if is_usable { "ok" } else { "failed" } })
@@ -134,6 +132,19 @@ async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
     json_response(code, &json!({ "status": status, "checks": checks }))
 }
 
+/// Checks all dependencies, once for all requests that wait for it.
+async fn check_readiness(app: &Arc<App>) -> Readiness {
+    let checking = Arc::clone(app);
+    let check = move |(), requests: Vec<()>| {
+        let app = Arc::clone(&checking);
+        async move {
+            let results = check_dependencies(&app).await;
+            Ok(vec![results; requests.len()])
+        }
+    };
+    app.readiness.submit((), (), check).await.unwrap_or_default()
+}
+
 /// Checks all dependencies at the same time. Logs the reason of each failure.
 async fn check_dependencies(app: &App) -> Readiness {
     let database = async {
@@ -142,19 +153,27 @@ async fn check_dependencies(app: &App) -> Readiness {
     };
     let media = async { app.media.check().await };
     let (database, write, media) =
-        tokio::join!(timeout(CHECK_TIMEOUT, database), check_write(app), timeout(CHECK_TIMEOUT, media));
-    let database = database.map_err(anyhow::Error::from).and_then(|checked| checked.map_err(reason));
+        tokio::join!(within(CHECK_TIMEOUT, database), check_write(app), within(MEDIA_CHECK_TIMEOUT, media));
+    let database = database.and_then(|checked| checked.map_err(reason));
     // A mail is queued by a write.
     let mail_queue = write.as_ref().copied().map_err(|error| anyhow!("{}", one_line(error)));
     let database = database.and(write);
-    let media = media.map_err(anyhow::Error::from).flatten();
+    let media = media.flatten();
+    if let Err(error) = &media {
+        slog::warn!(app.log, "the image store can't be used"; "cause" => one_line(error));
+    }
     let is_usable = |name: &'static str, checked: anyhow::Result<()>| {
         if let Err(error) = &checked {
             slog::warn!(app.log, "not ready"; "dependency" => name, "cause" => one_line(error));
         }
         (name, checked.is_ok())
     };
-    vec![is_usable("database", database), is_usable("mail_queue", mail_queue), is_usable("media", media)]
+    vec![is_usable("database", database), is_usable("mail_queue", mail_queue), (MEDIA, media.is_ok())]
+}
+
+/// Waits for a check, with a time limit.
+async fn within<T>(limit: Duration, check: impl Future<Output = T>) -> anyhow::Result<T> {
+    timeout(limit, check).await.map_err(|_| anyhow!("no answer within {limit:?}"))
 }
 
 /// Checks that the database can be written, unless it was written a moment ago.
@@ -194,17 +213,22 @@ fn reason(error: boxoffice_http::error::Error) -> anyhow::Error {
     }
 }
 
-/// All metrics, with the gauges of this moment.
-async fn read_metrics(app: &App, in_flight: usize) -> Response<Body> {
+/// All metrics, with the gauges of this moment. During an outage of the database, those that it doesn't have are still of use.
+async fn read_metrics(app: &Arc<App>, in_flight: usize) -> Response<Body> {
     let metrics = &app.metrics;
     metrics.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.read_process();
-    // During an outage of the database, the other metrics are still of use.
-    if let Ok(Ok(waiting)) = timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)).await {
+    let (dependencies, waiting, places) = tokio::join!(
+        check_readiness(app),
+        timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)),
+        timeout(CHECK_TIMEOUT, count_places(app))
+    );
+    dependencies.into_iter().for_each(|(name, is_usable)| metrics.set_dependency(name, is_usable));
+    if let Ok(Ok(waiting)) = waiting {
         metrics.set_mails(waiting.count, waiting.oldest_age);
     }
-    if let Ok(Ok((sold, reserved, capacity))) = timeout(CHECK_TIMEOUT, count_places(app)).await {
+    if let Ok(Ok((sold, reserved, capacity))) = places {
         metrics.set_places(sold, reserved, capacity);
     }
     match metrics.encode() {

@@ -38,6 +38,8 @@ pub struct Metrics {
     oldest_mail: FloatGauge,
     /// Attempts to deliver a mail.
     mail_attempts: Family<MailLabels, Counter>,
+    /// 1 for each dependency of the readiness that can be used, otherwise 0.
+    dependencies: Family<DependencyLabels, Gauge>,
     /// Places of the events that are on sale.
     places: Family<PlaceLabels, Gauge>,
     /// Reads of events that were answered from the cache, and those that were not.
@@ -61,6 +63,12 @@ struct RequestLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct JobLabels {
     job: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DependencyLabels {
+    /// The name in the response of `/readyz`.
+    dependency: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -142,6 +150,7 @@ impl Metrics {
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
             mail_attempts: Family::default(),
+            dependencies: Family::default(),
             places: Family::default(),
             event_cache: Family::default(),
             pools: Family::default(),
@@ -181,6 +190,7 @@ impl Metrics {
             "Reads that may use the standby, by the database that they used",
             database.standby_reads.clone(),
         );
+        registry.register("dependency_usable", "Whether a dependency can be used", self.dependencies.clone());
         registry.register("places", "Places of the listed events that are not over", self.places.clone());
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
@@ -223,6 +233,11 @@ impl Metrics {
     /// Records an attempt to deliver a mail.
     pub fn record_mail_attempt(&self, result: MailResult) {
         self.mail_attempts.get_or_create(&result.into()).inc();
+    }
+
+    /// Sets whether a dependency can be used.
+    pub fn set_dependency(&self, dependency: &'static str, is_usable: bool) {
+        self.dependencies.get_or_create(&DependencyLabels { dependency }).set(i64::from(is_usable));
     }
 
     /// Sets the numbers of sold, reserved and free places of the listed events that are not over.

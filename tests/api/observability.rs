@@ -19,7 +19,7 @@ on_both_databases![
     health_checks_need_no_key,
     is_not_ready_without_database,
     is_not_ready_while_database_rejects_changes,
-    is_not_ready_without_media_folder,
+    is_ready_without_media_folder,
     is_not_ready_while_stopping,
     metrics_count_requests,
     access_log_names_caller_but_no_secret,
@@ -75,15 +75,17 @@ async fn is_not_ready_while_database_rejects_changes(app: TestApp) {
     assert_eq!(get(other.server, "/readyz").await.0, 200);
 }
 
-async fn is_not_ready_without_media_folder(app: TestApp) {
+async fn is_ready_without_media_folder(app: TestApp) {
     let folder = app.state.settings.media.folder().unwrap();
     fs::rename(folder, folder.with_extension("lost")).unwrap();
 
     let (status, body) = get(app.server, "/readyz").await;
 
-    assert_eq!((status, &body["checks"][2]), (503, &json!({ "name": "media", "status": "failed" })));
+    // Sales go on without images.
+    assert_eq!((status, &body["status"]), (200, &json!("ready")));
+    assert_eq!(body["checks"][2], json!({ "name": "media", "status": "failed" }));
     fs::rename(folder.with_extension("lost"), folder).unwrap();
-    assert_eq!(get(app.server, "/readyz").await.0, 200);
+    assert_eq!(get(app.server, "/readyz").await.1["checks"][2], json!({ "name": "media", "status": "ok" }));
 }
 
 async fn is_not_ready_while_stopping(app: TestApp) {
@@ -129,6 +131,7 @@ async fn metrics_count_requests(app: TestApp) {
     assert!(has_pool("readers") && has_pool("writer") || has_pool("main"), "{text}");
     assert!(text.contains("boxoffice_mails_waiting ") && text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains(job), "{text}");
+    assert!(text.contains("boxoffice_dependency_usable{dependency=\"media\"} 1\n"), "{text}");
     let places = |state: &str, count: i64| text.contains(&format!("boxoffice_places{{state=\"{state}\"}} {count}\n"));
     assert!(places("sold", 3) && places("reserved", 0) && places("free", 7), "{text}");
     assert_eq!(get(admin, "/readyz").await.0, 200);
