@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use anyhow::{Chain, Context, Result};
 use boxoffice_http::etag;
@@ -15,10 +16,15 @@ use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::image::{self, Image};
 use crate::config::{MediaLocation, Secret};
 use crate::kernel::private_files;
+
+/// Time limit of one access, as of a database statement. A bucket that accepts connections and does not answer would otherwise keep each
+/// request for an image for minutes, until the requests in progress are at their limit and orders are refused too.
+const ACCESS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Stores image files by names such as `banner/17637000000001`.
 ///
@@ -84,14 +90,14 @@ impl MediaStore {
     /// Stores an image under a name and replaces the previous one atomically.
     pub async fn put(&self, name: &str, image: &Image) -> Result<()> {
         let path = path(name).with_context(|| format!("{name:?} cannot name an image"))?;
-        let result = self.objects.put(&path, image.bytes.clone().into()).await;
+        let result = within_limit(self.objects.put(&path, image.bytes.clone().into())).await;
         result.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
     /// Copies an image. Returns false if there is none with this name.
     pub async fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let Some((from_path, to_path)) = path(from).zip(path(to)) else { return Ok(false) };
-        match self.objects.copy(&from_path, &to_path).await {
+        match within_limit(self.objects.copy(&from_path, &to_path)).await {
             Err(error) if is_absent(&error) => Ok(false),
             other => other.map(|()| true).with_context(|| format!("cannot copy image {from}")),
         }
@@ -101,7 +107,7 @@ impl MediaStore {
     /// readers share one copy of the bytes.
     pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {
         let Some(path) = path(name) else { return Ok(None) };
-        match self.read(&path).await {
+        match within_limit(self.read(&path)).await {
             Err(error) if is_absent(&error) => Ok(None),
             other => other.map(Some).with_context(|| format!("cannot read image {name}")),
         }
@@ -151,11 +157,17 @@ impl MediaStore {
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
     pub async fn delete(&self, name: &str) -> Result<()> {
         let Some(path) = path(name) else { return Ok(()) };
-        match self.objects.delete(&path).await {
+        match within_limit(self.objects.delete(&path)).await {
             Err(error) if is_absent(&error) => Ok(()),
             other => other.with_context(|| format!("cannot delete image {name}")),
         }
     }
+}
+
+/// Waits for the store, with a time limit.
+async fn within_limit<T>(access: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let done = timeout(ACCESS_TIMEOUT, access).await;
+    done.unwrap_or_else(|elapsed| Err(Error::Generic { store: "image store", source: elapsed.into() }))
 }
 
 /// Returns the path of a name of letters, digits, `.`, `-`, `_` and `/`, or `None` for another name.
@@ -220,6 +232,13 @@ mod tests {
         store.delete("banner/17637000000001").await.unwrap();
         store.delete("banner/17637000000001").await.unwrap();
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn access_to_a_store_that_hangs_fails() {
+        let hung = within_limit(std::future::pending::<Result<(), Error>>()).await;
+
+        assert!(hung.unwrap_err().to_string().contains("image store"));
     }
 
     #[tokio::test]
