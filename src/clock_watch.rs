@@ -67,14 +67,11 @@ impl ClockWatch {
 pub async fn watch(app: &App) -> Result<u64> {
     log_steps(app);
     check_ids(app, app.db.highest_id().await?);
-    if let Some(database) = app.db.clock_time().await? {
-        let machine = app.clock.machine_time();
-        if database > machine.plus(MAX_LEAD) || machine > database.plus(MAX_LEAD) {
-            error!(app.log, "the clock of this machine differs from that of the database: correct the wrong one";
-                "clock" => machine.format_rfc3339(), "database_clock" => database.format_rfc3339());
-            // Stored times can't be judged by a clock that may be wrong.
-            return Ok(0);
-        }
+    if let Some((machine, database)) = differing_clocks(app).await? {
+        error!(app.log, "the clock of this machine differs from that of the database: correct the wrong one";
+            "clock" => machine.format_rfc3339(), "database_clock" => database.format_rfc3339());
+        // Stored times can't be judged by a clock that may be wrong.
+        return Ok(0);
     }
     if app.clock_watch.lock().corrections > 0 {
         let now = app.clock.now();
@@ -85,11 +82,23 @@ pub async fn watch(app: &App) -> Result<u64> {
     Ok(0)
 }
 
-/// Returns whether the machine's clock was set far forward in the last day. If that is a mistake, work that can wait should wait,
-/// such as deleting what seems to have expired.
-pub fn was_set_forward(app: &App) -> bool {
+/// Returns whether the machine's clock may be wrong: it was set far forward in the last day, or it differs from that of the database.
+/// Then work that can wait should wait, such as deleting what seems to have expired.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn may_be_wrong(app: &App) -> Result<bool> {
     log_steps(app);
-    app.clock_watch.lock().forward.is_some()
+    let was_set_forward = app.clock_watch.lock().forward.is_some();
+    Ok(was_set_forward || differing_clocks(app).await?.is_some())
+}
+
+/// Returns the times of the machine and of the database if they differ by more than [`MAX_LEAD`]. SQLite has no clock of its own.
+async fn differing_clocks(app: &App) -> Result<Option<(Timestamp, Timestamp)>> {
+    let Some(database) = app.db.clock_time().await? else { return Ok(None) };
+    let machine = app.clock.machine_time();
+    let differ = database > machine.plus(MAX_LEAD) || machine > database.plus(MAX_LEAD);
+    Ok(differ.then_some((machine, database)))
 }
 
 /// Logs what the machine's clock has done since the last call.

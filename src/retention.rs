@@ -22,7 +22,7 @@ use crate::state::{App, Ctx};
 /// Returns an error if the database fails or a file can't be written, once there is nothing else to delete.
 pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
     let app: &App = &ctx.app;
-    if clock_watch::was_set_forward(app) {
+    if clock_watch::may_be_wrong(app).await? {
         return Ok(0);
     }
     let (now, keep) = (app.clock.now(), &app.settings.retention);

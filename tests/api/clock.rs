@@ -187,7 +187,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     watch().await;
     let (key, of_jump) = use_server(&app, other.address, floor).await;
     assert_eq!(status(&ama.key).await, 403, "a session of thirty days is over");
-    assert!(clock_watch::was_set_forward(&other.state), "stored responses are kept for now");
+    assert!(clock_watch::may_be_wrong(&other.state).await.unwrap(), "stored responses are kept for now");
     // The job leases its mails until a later time. Otherwise it could read the wrong time now, and store it after the correction.
     wait_until(async || matches!(latest_times(&app).await, [.., due, _] if due > Some(other.state.clock.now()))).await;
     other.state.clock.rewind(JUMP);
