@@ -110,7 +110,8 @@ async fn within<T>(check: impl Future<Output = anyhow::Result<T>>) -> anyhow::Re
     checked.with_context(|| format!("it has not answered within {} seconds", TIMEOUT.as_secs()))?
 }
 
-fn check_folder(folder: &Path) -> anyhow::Result<String> {
+/// Checks that a folder can be written, or created.
+pub fn check_folder(folder: &Path) -> anyhow::Result<String> {
     let exists = folder.exists();
     ensure!(!exists || folder.is_dir(), "{} is not a folder", folder.display());
     require_writable(folder)?;

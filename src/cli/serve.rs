@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use boxoffice_http::Listener;
+use boxoffice_http::error::one_line;
 use boxoffice_http::log::LevelControl;
 use boxoffice_http::traces::Tracer;
 use clap::Args;
@@ -18,6 +19,7 @@ use slog::{Logger, info, warn};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
+use super::config_check::check_folder;
 use super::signals::{StopSignals, handle_other_signals};
 use super::{open_with, print, unknown_variables};
 use crate::bootstrap;
@@ -206,6 +208,12 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
         // Standard output may be a log, which others can read.
         warn!(app.log, "first start: the administrator's password and the first keys are in a file; keep them and delete it";
             "file" => path::absolute(&file)?.display().to_string());
+    }
+    if let Some(folder) = &app.settings.retention.audit_archive
+        && let Err(error) = check_folder(folder)
+    {
+        warn!(app.log, "the archive of the audit log can't be written; old entries stay in the database until it can";
+            "cause" => one_line(&error));
     }
     outbox::warn_of_other_keys(app).await.map_err(bootstrap::plain)?;
     bootstrap::warn_of_administrators(app).await

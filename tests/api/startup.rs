@@ -138,6 +138,20 @@ async fn start_warns_of_administrators_without_mail() {
     }
 }
 
+/// The sale goes on without the archive, and no entry is deleted.
+#[test]
+fn start_warns_of_audit_archive_that_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+    for (archive, has_warning) in [(file.join("archive"), true), (folder.path().join("archive"), false)] {
+        let arguments = ["--keep-audit-days", "30", "--audit-archive", archive.to_str().unwrap()];
+        let log = log_of_start(serve(folder.path(), &url, &arguments));
+        assert_eq!(log.contains("the archive of the audit log can't be written"), has_warning, "{log}");
+    }
+}
+
 #[test]
 fn start_warns_without_administrator() {
     let folder = tempfile::tempdir().unwrap();
