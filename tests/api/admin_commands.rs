@@ -125,6 +125,7 @@ async fn manages_orders_and_events(app: TestApp) {
     assert!(resent.contains("Your tickets") && resent.contains(returned), "{resent}");
     fails(&app, &["orders", "resend-mail", open], 1, "order.not-fulfilled");
     fails(&app, &["orders", "resend-mail", "17"], 1, "resource.not-found");
+    fails(&app, &["orders", "show", "17"], 1, "nothing has this number or identifier");
     fails(&app, &["orders", "find", "--status", "Lost"], 1, "status");
     fails(&app, &["orders", "refund", returned], 2, "refunds them. Add --yes");
     let reason = ["--reason", "the singer is ill", "--yes"];

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use boxoffice_http::ApiError;
-use boxoffice_http::error::one_line;
+use boxoffice_http::error::{Code, one_line};
 use clap::{Args, Subcommand};
 use http::Method;
 use output::Output;
@@ -172,6 +172,11 @@ impl Admin {
 fn describe(error: &ApiError) -> anyhow::Error {
     match error.cause() {
         Some(cause) => anyhow::anyhow!(one_line(cause)),
+        // The text for clients speaks of a URI.
+        None if error.code() == Code::ResourceNotFound => anyhow::anyhow!(
+            "nothing has this number or identifier; `find` or `list` shows those that exist ({})",
+            error.code().as_str()
+        ),
         None => anyhow::anyhow!("{error} ({})", error.code().as_str()),
     }
 }
