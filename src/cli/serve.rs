@@ -134,7 +134,11 @@ pub async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -
     notify_service_manager(NotifyState::Stopping, log);
     info!(log, "stopping: requests in progress are finished first"; "max_seconds" => max_stop_time.as_secs());
     let shutdown = platform.shutdown();
-    let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
+    let cancelled = |why: &str| match shutdown.in_flight() {
+        // A request is in progress until its response begins.
+        0 => anyhow!("{why} (responses that were still being sent were cut off)"),
+        requests => anyhow!("{why} (requests cancelled: {requests})"),
+    };
     let stopped = tokio::select! {
         stopped = timeout(max_stop_time, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
         () = stop.recv() => Err(cancelled("stopped by a second signal")),
