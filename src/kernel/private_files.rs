@@ -1,7 +1,7 @@
 //! Access rights of files: only the user that runs the program may read what it stores.
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ const FILE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 /// The right of all other users to read.
 const OTHERS_READ: u32 = 0o004;
+/// The first bytes of an SQLite database.
+const SQLITE_HEADER: &[u8] = b"SQLite format 3\0";
 /// The mode bit of a folder such as `/tmp`, in which all users may create files.
 const STICKY: u32 = 0o1000;
 
@@ -101,12 +103,27 @@ pub fn is_readable_by_all(metadata: &fs::Metadata) -> bool {
     metadata.permissions().mode() & OTHERS_READ != 0
 }
 
-/// Withdraws the rights of other users to the files of an SQLite database.
+/// Withdraws the rights of other users to the files of an SQLite database. A mistyped path may lead to a file of another program, which
+/// keeps its rights.
 pub fn restrict_database(url: &str, log: &Logger) {
-    let Some(path) = url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) else { return };
-    for file in sqlite_files(Path::new(path)) {
+    let Some(path) = url.strip_prefix("sqlite:").map(|path| Path::new(path.trim_start_matches("//"))) else { return };
+    if is_other_file(path) {
+        return;
+    }
+    for file in sqlite_files(path) {
         restrict(&file, log);
     }
+}
+
+/// Returns whether a file has a content that is not that of an SQLite database.
+fn is_other_file(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // Opening a named pipe would wait for its writer.
+    if !path.is_file() {
+        return false;
+    }
+    let read = fs::File::open(path).and_then(|file| file.take(SQLITE_HEADER.len() as u64).read_to_end(&mut start));
+    read.is_ok() && !start.is_empty() && start != SQLITE_HEADER
 }
 
 /// Withdraws the rights of other users to a folder and everything in it. Doesn't follow symbolic links within the folder.
@@ -199,6 +216,20 @@ mod tests {
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn file_that_is_no_database_keeps_its_rights() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        let mode_after = |content: &str| {
+            fs::write(&file, content).unwrap();
+            set_mode(&file, 0o644);
+            restrict_database(&format!("sqlite:{}", file.display()), &log::silent());
+            mode(&file)
+        };
+
+        assert_eq!(["", "SQLite format 3\0 and its pages", "listen ="].map(mode_after), [0o600, 0o600, 0o644]);
     }
 
     #[test]
