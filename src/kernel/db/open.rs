@@ -67,6 +67,10 @@ pub(super) const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
+/// The reason why a password with special characters is rejected: its end would be taken for the host or a parameter, and be shown in
+/// the next error.
+const NOT_ENCODED: &str = "in the username and the password, write %2F for `/`, %3F for `?`, %23 for `#` and %25 for `%`";
+
 /// The location of a database.
 #[derive(Debug, Clone)]
 pub enum DatabaseLocation {
@@ -106,6 +110,9 @@ impl FromStr for DatabaseLocation {
                 Ok(Self::Sqlite(path.into()))
             }
             Some(("postgres" | "postgresql", rest)) => {
+                let before_parameters = rest.split('?').next().unwrap_or_default();
+                let user = before_parameters.trim_start_matches('/').rsplit_once('@').map_or("", |(user, _)| user);
+                ensure!(!user.contains(['/', '#']), NOT_ENCODED);
                 let parameters = parse_parameters(url)?;
                 let is_behind_pooler = url.contains(NO_STATEMENT_CACHE);
                 ensure!(rest.starts_with("//"), "the host is missing, as in postgres://USER@HOST/NAME");
@@ -150,6 +157,7 @@ fn parse_parameters(url: &str) -> anyhow::Result<Vec<String>> {
                 .parse::<PgSslMode>()
                 .map_err(|_| anyhow!("`{name}={value}` is none of disable, allow, prefer, require, verify-ca and verify-full"))?;
         } else if !PARAMETERS.contains(&name) && !name.starts_with("options[") {
+            ensure!(!name.contains('@'), NOT_ENCODED);
             let known: Vec<&str> =
                 ["sslmode", "sslrootcert", "sslcert", "sslkey"].into_iter().chain(PARAMETERS.into_iter().skip(2)).collect();
             bail!("the parameter `{name}` is unknown; the parameters are {}", known.join(", "));
