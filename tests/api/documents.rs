@@ -23,6 +23,7 @@ const CHECKED: &[(&str, &str, &str, &str)] = &[
     ("clients/typescript/README.md", "# TypeScript client", "ts", "tests/api/documents/snippets.rs"),
     ("docs/operating.md", "## Settings", "toml", "tests/api/documents/runs.rs"),
     ("docs/operating.md", "## systemd", "ini", "tests/api/documents/snippets.rs"),
+    ("docs/operating.md", "### Change of a password", "sql", "tests/api/documents/postgres.rs"),
     ("docs/operating.md", "### PostgreSQL", "ini", "tests/api/documents/postgres.rs"),
     ("docs/operating.md", "### Without a stop", "sql", "tests/api/documents/postgres.rs"),
     ("docs/qa.md", "### Baseline", "yaml", "tests/api/documents/runs.rs"),

@@ -117,6 +117,13 @@ fn database_is_copied_and_restored() {
     query(&cluster, "drop index tickets_owner_event");
     query(&cluster, &texts("docs/operating.md", "### Without a stop", "sql")[0]);
     assert_eq!(query(&cluster, index), of_migration);
+    query(&cluster, &texts("docs/operating.md", "### Change of a password", "sql")[0]);
+    let second = url(&cluster, "boxoffice").replace("boxoffice@", "boxoffice_b@");
+    shell(
+        &cluster,
+        &format!("boxoffice migrate --database '{second}'\nboxoffice key create --role public --database '{second}'"),
+    )
+    .run();
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
     let restored = url(&cluster, "boxoffice_restored");
     shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored).run();
