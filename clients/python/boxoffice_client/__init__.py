@@ -1,15 +1,28 @@
 """A typed client of the boxoffice ticketing API."""
 
+import urllib.request
 from typing import TypeVar
 
 import httpx
 
 from .generated import api, models
 from .generated.client import Client
+from .generated.errors import UnexpectedStatus
 from .generated.types import UNSET, Response
 from .retries import RetryingTransport
 
-__all__ = ["UNSET", "VERSION", "ApiError", "Client", "RetryingTransport", "api", "connect", "models", "success"]
+__all__ = [
+    "UNSET",
+    "VERSION",
+    "ApiError",
+    "Client",
+    "RetryingTransport",
+    "UnexpectedStatus",
+    "api",
+    "connect",
+    "models",
+    "success",
+]
 
 VERSION = "3.0.0"
 """Version of the API for which this client was generated."""
@@ -20,12 +33,14 @@ T = TypeVar("T")
 class ApiError(Exception):
     """An error response."""
 
-    def __init__(self, status: int, code: str, text: str, request_id: str | None) -> None:
+    def __init__(self, status: int, body: models.ErrorBody, request_id: str | None) -> None:
         """Create it from the facts of the response."""
-        super().__init__(f"{status} {code}: {text} (request {request_id})")
+        super().__init__(f"{status} {body.code}: {body.error or body.message or ''} (request {request_id})")
         self.status = status
-        self.code = code
+        self.code = body.code
         """Stable code. Later versions of the server may send others."""
+        self.body = body
+        """The body, which may have the invalid arguments (`fields`) or the refused tickets (`refused`)."""
         self.request_id = request_id
         """Identifier by which the server's log names the request."""
 
@@ -33,24 +48,42 @@ class ApiError(Exception):
 def connect(address: str, key: str) -> Client:
     """Create a client of the server at `address`, with the key of an application, a session or an admission token.
 
-    It is passed to each operation as `client`. It retries requests, see `RetryingTransport`.
+    It is passed to each operation as `client`. It retries requests, see `RetryingTransport`, and uses the proxies of the environment.
     """
-    headers = {"X-API-Key": key, "X-Client-Version": VERSION}
+
+    def authenticate(request: httpx.Request) -> httpx.Request:
+        request.headers["X-API-Key"] = key
+        return request
+
+    tls = httpx.create_ssl_context()
+    proxy = _proxy(httpx.URL(address))
+    transport = RetryingTransport(
+        httpx.HTTPTransport(verify=tls, proxy=proxy), httpx.AsyncHTTPTransport(verify=tls, proxy=proxy)
+    )
     return Client(
         base_url=address.rstrip("/"),
-        headers=headers,
+        headers={"X-Client-Version": VERSION},
         # A redirect to another server would reveal the key to it.
         follow_redirects=False,
         timeout=httpx.Timeout(30),
         raise_on_unexpected_status=True,
-        httpx_args={"transport": RetryingTransport(httpx.HTTPTransport())},
+        # The headers are in the client's `repr`, so the key isn't one of them.
+        httpx_args={"auth": authenticate, "transport": transport},
     )
+
+
+def _proxy(address: httpx.URL) -> httpx.Proxy | None:
+    """Return the proxy for an address. httpx uses those of the environment with its own transport only."""
+    if urllib.request.proxy_bypass(address.netloc.decode()):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}") if proxy else None
 
 
 def success(response: Response[T | models.ErrorBody]) -> T:
     """Return the body of a response, or raise the `ApiError` that it is."""
     body = response.parsed
     if isinstance(body, models.ErrorBody):
-        text = body.error or body.message or ""
-        raise ApiError(response.status_code, body.code, str(text), response.headers.get("x-request-id"))
+        raise ApiError(response.status_code, body, response.headers.get("x-request-id"))
     return body  # type: ignore[return-value]  # A success without a body is None.
