@@ -246,6 +246,13 @@ async fn error_has_one_line_with_code_and_request(app: TestApp) {
     assert!(!invalid.to_string().contains('\n'));
 }
 
+#[test]
+fn key_is_not_in_debug_output() {
+    let builder = ClientBuilder::new("http://127.0.0.1:1", "a secret key");
+    let text = format!("{builder:?} {:?}", ClientBuilder::new("http://127.0.0.1:1", "a secret key").build().unwrap());
+    assert!(!text.contains("secret"), "{text}");
+}
+
 #[tokio::test]
 async fn failed_connection_is_source_of_error() {
     let client = ClientBuilder::new("http://127.0.0.1:1", "a key").retries(RetryPolicy::NONE).build().unwrap();

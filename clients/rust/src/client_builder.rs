@@ -1,5 +1,7 @@
 //! Creation of clients.
 
+use std::fmt;
+
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Proxy};
@@ -20,7 +22,6 @@ use crate::{Client, ConnectError, RetryPolicy, VERSION};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug)]
 pub struct ClientBuilder {
     address: String,
     key: String,
@@ -28,6 +29,13 @@ pub struct ClientBuilder {
     proxy: Option<Proxy>,
     root_certificates: Vec<Certificate>,
     retries: RetryPolicy,
+}
+
+/// Leaves out the key, and the proxy, which may have a password.
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl ClientBuilder {
