@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
+use quote::ToTokens;
 use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, Fields, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type,
+    Arm, Attribute, Expr, Fields, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type,
     parse_quote,
 };
 
@@ -38,6 +39,7 @@ fn main() {
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
     allow_additions(&mut file);
+    check_error_responses(&mut file);
     implement_lists(&mut file);
     let code = prettyplease::unparse(&file);
     fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
@@ -129,6 +131,23 @@ fn allow_additions(file: &mut syn::File) {
             }
             Item::Enum(enumeration) => enumeration.attrs.push(parse_quote!(#[non_exhaustive])),
             _ => {}
+        }
+    }
+}
+
+/// Distinguishes the errors of the API from those of load balancers, of which progenitor would lose the status.
+fn check_error_responses(file: &mut syn::File) {
+    for item in module(file, "builder") {
+        let Item::Impl(operation) = item else { continue };
+        for item in &mut operation.items {
+            if let ImplItem::Fn(send) = item
+                && let Some(Stmt::Expr(Expr::Match(statuses), None)) = send.block.stmts.last_mut()
+            {
+                let is_error = |arm: &&mut Arm| arm.body.to_token_stream().to_string().contains("ErrorResponse");
+                for arm in statuses.arms.iter_mut().filter(is_error) {
+                    *arm.body = parse_quote!(Err(crate::errors::read_error(response).await));
+                }
+            }
         }
     }
 }

@@ -246,6 +246,19 @@ async fn error_has_one_line_with_code_and_request(app: TestApp) {
     assert!(!invalid.to_string().contains('\n'));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn error_of_load_balancer_has_its_status() {
+    let large = Respond("413 Content Too Large\r\nX-Request-Id: 1", "<html>413</html>");
+    let (client, _heads) = start_server([large, Respond("502 Bad Gateway", ""), Respond("400 Bad Request", "[]")]).await;
+
+    let texts = ["413: the response is not one of this API (request 1)", "502: the response is not one of this API"];
+    for text in texts.into_iter().chain(["400: the response is not one of this API"]) {
+        let error = client.region_get().region("1").send().await.unwrap_err();
+        assert!(matches!(error, Error::UnexpectedResponse(_)), "{error:?}");
+        assert_eq!(ApiError::from(error).to_string(), text);
+    }
+}
+
 #[test]
 fn key_is_not_in_debug_output() {
     let builder = ClientBuilder::new("http://127.0.0.1:1", "a secret key");

@@ -2,11 +2,24 @@
 
 use std::fmt;
 
-use progenitor_client::Error;
-use reqwest::StatusCode;
+use progenitor_client::{Error, ResponseValue};
 use reqwest::header::HeaderMap;
+use reqwest::{Response, StatusCode};
 
+use crate::retries::ReceivedResponse;
 use crate::types;
+
+/// Returns the error of an error response: [`Error::UnexpectedResponse`] if it is not one of this API, such as that of a load balancer.
+pub(crate) async fn read_error(response: Response) -> Error<types::Error> {
+    let (status, headers) = (response.status(), response.headers().clone());
+    match response.bytes().await {
+        Ok(body) => match serde_json::from_slice(&body) {
+            Ok(error) => Error::ErrorResponse(ResponseValue::new(error, status, headers)),
+            Err(_) => Error::UnexpectedResponse(ReceivedResponse::Complete { status, headers, body }.into()),
+        },
+        Err(error) => Error::ResponseBodyError(error),
+    }
+}
 
 /// The error of an operation, with the facts that a report needs.
 ///

@@ -81,8 +81,9 @@
 //!
 //! # Errors
 //!
-//! Each operation returns an [`Error`], with the response. [`ApiError`] is a summary of it on one line, with the status, the code
-//! and the request's identifier. `?` converts the one to the other:
+//! Each operation returns an [`Error`], with the response. An error response that is not one of the API, such as that of a load
+//! balancer, is an [`Error::UnexpectedResponse`]. [`ApiError`] is a summary on one line, with the status, the code and the request's
+//! identifier. `?` converts the one to the other:
 //!
 //! ```no_run
 //! use boxoffice_client::{ApiError, Client};

@@ -164,7 +164,7 @@ impl RetryPolicy {
 
 /// A response whose body was read completely, because the connection may fail within a body; or a stream, for bodies that are no
 /// JSON, such as images.
-enum ReceivedResponse {
+pub(crate) enum ReceivedResponse {
     Complete { status: StatusCode, headers: HeaderMap, body: Bytes },
     Stream(Response),
 }
