@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use progenitor_client::{ClientHooks, ClientInfo, OperationInfo};
 use rand::RngExt;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use reqwest::{Method, Request, Response, Result, StatusCode};
 use tokio::time::{Instant, sleep};
 
@@ -157,8 +158,9 @@ impl RetryPolicy {
         let backoff = MAX_DELAY.min(FIRST_DELAY.saturating_mul(1 << attempt.min(16)));
         // Jitter: the upper half of the backoff, or slightly more than `Retry-After`.
         let jitter = rand::rng().random_range(0.0..1.0);
-        let delay = retry_after.map_or(backoff.mul_f64(0.5 + jitter / 2.0), |delay| delay + FIRST_DELAY.mul_f64(jitter));
-        (attempt < self.max_attempts && elapsed + delay <= self.retry_window).then_some(delay)
+        let delay =
+            retry_after.map_or(backoff.mul_f64(0.5 + jitter / 2.0), |delay| delay.saturating_add(FIRST_DELAY.mul_f64(jitter)));
+        (attempt < self.max_attempts && elapsed.saturating_add(delay) <= self.retry_window).then_some(delay)
     }
 }
 
@@ -206,12 +208,20 @@ impl ReceivedResponse {
         }
     }
 
+    /// Returns the seconds or the date of `Retry-After` as a delay.
     fn retry_after(&self) -> Option<Duration> {
         let headers = match self {
             Self::Complete { headers, .. } => headers,
             Self::Stream(response) => response.headers(),
         };
-        headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+        let retry_after = headers.get(RETRY_AFTER)?.to_str().ok()?;
+        if let Ok(seconds) = retry_after.parse() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let date = |text: &str| DateTime::parse_from_rfc2822(text).ok();
+        // The clock of the server may differ from ours.
+        let now = headers.get(DATE).and_then(|now| date(now.to_str().ok()?)).unwrap_or_else(|| Utc::now().fixed_offset());
+        Some((date(retry_after)? - now).to_std().unwrap_or_default())
     }
 }
 

@@ -1,7 +1,7 @@
 //! When the client sends a request again.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use boxoffice_client::RetryPolicy;
 use tokio::io::AsyncWriteExt;
@@ -112,6 +112,23 @@ async fn does_not_wait_longer_than_limit() {
 
     assert_eq!(actual.rejection(), (429, "server.unavailable".to_owned()));
     assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waits_until_date() {
+    // The clock of the server is wrong.
+    let until = "503 Service Unavailable\r\nDate: Wed, 21 Oct 2015 07:28:00 GMT\r\nRetry-After: Wed, 21 Oct 2015 07:28:02 GMT";
+    let past = "503 Service Unavailable\r\nRetry-After: Wed, 21 Oct 2015 07:28:00 GMT";
+    let endless = "503 Service Unavailable\r\nRetry-After: 18446744073709551615";
+    let (client, heads) =
+        start_server([Respond(until, BUSY), Respond(past, BUSY), Respond("200 OK", REGION), Respond(endless, BUSY)]).await;
+    let started = Instant::now();
+
+    client.region_get().region("1").send().await.unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
+    assert_eq!(client.region_get().region("1").send().await.rejection(), (503, "server.unavailable".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
