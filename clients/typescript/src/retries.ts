@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 /** Number and duration of attempts to send a request. */
 export interface RetryPolicy {
   /** Maximum number of attempts, the first one included. */
@@ -26,21 +28,32 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
       request.headers.set('Idempotency-Key', crypto.randomUUID());
     }
     const body = request.body ? await request.arrayBuffer() : undefined;
-    const { method, headers, url } = request;
+    const { method, headers, url, signal: cancelled } = request;
     const started = Date.now();
     let mayBeExecuted = false;
     for (let attempt = 1; ; attempt++) {
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(attemptTimeout)]);
+      // Node may collect a signal of `AbortSignal.timeout` or `any` before it fires.
+      const ended = new AbortController();
+      const timeout = new DOMException('The attempt timed out.', 'TimeoutError');
+      const timer = setTimeout(() => ended.abort(timeout), attemptTimeout);
+      cancelled.addEventListener('abort', () => ended.abort(cancelled.reason));
       let response: Response | undefined;
       let failure: unknown;
       try {
-        response = await fetch(url, { method, headers, body, signal, redirect: 'manual' });
-        if (response.headers.get('Content-Type')?.startsWith('application/json')) {
+        cancelled.throwIfAborted();
+        response = await fetch(url, { method, headers, body, signal: ended.signal, redirect: 'manual' });
+        if (isJson(response)) {
           // The connection may fail within the body.
-          response = new Response(await response.arrayBuffer(), response);
+          const content = await response.arrayBuffer();
+          response = new Response(content.byteLength ? content : null, response);
+          clearTimeout(timer);
+        } else {
+          // The caller reads the body, which has the same timeout.
+          timer.unref();
         }
       } catch (error) {
-        request.signal.throwIfAborted();
+        clearTimeout(timer);
+        cancelled.throwIfAborted();
         response = undefined;
         failure = error;
       }
@@ -52,15 +65,29 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
         return isGone ? new Response(null, { status: 204 }) : response;
       }
       mayBeExecuted ||= !response || response.status === 503;
-      await new Promise((done) => setTimeout(done, delay));
+      await sleep(delay, undefined, { signal: cancelled }).catch(() => cancelled.throwIfAborted());
     }
   };
 }
 
 function retryDelay(attempt: number, response?: Response): number {
-  const seconds = Number.parseInt(response?.headers.get('Retry-After') ?? '', 10);
-  if (Number.isFinite(seconds)) return seconds * 1000 + FIRST_DELAY * Math.random();
+  const retryAfter = response && retryAfterOf(response.headers);
+  if (retryAfter !== undefined) return retryAfter + FIRST_DELAY * Math.random();
   return Math.min(MAX_DELAY, FIRST_DELAY * 2 ** attempt) * (0.5 + Math.random() / 2);
+}
+
+/** Returns the seconds or the date of `Retry-After` as a delay in milliseconds. */
+function retryAfterOf(headers: Headers): number | undefined {
+  const value = headers.get('Retry-After') ?? '';
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
+  // The clock of the server may differ from ours.
+  if (!value.endsWith('GMT')) return undefined;
+  const delay = Date.parse(value) - Date.parse(headers.get('Date') ?? new Date().toUTCString());
+  return Number.isNaN(delay) ? undefined : Math.max(0, delay);
+}
+
+function isJson(response: Response): boolean {
+  return response.headers.get('Content-Type')?.startsWith('application/json') ?? false;
 }
 
 async function isTemporary(response: Response): Promise<boolean> {
@@ -68,7 +95,10 @@ async function isTemporary(response: Response): Promise<boolean> {
 }
 
 async function codeOf(response: Response): Promise<unknown> {
-  if (response.ok || !response.headers.get('Content-Type')?.startsWith('application/json')) return undefined;
-  const body: unknown = await response.clone().json();
+  if (response.ok || !isJson(response)) return undefined;
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
   return typeof body === 'object' && body !== null && 'code' in body ? body.code : undefined;
 }
