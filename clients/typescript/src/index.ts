@@ -1,6 +1,7 @@
 /** A typed client of the boxoffice ticketing API. */
 
 import { createClient, createConfig, type Client } from './generated/client/index.js';
+import type { Error as ErrorBody } from './generated/index.js';
 import { retryingFetch } from './retries.js';
 
 export * from './generated/index.js';
@@ -9,12 +10,28 @@ export { retryingFetch, type RetryPolicy } from './retries.js';
 /** Version of the API for which this client was generated. */
 export const VERSION = '3.0.0';
 
+/** An error response. It has the properties of the body, such as `code`, unless the response is not one of the API. */
+export interface ApiError extends Partial<Omit<ErrorBody, 'message'>> {}
+export class ApiError extends Error {
+  /** Creates it from the facts of the response. `requestId` is the identifier by which the server's log names the request. */
+  constructor(
+    readonly status: number,
+    readonly requestId: string | null,
+    body: Partial<ErrorBody>,
+  ) {
+    const text = body.error ?? body.message ?? 'The response is not one of this API.';
+    super(`${body.code ? `${status} ${body.code}` : status}: ${text}${requestId ? ` (request ${requestId})` : ''}`);
+    const { message: _, ...others } = body;
+    Object.assign(this, others, { name: 'ApiError' });
+  }
+}
+
 /**
  * Creates a client of the server at `address`, with the key of an application, a session or an admission token. It is passed to each
- * operation as `client`. A response that is an error throws its body, an `Error` of the API with a `code`.
+ * operation as `client`. A response that is an error throws an `ApiError`.
  */
 export function connect(address: string, key: string): Client {
-  return createClient(
+  const client = createClient(
     createConfig({
       baseUrl: address.replace(/\/+$/, ''),
       headers: { 'X-API-Key': key, 'X-Client-Version': VERSION },
@@ -22,4 +39,15 @@ export function connect(address: string, key: string): Client {
       throwOnError: true,
     }),
   );
+  client.interceptors.response.use((response) => {
+    // The address may be that of another server. The API has no HTML.
+    if (response.ok && response.headers.get('Content-Type')?.startsWith('text/html')) throw new ApiError(response.status, null, {});
+    return response;
+  });
+  client.interceptors.error.use((error, response) => {
+    if (!response || response.ok) return error;
+    const isBody = typeof error === 'object' && error !== null && 'code' in error;
+    return new ApiError(response.status, response.headers.get('x-request-id'), isBody ? (error as ErrorBody) : {});
+  });
+  return client;
 }
