@@ -29,35 +29,42 @@ func Connect(address, key string) *api.APIClient {
 	return api.NewAPIClient(configuration)
 }
 
-// Error is an error response of the API.
+// Error is an error response.
 type Error struct {
 	// Status of the response.
 	Status int
-	// Code is stable. Later versions of the server may send others.
+	// Code is stable. Later versions of the server may send others. It is empty if the response is not one of the API, such as
+	// that of a load balancer.
 	Code string
 	// Text of the error.
 	Text string
 	// RequestID is the identifier by which the server's log names the request.
 	RequestID string
+	// Fields are the missing and invalid arguments.
+	Fields []api.FieldProblem
+	// Refused are the tickets that were not admitted, with the reasons.
+	Refused []api.RefusedTicket
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%d %s: %s (request %s)", e.Status, e.Code, e.Text, e.RequestID)
+	return fmt.Sprintf("%s: %s (request %s)", strings.TrimSpace(fmt.Sprint(e.Status, " ", e.Code)), e.Text, e.RequestID)
 }
 
-// AsError returns the error of an operation as an *Error, if the server sent it; otherwise err itself.
+// AsError returns the error of an operation as an *Error, if there was an error response; otherwise err itself.
 func AsError(err error, response *http.Response) error {
 	var generic *api.GenericOpenAPIError
-	if response == nil || !errors.As(err, &generic) {
+	if response == nil || response.StatusCode < 300 || !errors.As(err, &generic) {
 		return err
 	}
-	var body struct{ Code, Error, Message string }
-	if json.Unmarshal(generic.Body(), &body) != nil || body.Code == "" {
-		return err
+	result := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
+	var body api.Error
+	if json.Unmarshal(generic.Body(), &body) != nil {
+		result.Text = "The response is not one of this API."
+		return result
 	}
-	text := body.Error
-	if text == "" {
-		text = body.Message
+	result.Code, result.Fields, result.Refused = body.Code, body.Fields, body.Refused
+	if result.Text = body.GetError(); result.Text == "" {
+		result.Text = body.GetMessage()
 	}
-	return &Error{response.StatusCode, body.Code, text, response.Header.Get("X-Request-Id")}
+	return result
 }
