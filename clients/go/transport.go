@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	mathrand "math/rand"
 	"net/http"
@@ -55,12 +56,16 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	attempts, window := orDefault(t.MaxAttempts, 8), orDefault(t.RetryWindow, 100*time.Second)
+	if request.URL.Scheme != "http" && request.URL.Scheme != "https" {
+		// The address is wrong.
+		attempts = 1
+	}
 	started := time.Now()
 	mayBeExecuted := false
 	for attempt := 1; ; attempt++ {
 		response, content, err := t.send(request, body)
 		delay := retryDelay(attempt, response)
-		isLast := attempt >= attempts || time.Since(started)+delay > window || request.Context().Err() != nil
+		isLast := attempt >= attempts || delay > window-time.Since(started) || request.Context().Err() != nil
 		if err != nil && isLast {
 			return nil, err
 		}
@@ -106,8 +111,8 @@ func (t *Transport) send(request *http.Request, body []byte) (*http.Response, []
 
 func retryDelay(attempt int, response *http.Response) time.Duration {
 	if response != nil {
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-			return time.Duration(seconds)*time.Second + time.Duration(mathrand.Int63n(int64(firstDelay)))
+		if delay, isSet := retryAfter(response.Header); isSet {
+			return delay + time.Duration(mathrand.Int63n(int64(firstDelay)))
 		}
 	}
 	backoff := firstDelay << attempt
@@ -115,6 +120,27 @@ func retryDelay(attempt int, response *http.Response) time.Duration {
 		backoff = maxDelay
 	}
 	return backoff/2 + time.Duration(mathrand.Int63n(int64(backoff/2)))
+}
+
+// retryAfter returns the seconds or the date of Retry-After as a delay.
+func retryAfter(header http.Header) (delay time.Duration, isSet bool) {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(seconds) * time.Second, true
+	}
+	until, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	// The clock of the server may differ from ours.
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	if delay = until.Sub(now); delay < 0 {
+		delay = 0
+	}
+	return delay, true
 }
 
 func isTemporary(response *http.Response, content []byte) bool {
