@@ -1,5 +1,6 @@
 package boxoffice;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.net.Authenticator;
 import java.net.CookieHandler;
@@ -9,16 +10,24 @@ import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSession;
@@ -34,7 +43,10 @@ public final class RetryingHttpClient extends HttpClient {
   private static final int MAX_ATTEMPTS = 8;
   private static final long FIRST_DELAY_MILLIS = 100;
   private static final long MAX_DELAY_MILLIS = 5_000;
+  private static final Duration ATTEMPT_TIMEOUT = Duration.ofSeconds(30);
   private static final long RETRY_WINDOW_NANOS = Duration.ofSeconds(100).toNanos();
+
+  private static final ObjectMapper JSON = new ObjectMapper();
 
   private final HttpClient http;
 
@@ -53,14 +65,13 @@ public final class RetryingHttpClient extends HttpClient {
       HttpResponse<byte[]> response = null;
       IOException failure = null;
       try {
-        // The connection may fail within the body.
-        response = http.send(keyed, HttpResponse.BodyHandlers.ofByteArray());
+        response = sendOnce(keyed);
       } catch (IOException error) {
         failure = error;
       }
       long delay = retryDelay(attempt, response);
       boolean isLast =
-          attempt >= MAX_ATTEMPTS || System.nanoTime() - started + delay * 1_000_000 > RETRY_WINDOW_NANOS;
+          attempt >= MAX_ATTEMPTS || System.nanoTime() - started + TimeUnit.MILLISECONDS.toNanos(delay) > RETRY_WINDOW_NANOS;
       if (response != null && (isLast || !isTemporary(response))) {
         boolean isGone = mayBeExecuted && request.method().equals("DELETE") && codeOf(response).equals("resource.not-found");
         return received(response, handler, isGone ? 204 : response.statusCode());
@@ -70,6 +81,21 @@ public final class RetryingHttpClient extends HttpClient {
       }
       mayBeExecuted |= response == null || response.statusCode() == 503;
       Thread.sleep(delay);
+    }
+  }
+
+  /** Sends one attempt and reads the whole response, because the connection may fail within the body. */
+  private HttpResponse<byte[]> sendOnce(HttpRequest request) throws IOException, InterruptedException {
+    CompletableFuture<HttpResponse<byte[]>> attempt = http.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+    try {
+      // The timeout of the request itself ends with the head of the response.
+      return attempt.get(request.timeout().orElse(ATTEMPT_TIMEOUT).toMillis(), TimeUnit.MILLISECONDS);
+    } catch (TimeoutException slow) {
+      throw new HttpTimeoutException("the attempt timed out");
+    } catch (ExecutionException failed) {
+      throw failed.getCause() instanceof IOException cause ? cause : new IOException(failed.getCause());
+    } finally {
+      attempt.cancel(true);
     }
   }
 
@@ -83,11 +109,31 @@ public final class RetryingHttpClient extends HttpClient {
 
   private static long retryDelay(int attempt, HttpResponse<?> response) {
     double jitter = ThreadLocalRandom.current().nextDouble();
-    String retryAfter = response == null ? "" : response.headers().firstValue("Retry-After").orElse("");
-    if (retryAfter.matches("[0-9]{1,6}")) {
-      return Long.parseLong(retryAfter) * 1000 + (long) (FIRST_DELAY_MILLIS * jitter);
+    long retryAfter = response == null ? -1 : retryAfter(response.headers());
+    if (retryAfter >= 0) {
+      return retryAfter + (long) (FIRST_DELAY_MILLIS * jitter);
     }
     return (long) (Math.min(MAX_DELAY_MILLIS, FIRST_DELAY_MILLIS << attempt) * (0.5 + jitter / 2));
+  }
+
+  /** Returns the seconds or the date of {@code Retry-After} as a delay in milliseconds, or -1 without either. */
+  private static long retryAfter(HttpHeaders headers) {
+    String value = headers.firstValue("Retry-After").orElse("");
+    if (value.matches("[0-9]+")) {
+      // More digits than nine are longer than any window, too.
+      return Long.parseLong(value.substring(0, Math.min(value.length(), 9))) * 1000;
+    }
+    try {
+      // The clock of the server may differ from ours.
+      Instant now = headers.firstValue("Date").map(RetryingHttpClient::parseDate).orElseGet(Instant::now);
+      return Math.max(0, Duration.between(now, parseDate(value)).toMillis());
+    } catch (DateTimeParseException neither) {
+      return -1;
+    }
+  }
+
+  private static Instant parseDate(String date) {
+    return DateTimeFormatter.RFC_1123_DATE_TIME.parse(date, Instant::from);
   }
 
   private static boolean isTemporary(HttpResponse<byte[]> response) {
@@ -102,8 +148,26 @@ public final class RetryingHttpClient extends HttpClient {
     return Boxoffice.codeOf(new String(response.body(), StandardCharsets.UTF_8));
   }
 
+  /**
+   * Returns a body as the generated code expects it: it parses each one that is no file as JSON, also text, and reads it in the
+   * charset of the platform, which may lack characters.
+   */
+  private static byte[] bodyOf(HttpResponse<byte[]> response) throws IOException {
+    String mediaType = response.headers().firstValue("Content-Type").orElse("");
+    String text = new String(response.body(), StandardCharsets.UTF_8);
+    if (response.statusCode() == 200 && mediaType.startsWith("text/")) {
+      text = JSON.writeValueAsString(text);
+    } else if (!mediaType.startsWith("application/json") || Charset.defaultCharset().equals(StandardCharsets.UTF_8)) {
+      return response.body();
+    }
+    StringBuilder ascii = new StringBuilder();
+    text.chars().forEach(c -> ascii.append(c < 128 ? String.valueOf((char) c) : String.format("\\u%04x", c)));
+    return ascii.toString().getBytes(StandardCharsets.US_ASCII);
+  }
+
   /** Passes a response that was read completely to the caller's handler. The generated code reads streams. */
-  private static <T> HttpResponse<T> received(HttpResponse<byte[]> response, HttpResponse.BodyHandler<T> handler, int status) {
+  private static <T> HttpResponse<T> received(HttpResponse<byte[]> response, HttpResponse.BodyHandler<T> handler, int status)
+      throws IOException {
     HttpResponse.BodySubscriber<T> subscriber =
         handler.apply(
             new HttpResponse.ResponseInfo() {
@@ -130,7 +194,7 @@ public final class RetryingHttpClient extends HttpClient {
           @Override
           public void cancel() {}
         });
-    subscriber.onNext(List.of(ByteBuffer.wrap(status == 204 ? new byte[0] : response.body())));
+    subscriber.onNext(List.of(ByteBuffer.wrap(status == 204 ? new byte[0] : bodyOf(response))));
     subscriber.onComplete();
     return new Received<>(response, status, subscriber.getBody().toCompletableFuture().join());
   }
