@@ -1,21 +1,45 @@
 """Send requests to a server of a later version, which `clients/check` simulates."""
 
+import asyncio
 import sys
 
-from boxoffice_client import ApiError, connect, models, success
+from boxoffice_client import ApiError, UnexpectedStatus, connect, models, success
 from boxoffice_client.generated.api.hosts import host_get
-from boxoffice_client.generated.api.orders import order_create, order_get
-from boxoffice_client.generated.api.regions import region_delete
+from boxoffice_client.generated.api.orders import order_create, order_document_get, order_get
+from boxoffice_client.generated.api.regions import region_delete, region_get
+from boxoffice_client.generated.api.reports import event_order_export_get
+from boxoffice_client.generated.api.venues import venue_get
 
-client = connect(sys.argv[1], "key")
+client = connect(sys.argv[1], "a secret key")
+assert "a secret key" not in repr(client)
 order = success(order_get.sync_detailed("17637000000081", client=client))
-code = "none"
-try:
-    success(host_get.sync_detailed("1", client=client))
-except ApiError as error:
-    code = error.code
+assert success(asyncio.run(order_get.asyncio_detailed("17637000000081", client=client))) == order
+
+
+def error_of(host: str) -> ApiError:
+    """Return the error of reading a host."""
+    try:
+        success(host_get.sync_detailed(host, client=client))
+    except ApiError as error:
+        return error
+    raise AssertionError("there is no such host")
+
+
+code = error_of("1").code
 # The first attempt of each fails.
 body = models.OrderCreate(items=models.OrderCreateItems.from_dict({"/sections/1": 1}))
 placed = success(order_create.sync_detailed(client=client, body=body))
 removed = region_delete.sync_detailed("1", client=client)
-print(f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value}")
+foreign = 0
+try:
+    venue_get.sync_detailed("1", client=client)
+except UnexpectedStatus as error:
+    foreign = error.status_code
+fields = [field.name for field in error_of("2").body.fields or []]
+export = success(event_order_export_get.sync_detailed("1", client=client))
+document = success(order_document_get.sync_detailed("1", client=client))
+region = success(region_get.sync_detailed("1", client=client))
+print(
+    f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value} foreign {foreign}",
+    f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
+)

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
 	"os"
+	"unicode/utf8"
 
 	"example.com/boxoffice"
 	"example.com/boxoffice/api"
@@ -15,24 +18,46 @@ import (
 func main() {
 	client := boxoffice.Connect(os.Args[1], "key")
 	ctx := context.Background()
-	order, response, err := client.OrdersAPI.OrderGet(ctx, "17637000000081").Execute()
-	if err != nil {
-		log.Fatal(boxoffice.AsError(err, response))
-	}
-	var apiError *boxoffice.Error
-	_, response, err = client.HostsAPI.HostGet(ctx, "1").Execute()
-	if !errors.As(boxoffice.AsError(err, response), &apiError) {
-		log.Fatal(err)
-	}
+	order := must(client.OrdersAPI.OrderGet(ctx, "17637000000081").Execute())
+	_, response, err := client.HostsAPI.HostGet(ctx, "1").Execute()
+	unknown := errorOf(response, err)
 	// The first attempt of each fails.
 	newOrder := api.NewOrderCreate(map[string]int64{"/sections/1": 1})
-	placed, response, err := client.OrdersAPI.OrderCreate(ctx).OrderCreate(*newOrder).Execute()
-	if err != nil {
-		log.Fatal(boxoffice.AsError(err, response))
-	}
+	placed := must(client.OrdersAPI.OrderCreate(ctx).OrderCreate(*newOrder).Execute())
 	removed, err := client.RegionsAPI.RegionDelete(ctx, "1").Execute()
 	if err != nil {
 		log.Fatal(boxoffice.AsError(err, removed))
 	}
-	fmt.Printf("status %s code %s retried %s removed %d\n", order.Status, apiError.Code, placed.Status, removed.StatusCode)
+	fmt.Printf("status %s code %s retried %s removed %d", order.Status, unknown.Code, placed.Status, removed.StatusCode)
+
+	_, response, err = client.VenuesAPI.VenueGet(ctx, "1").Execute()
+	foreign := errorOf(response, err)
+	_, response, err = client.HostsAPI.HostGet(ctx, "2").Execute()
+	invalid := errorOf(response, err)
+	export := must(client.ReportsAPI.EventOrderExportGet(ctx, "1").Execute())
+	file := must(client.OrdersAPI.OrderDocumentGet(ctx, "1").Execute())
+	document, err := io.ReadAll(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	region := must(client.RegionsAPI.RegionGet(ctx, "1").Execute())
+	fmt.Printf(" foreign %d fields %s export %d", foreign.Status, invalid.Fields[0].Name, utf8.RuneCountInString(export))
+	fmt.Printf(" document %s region %s\n", document, region.Name)
+}
+
+// must returns the body of a response, or exits with its error.
+func must[T any](body T, response *http.Response, err error) T {
+	if err != nil {
+		log.Fatal(boxoffice.AsError(err, response))
+	}
+	return body
+}
+
+// errorOf returns the error of a response.
+func errorOf(response *http.Response, err error) *boxoffice.Error {
+	var apiError *boxoffice.Error
+	if !errors.As(boxoffice.AsError(err, response), &apiError) {
+		log.Fatal(err)
+	}
+	return apiError
 }

@@ -5,11 +5,30 @@ import * as api from '../index.js';
 const [address] = process.argv.slice(2);
 if (!address) throw new Error('usage: later_server ADDRESS');
 const client = api.connect(address, 'key');
+const throwOnError = true;
 
-const { data: order } = await api.orderGet({ client, throwOnError: true, path: { order: '17637000000081' } });
-const error = await api.hostGet({ client, throwOnError: true, path: { host: '1' } }).catch((error: api.Error) => error);
-const code = 'code' in error ? error.code : 'none';
+const errorOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => new api.ApiError(0, null, {}),
+    (error: api.ApiError) => error,
+  );
+
+const { data: order } = await api.orderGet({ client, throwOnError, path: { order: '17637000000081' } });
+const { code } = await errorOf(api.hostGet({ client, throwOnError, path: { host: '1' } }));
 // The first attempt of each fails.
-const { data: placed } = await api.orderCreate({ client, throwOnError: true, body: { items: { '/sections/1': 1 } } });
-const removed = await api.regionDelete({ client, throwOnError: true, path: { region: '1' } });
-console.log(`status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status}`);
+const { data: placed } = await api.orderCreate({ client, throwOnError, body: { items: { '/sections/1': 1 } } });
+const removed = await api.regionDelete({ client, throwOnError, path: { region: '1' } });
+const { status: foreign } = await errorOf(api.venueGet({ client, throwOnError, path: { venue: '1' } }));
+const { fields } = await errorOf(api.hostGet({ client, throwOnError, path: { host: '2' } }));
+const { data: csv } = await api.eventOrderExportGet({ client, throwOnError, path: { event: '1' } });
+const { data: pdf } = await api.orderDocumentGet({ client, throwOnError, path: { order: '1' } });
+const { data: region } = await api.regionGet({ client, throwOnError, path: { region: '1' } });
+console.log(
+  `status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status} foreign ${foreign}`,
+  `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
+);
+
+// A request without a response ends.
+const hangs = api.retryingFetch({ maxAttempts: 1, attemptTimeout: 500 });
+const timedOut = await hangs(`${address}/categories/1`).catch((error: unknown) => error);
+if (!(timedOut instanceof DOMException) || timedOut.name !== 'TimeoutError') throw timedOut;

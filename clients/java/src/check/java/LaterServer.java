@@ -1,30 +1,58 @@
 import boxoffice.Boxoffice;
+import boxoffice.api.CategoriesApi;
 import boxoffice.api.HostsApi;
 import boxoffice.api.OrdersApi;
 import boxoffice.api.RegionsApi;
+import boxoffice.api.ReportsApi;
+import boxoffice.api.VenuesApi;
 import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
 import boxoffice.model.Order;
 import boxoffice.model.OrderCreate;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.time.Duration;
 import java.util.Map;
 
 /** Sends requests to a server of a later version, which {@code clients/check} simulates. */
 public final class LaterServer {
   private LaterServer() {}
 
-  public static void main(String[] arguments) throws ApiException {
+  public static void main(String[] arguments) throws ApiException, IOException {
     ApiClient client = Boxoffice.connect(arguments[0], "key");
     OrdersApi orders = new OrdersApi(client);
     Order order = orders.orderGet("17637000000081", null);
-    String code = "none";
-    try {
-      new HostsApi(client).hostGet("1", null);
-    } catch (ApiException error) {
-      code = Boxoffice.codeOf(error);
-    }
+    String code = Boxoffice.codeOf(errorOf(() -> new HostsApi(client).hostGet("1", null)));
     // The first attempt of each fails.
     Order placed = orders.orderCreate(new OrderCreate().items(Map.of("/sections/1", 1L)), null);
     int removed = new RegionsApi(client).regionDeleteWithHttpInfo("1", null).getStatusCode();
-    System.out.printf("status %s code %s retried %s removed %d%n", order.getStatus(), code, placed.getStatus(), removed);
+    int foreign = errorOf(() -> new VenuesApi(client).venueGet("1", null)).getCode();
+    String invalid = errorOf(() -> new HostsApi(client).hostGet("2", null)).getResponseBody();
+    String field = client.getObjectMapper().readValue(invalid, boxoffice.model.Error.class).getFields().get(0).getName();
+    int export = new ReportsApi(client).eventOrderExportGet("1").length();
+    String document = Files.readString(orders.orderDocumentGet("1", null).toPath());
+    String region = new RegionsApi(client).regionGet("1", null).getName();
+    client.setReadTimeout(Duration.ofSeconds(1));
+    new CategoriesApi(client).categoryGet("1", null);
+
+    PrintStream output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+    output.printf("status %s code %s retried %s removed %d", order.getStatus(), code, placed.getStatus(), removed);
+    output.printf(" foreign %d fields %s export %d document %s region %s%n", foreign, field, export, document, region);
+  }
+
+  /** A request that the server rejects. */
+  private interface Rejected {
+    void send() throws ApiException;
+  }
+
+  private static ApiException errorOf(Rejected request) {
+    try {
+      request.send();
+    } catch (ApiException error) {
+      return error;
+    }
+    throw new AssertionError("the request was not rejected");
   }
 }
