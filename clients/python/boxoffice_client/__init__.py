@@ -51,6 +51,10 @@ def connect(address: str, key: str) -> Client:
     It is passed to each operation as `client`. It retries requests, see `RetryingTransport`, and uses the proxies of the environment.
     """
 
+    if not (key.isascii() and key.isprintable()):
+        # httpx would raise an error with the key.
+        raise ValueError("the key contains characters that a header can't have, such as the end of a line")
+
     def authenticate(request: httpx.Request) -> httpx.Request:
         request.headers["X-API-Key"] = key
         return request

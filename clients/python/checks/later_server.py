@@ -12,6 +12,12 @@ from boxoffice_client.generated.api.venues import venue_get
 
 client = connect(sys.argv[1], "a secret key")
 assert "a secret key" not in repr(client)
+try:
+    connect(sys.argv[1], "a secret key\n")
+except ValueError as error:
+    assert "secret" not in str(error)
+else:
+    raise AssertionError("a header can't have this key")
 order = success(order_get.sync_detailed("17637000000081", client=client))
 assert success(asyncio.run(order_get.asyncio_detailed("17637000000081", client=client))) == order
 

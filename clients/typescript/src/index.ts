@@ -31,6 +31,8 @@ export class ApiError extends Error {
  * operation as `client`. A response that is an error throws an `ApiError`.
  */
 export function connect(address: string, key: string): Client {
+  // The error of `fetch` would have the key.
+  if (!/^[ -~]*$/.test(key)) throw new TypeError("The key contains characters that a header can't have, such as the end of a line.");
   const client = createClient(
     createConfig({
       baseUrl: address.replace(/\/+$/, ''),

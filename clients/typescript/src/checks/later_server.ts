@@ -28,6 +28,13 @@ console.log(
   `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
 );
 
+try {
+  api.connect(address, 'a secret key\n');
+  throw new Error("A header can't have this key.");
+} catch (error) {
+  if (!(error instanceof TypeError) || error.message.includes('secret')) throw error;
+}
+
 // A request without a response ends.
 const hangs = api.retryingFetch({ maxAttempts: 1, attemptTimeout: 500 });
 const timedOut = await hangs(`${address}/categories/1`).catch((error: unknown) => error);

@@ -22,6 +22,14 @@ public final class LaterServer {
 
   public static void main(String[] arguments) throws ApiException, IOException {
     ApiClient client = Boxoffice.connect(arguments[0], "key");
+    try {
+      Boxoffice.connect(arguments[0], "a secret key\n");
+      throw new AssertionError("a header can't have this key");
+    } catch (IllegalArgumentException error) {
+      if (error.getMessage().contains("secret")) {
+        throw error;
+      }
+    }
     OrdersApi orders = new OrdersApi(client);
     Order order = orders.orderGet("17637000000081", null);
     String code = Boxoffice.codeOf(errorOf(() -> new HostsApi(client).hostGet("1", null)));

@@ -22,6 +22,10 @@ public final class Boxoffice {
    * {@code boxoffice.api} takes it. It retries requests, see {@link RetryingHttpClient}.
    */
   public static ApiClient connect(String address, String key) {
+    if (!key.matches("[ -~]*")) {
+      // The error of the HTTP client would have the key.
+      throw new IllegalArgumentException("the key contains characters that a header can't have, such as the end of a line");
+    }
     // A redirect to another server would reveal the key to it.
     HttpClient http =
         HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(Duration.ofSeconds(30)).build();
