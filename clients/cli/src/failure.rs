@@ -1,6 +1,7 @@
 //! Errors of the program and its exit codes.
 
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 
 use boxoffice_client::types::{self, ErrorCode};
@@ -85,6 +86,8 @@ impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         match error.downcast::<Error<types::Error>>() {
             Ok(error) => error.into(),
+            // A file that can't be read or written.
+            Err(error) if error.is::<io::Error>() => Self::message(&one_line(&format!("{error:#}"))),
             // A body that is no JSON.
             Err(error) => Self { text: one_line(&format!("{error:#}")), exit_code: 2, code: None },
         }

@@ -7,7 +7,6 @@ mod output;
 mod profiles;
 mod sessions;
 
-use std::io;
 use std::process::ExitCode;
 
 use boxoffice_client::ClientBuilder;
@@ -51,7 +50,9 @@ async fn run(matches: &ArgMatches) -> Result<(), Failure> {
         }
         Some(("completion", completion)) => {
             if let Some(shell) = completion.get_one::<Shell>("shell") {
-                clap_complete::generate(*shell, &mut commands::command(None), commands::PROGRAM, &mut io::stdout());
+                let mut script = Vec::new();
+                clap_complete::generate(*shell, &mut commands::command(None), commands::PROGRAM, &mut script);
+                output::write_text(&script)?;
             }
             Ok(())
         }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::rc::Rc;
 
 use anyhow::bail;
-use boxoffice_client::{ByteStream, Error, ResponseValue};
+use boxoffice_client::{ByteStream, Error, ResponseValue, types};
 use comfy_table::{ContentArrangement, Table, presets};
 use futures_util::TryStreamExt;
 use serde::Serialize;
@@ -90,11 +90,29 @@ pub async fn write_bytes(response: ResponseValue<ByteStream>) -> anyhow::Result<
     if stdout.is_terminal() && !content_type.starts_with("text/") {
         bail!("the response is {content_type}, which a terminal can't show: redirect it to a file");
     }
-    let mut chunks = response.into_inner().into_inner();
+    let mut chunks = response.into_inner().into_inner().map_err(Error::<types::Error>::ResponseBodyError);
     while let Some(chunk) = chunks.try_next().await? {
-        stdout.write_all(&chunk)?;
+        if !accept_closed(stdout.write_all(&chunk).and_then(|()| stdout.flush()))? {
+            break;
+        }
     }
-    Ok(stdout.flush()?)
+    Ok(())
+}
+
+/// Writes a text to standard output.
+///
+/// # Errors
+/// Returns an error if standard output can't be written.
+pub fn write_text(text: &[u8]) -> Result<(), Failure> {
+    accept_closed(io::stdout().write_all(text)).map(|_| ()).map_err(|error| Failure::other(&error))
+}
+
+/// Returns whether standard output is still open. If it is not, its reader, such as `head`, has seen enough.
+fn accept_closed(written: io::Result<()>) -> io::Result<bool> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true),
+    }
 }
 
 /// Prints a response.
@@ -119,11 +137,7 @@ pub fn print(response: &Value, format: &Format) -> Result<(), Failure> {
     if text.is_empty() {
         return Ok(());
     }
-    match writeln!(io::stdout(), "{text}") {
-        // The reader, such as `head`, has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|error| Failure::other(&error)),
-    }
+    write_text(format!("{text}\n").as_bytes())
 }
 
 /// Returns the table of a list: a row for each entry.

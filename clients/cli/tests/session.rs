@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -140,6 +141,29 @@ fn commands_of_readme_work() {
     assert!(output.status.success(), "{commands:?}: {}", String::from_utf8_lossy(&output.stderr));
     let completion = fs::read_to_string(folder.path().join(".zfunc/_boxoffice-api")).unwrap();
     assert!(completion.starts_with("#compdef boxoffice-api"), "{completion}");
+}
+
+#[test]
+fn exit_codes_distinguish_files_and_responses() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        // The rest of the body doesn't come.
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 500\r\n\r\nnumber").unwrap();
+    });
+    let run = |command: &str| {
+        let programs = Path::new(env!("CARGO_BIN_EXE_boxoffice-api")).parent().unwrap();
+        let mut bash = Command::new("bash");
+        bash.arg("-c").arg(command).env_clear().env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+        let output = bash.env("BOXOFFICE_SERVER", &server).env("BOXOFFICE_KEY", "a key").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+
+    assert_eq!(run("boxoffice-api event-order-export get 1"), (Some(6), "number".to_owned()));
+    assert_eq!(run("boxoffice-api order create --body @missing.json"), (Some(1), String::new()));
+    assert_eq!(run("boxoffice-api completion bash | true; exit ${PIPESTATUS[0]}"), (Some(0), String::new()));
 }
 
 #[test]
