@@ -35,7 +35,8 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
       // Node may collect a signal of `AbortSignal.timeout` or `any` before it fires.
       const ended = new AbortController();
       const timeout = new DOMException('The attempt timed out.', 'TimeoutError');
-      const timer = setTimeout(() => ended.abort(timeout), attemptTimeout);
+      // The arguments keep the signal of the caller, also while the caller reads the body.
+      const timer = setTimeout((..._kept: unknown[]) => ended.abort(timeout), attemptTimeout, input, request);
       cancelled.addEventListener('abort', () => ended.abort(cancelled.reason));
       let response: Response | undefined;
       let failure: unknown;
