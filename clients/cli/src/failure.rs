@@ -60,13 +60,21 @@ impl Failure {
 
 impl From<Error<types::Error>> for Failure {
     fn from(error: Error<types::Error>) -> Self {
+        let without_status = match &error {
+            // The address of the server, or an argument.
+            Error::CommunicationError(cause) if cause.is_builder() => 2,
+            Error::InvalidRequest(_) => 2,
+            Error::CommunicationError(_) | Error::ResponseBodyError(_) => 6,
+            _ => 1,
+        };
         let error = ApiError::from(error);
         let exit_code = match error.status().map(|status| status.as_u16()) {
             Some(400 | 413 | 415) => 2,
             Some(401 | 403) => 3,
             Some(404) => 4,
             Some(402 | 409 | 412) => 5,
-            None | Some(429 | 500..) => 6,
+            None => without_status,
+            Some(429 | 500..) => 6,
             Some(_) => 1,
         };
         let mut text = error.to_string();
