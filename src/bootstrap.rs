@@ -172,10 +172,10 @@ pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
 pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
     let mut tx = app.db.read().await.map_err(plain)?;
     let query = tx.query("select value from fixed_settings where name = 'currency'");
-    let stored: Option<(String,)> = query.optional().await.map_err(plain)?;
+    let stored: Option<String> = query.optional_scalar().await.map_err(plain)?;
     let currency = &app.settings.currency;
     match stored {
-        Some((stored,)) if stored != *currency => {
+        Some(stored) if stored != *currency => {
             let problem = format!(
                 "--currency (BOXOFFICE_CURRENCY): it is {currency}, but all amounts in this database are in {stored}; start with \
                  --currency {stored}, or with another database"

@@ -14,10 +14,9 @@ pub async fn violations(tx: &mut Tx, now: Timestamp) -> Result<Vec<String>> {
     for (violation, sql) in INVARIANTS {
         let query = tx.query(sql);
         let query = if sql.contains("$1") { query.bind(now) } else { query };
-        let rows: Vec<(i64,)> = query.all().await?;
-        if !rows.is_empty() {
-            let ids: Vec<i64> = rows.iter().map(|(id,)| *id).take(10).collect();
-            violations.push(format!("{violation}: {} times, such as {ids:?}", rows.len()));
+        let ids: Vec<i64> = query.scalars().await?;
+        if !ids.is_empty() {
+            violations.push(format!("{violation}: {} times, such as {:?}", ids.len(), &ids[..ids.len().min(10)]));
         }
     }
     Ok(violations)

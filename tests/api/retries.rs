@@ -110,7 +110,7 @@ async fn stored_response_belongs_to_api_key(app: TestApp) {
     let forged = secret::api_key();
     let mut tx = app.state.db.begin().await.unwrap();
     let update = tx.query("update api_keys set hash = $1 where hash = $2");
-    assert_eq!(update.bind(secret::hash(&forged)).bind(secret::hash(&ama.key)).execute().await.unwrap(), 1);
+    assert_eq!(update.bind(secret::hash(&forged)).bind(secret::hash(&ama.key)).rows_affected().await.unwrap(), 1);
     tx.commit().await.unwrap();
 
     let stolen = look_up(&forged).await;

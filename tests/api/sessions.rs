@@ -37,7 +37,7 @@ impl TestApp {
     /// Executes a statement with an account's number, for states that no operation creates.
     pub async fn execute(&self, sql: &'static str, number: &str) {
         let mut tx = self.state.db.begin().await.unwrap();
-        assert_eq!(tx.query(sql).bind(number.to_owned()).execute().await.unwrap(), 1);
+        assert_eq!(tx.query(sql).bind(number.to_owned()).rows_affected().await.unwrap(), 1);
         tx.commit().await.unwrap();
     }
 

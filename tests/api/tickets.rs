@@ -33,11 +33,11 @@ on_two_servers![page_of_large_event_reads_no_other_tickets];
 pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
     let mut tx = app.state.db.begin().await.unwrap();
     let update = tx.query("update tickets set status = $2 where serial = $1").bind(serial.to_owned()).bind(status);
-    assert_eq!(update.execute().await.unwrap(), 1);
+    assert_eq!(update.rows_affected().await.unwrap(), 1);
     if status == "Void" {
         // The place of a void ticket is free.
         let section = "update sections set sold = sold - 1 where id = (select section_id from tickets where serial = $1)";
-        assert_eq!(tx.query(section).bind(serial.to_owned()).execute().await.unwrap(), 1);
+        assert_eq!(tx.query(section).bind(serial.to_owned()).rows_affected().await.unwrap(), 1);
     }
     tx.commit().await.unwrap();
 }

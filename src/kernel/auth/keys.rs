@@ -190,14 +190,13 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     .bind(latest)
     .bind(latest.plus(SESSION_TTL))
     .bind(now.plus(SESSION_TTL))
-    .execute()
+    .rows_affected()
     .await
 }
 
 /// Revokes a key immediately.
 pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
-    tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await?;
-    Ok(())
+    tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await
 }
 
 /// Requires that the caller's key was not revoked since the request was authenticated, and keeps it from being revoked until the
@@ -213,8 +212,7 @@ pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
     }
     let key = tx.select("id from api_keys where ended is null").and_where("id = ?", Some(caller.key));
     let key = key.push(" and not exists (select 1 from accounts a where a.id = account_id and not a.activated)");
-    let key: Vec<(Id,)> = key.for_share().all().await?;
-    if key.is_empty() { Err(Code::KeyRefused.into()) } else { Ok(()) }
+    if key.for_share().exists().await? { Ok(()) } else { Err(Code::KeyRefused.into()) }
 }
 
 /// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.
@@ -293,7 +291,7 @@ async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
         .bind(now)
         .bind(expires)
         .bind(now.minus(TOUCH_INTERVAL))
-        .execute()
+        .rows_affected()
         .await
     });
     if let Err(error) = result {

@@ -57,8 +57,8 @@ impl Db {
         if tx.is_postgres() {
             return Ok(Vec::new());
         }
-        let found: Vec<(String,)> = tx.query("pragma integrity_check").all().await?;
-        let mut found: Vec<String> = found.into_iter().map(|(text,)| text).filter(|text| text != "ok").collect();
+        let mut found: Vec<String> = tx.query("pragma integrity_check").scalars().await?;
+        found.retain(|text| text != "ok");
         let foreign_keys = "select \"table\", coalesce(rowid, 0), parent from pragma_foreign_key_check limit 100";
         let missing: Vec<(String, i64, String)> = tx.query(foreign_keys).all().await?;
         found.extend(missing.iter().map(|(table, row, parent)| format!("row {row} of {table} refers to no row of {parent}")));
@@ -73,8 +73,8 @@ impl Db {
         let mut tx = self.read().await?;
         let tables = "select name from pragma_table_list
             where schema = 'main' and type = 'table' and name not like 'sqlite%' order by name";
-        let tables: Vec<(String,)> = tx.query(tables).all().await?;
-        let counts: Vec<String> = tables.iter().map(|(table,)| format!("select '{table}', count(*) from \"{table}\"")).collect();
+        let tables: Vec<String> = tx.query(tables).scalars().await?;
+        let counts: Vec<String> = tables.iter().map(|table| format!("select '{table}', count(*) from \"{table}\"")).collect();
         let counts: Vec<(String, i64)> = tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await?;
         Ok(counts.into_iter().collect())
     }

@@ -20,11 +20,11 @@ impl Db {
             "select l.name from pragma_table_list l join pragma_table_info(l.name) c
              where l.schema = 'main' and l.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
         };
-        let tables: Vec<(String,)> = tx.query(tables).all().await?;
-        let columns: Vec<String> = tables.iter().map(|(table,)| format!("select max(id) as id from {table}")).collect();
-        let highest: Vec<(Option<Id>,)> =
-            tx.select(&format!("max(id) from ({}) as t", columns.join(" union all "))).all().await?;
-        Ok(highest.into_iter().find_map(|(id,)| id).unwrap_or(Id::NONE))
+        let tables: Vec<String> = tx.query(tables).scalars().await?;
+        let columns: Vec<String> = tables.iter().map(|table| format!("select max(id) as id from {table}")).collect();
+        let highest = tx.select(&format!("max(id) from ({}) as t", columns.join(" union all ")));
+        let highest: Option<Option<Id>> = highest.optional_scalar().await?;
+        Ok(highest.flatten().unwrap_or(Id::NONE))
     }
 
     /// Returns the time of PostgreSQL's clock; `None` on SQLite, which has the clock of this machine.

@@ -68,8 +68,13 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Executes the statement and returns the number of affected rows.
-    pub async fn execute(self) -> Result<u64> {
+    /// Executes the statement.
+    pub async fn execute(self) -> Result<()> {
+        self.rows_affected().await.map(drop)
+    }
+
+    /// Executes the statement, and returns the number of affected rows.
+    pub async fn rows_affected(self) -> Result<u64> {
         Ok(match self {
             Self::Sqlite(pooled, query) => pooled.run(|connection| query.execute(connection)).await?.rows_affected(),
             Self::Postgres(pooled, query) => pooled.run(|connection| query.execute(connection)).await?.rows_affected(),
@@ -113,13 +118,38 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// Returns the first value of the first row. The statement must return a row.
-    pub async fn scalar<T>(self) -> Result<T>
+    /// Returns the only row.
+    ///
+    /// # Errors
+    /// Returns an error if the statement returns no row.
+    pub async fn one<R: DbRow>(self) -> Result<R> {
+        self.optional().await?.ok_or(sqlx::Error::RowNotFound).map_err(database_error)
+    }
+
+    /// Returns the first value of the only row.
+    ///
+    /// # Errors
+    /// Returns an error if the statement returns no row.
+    pub async fn scalar<T: Scalar>(self) -> Result<T>
     where
-        T: Scalar,
         (T,): DbRow,
     {
-        let row: Option<(T,)> = self.optional().await?;
-        Ok(row.ok_or(sqlx::Error::RowNotFound).map_err(database_error)?.0)
+        Ok(self.one::<(T,)>().await?.0)
+    }
+
+    /// Returns the first value of the first row, if there is one.
+    pub async fn optional_scalar<T: Scalar>(self) -> Result<Option<T>>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.optional::<(T,)>().await?.map(|(value,)| value))
+    }
+
+    /// Returns the first value of each row.
+    pub async fn scalars<T: Scalar>(self) -> Result<Vec<T>>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.all::<(T,)>().await?.into_iter().map(|(value,)| value).collect())
     }
 }

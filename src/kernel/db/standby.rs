@@ -72,7 +72,7 @@ struct Position {
 
 impl Position {
     async fn read(tx: &mut Tx) -> Result<Self> {
-        tx.query(POSITION).optional().await?.ok_or_else(|| Error::Internal(anyhow!("the database has no position")))
+        tx.query(POSITION).one().await
     }
 
     /// Returns whether a standby at this position shows everything that was acknowledged by the primary at its position.

@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments, AssertSqlSafe, Encode, PgConnection, Postgres, SqlSafeStr, SqliteConnection, Type};
 
 use super::pool::PooledConnection;
-use super::query::{DbRow, Param, Query};
+use super::query::{DbRow, Param, Query, Scalar};
 use super::transaction::Tx;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -176,7 +176,7 @@ impl<'a> Statement<'a> {
     /// Returns an error if the database fails.
     pub async fn lock(self) -> Result<()> {
         if self.is_postgres() {
-            let _locked: Vec<(Id,)> = self.all().await?;
+            self.exists().await?;
         }
         Ok(())
     }
@@ -215,14 +215,45 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// Executes the statement and returns the number of affected rows.
-    pub async fn execute(self) -> Result<u64> {
+    /// Executes the statement.
+    pub async fn execute(self) -> Result<()> {
         self.query().execute().await
+    }
+
+    /// Executes the statement, and returns the number of affected rows.
+    pub async fn rows_affected(self) -> Result<u64> {
+        self.query().rows_affected().await
     }
 
     /// Returns all rows.
     pub async fn all<R: DbRow>(self) -> Result<Vec<R>> {
         self.query().all().await
+    }
+
+    /// Returns the first row, if there is one.
+    pub async fn optional<R: DbRow>(self) -> Result<Option<R>> {
+        Ok(self.all().await?.into_iter().next())
+    }
+
+    /// Returns the first value of each row.
+    pub async fn scalars<T: Scalar>(self) -> Result<Vec<T>>
+    where
+        (T,): DbRow,
+    {
+        self.query().scalars().await
+    }
+
+    /// Returns the first value of the first row, if there is one.
+    pub async fn optional_scalar<T: Scalar>(self) -> Result<Option<T>>
+    where
+        (T,): DbRow,
+    {
+        Ok(self.scalars().await?.into_iter().next())
+    }
+
+    /// Returns whether the statement, which selects identifiers, returns a row.
+    pub async fn exists(self) -> Result<bool> {
+        Ok(self.optional_scalar::<Id>().await?.is_some())
     }
 
     /// Returns whether the database is PostgreSQL.

@@ -100,6 +100,6 @@ impl<'a> Writes<'a> {
             last.text = [&*texts, &[last.text]].concat().join(";\n");
         }
         let is_kept = last.argument_count() <= MAX_PREPARED_VALUES;
-        last.query().persistent_if(is_kept).execute().await.map(drop)
+        last.query().persistent_if(is_kept).execute().await
     }
 }

@@ -203,8 +203,7 @@ impl IdempotentRequest {
             .push(lock)
             .push(") as v where idempotency.key_id = v.key_id and idempotency.hash = v.hash")
             .execute()
-            .await?;
-        Ok(())
+            .await
     }
 
     /// Releases the claim, so that the request may be sent again. Does nothing if the response is stored.
@@ -214,8 +213,7 @@ impl IdempotentRequest {
             .bind(self.hash.clone())
             .bind(self.attempt)
             .execute()
-            .await?;
-        Ok(())
+            .await
     }
 }
 
@@ -269,7 +267,7 @@ impl Drop for InProgressGuard<'_> {
 
 /// Corrects the requests that were claimed while the clock was ahead: at a time after `latest`. Returns their number.
 pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
-    tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).execute().await
+    tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).rows_affected().await
 }
 
 /// Deletes some rows past their retention, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
@@ -284,6 +282,6 @@ pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
             "delete from idempotency where (key_id, hash) in (
                  select key_id, hash from idempotency where claimed <= $1 order by claimed limit 1000)"
         };
-        tx.query(expired).bind(before).execute().await
+        tx.query(expired).bind(before).rows_affected().await
     })
 }

@@ -38,7 +38,7 @@ pub async fn lease(tx: &mut Tx, job: &str, server: &str, now: Timestamp, until: 
          on conflict (name) do update set server = excluded.server, leased_until = excluded.leased_until
          where job_runs.leased_until <= $3 or job_runs.leased_until > $5 or job_runs.server = excluded.server";
     let leased = tx.query(lease).bind(job.to_owned()).bind(server.to_owned()).bind(now).bind(until);
-    let leased = leased.bind(until.plus(MAX_LEAD)).execute().await?;
+    let leased = leased.bind(until.plus(MAX_LEAD)).rows_affected().await?;
     Ok(leased == 1)
 }
 
@@ -59,14 +59,13 @@ pub async fn record(tx: &mut Tx, run: &JobRun) -> Result<()> {
     .bind(run.processed)
     .bind(run.error.clone())
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Ends the leases of a server that stops, so that another one runs its jobs at once.
 pub async fn release(tx: &mut Tx, server: &str) -> Result<u64> {
     tx.query("update job_runs set leased_until = 0 where server = $1 and leased_until > 0")
         .bind(server.to_owned())
-        .execute()
+        .rows_affected()
         .await
 }

@@ -41,8 +41,7 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_ids: &KeyIds, abandoned
 
 /// Returns the number of mails that wait to be delivered, and the time at which the oldest of them was created.
 pub async fn waiting(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
-    let waiting = tx.query("select count(*), min(created) from outbox where due is not null").optional().await?;
-    Ok(waiting.unwrap_or((0, None)))
+    tx.query("select count(*), min(created) from outbox where due is not null").one().await
 }
 
 /// Returns the number of waiting mails that are encrypted with other keys.
@@ -88,16 +87,14 @@ pub async fn claim(
 
 /// Deletes delivered mails that were [claimed](claim) until `claimed`.
 pub async fn delete(tx: &mut Tx, mails: Vec<Id>, claimed: Timestamp) -> Result<()> {
-    tx.delete("outbox where true").and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await?;
-    Ok(())
+    tx.delete("outbox where true").and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await
 }
 
 /// Schedules the next attempt for mails, pairs with its time.
 pub async fn postpone(tx: &mut Tx, mails: &[(Id, Timestamp)], claimed: Timestamp) -> Result<()> {
     let update = tx.update("outbox set due = v.column2 from (");
     let update = update.values(mails, |columns| _ = columns.add(|(mail, _)| *mail).add(|(_, due)| *due));
-    update.push_bind(") as v where outbox.id = v.column1 and outbox.due = ?", claimed).execute().await?;
-    Ok(())
+    update.push_bind(") as v where outbox.id = v.column1 and outbox.due = ?", claimed).execute().await
 }
 
 /// Makes mails due now that were stored after `latest`, or that are due after `latest_due`. Returns their number.
@@ -109,29 +106,27 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp, late
     .bind(now)
     .bind(latest)
     .bind(latest_due)
-    .execute()
+    .rows_affected()
     .await
 }
 
 /// Marks mails as failed and deletes their texts.
 pub async fn give_up(tx: &mut Tx, mails: Vec<Id>, claimed: Timestamp, now: Timestamp) -> Result<()> {
     let update = tx.update("outbox set due = null, body = ''").push_bind(", failed = ? where true", now);
-    update.and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await?;
-    Ok(())
+    update.and_where("due = ?", Some(claimed)).and_in("id", mails).execute().await
 }
 
 /// Deletes some of the mails that were given up before this time, and returns their number.
 pub async fn delete_failed_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     let delete = "delete from outbox where id in
         (select id from outbox where failed is not null and failed < $1 order by failed limit 1000)";
-    tx.query(delete).bind(before).execute().await
+    tx.query(delete).bind(before).rows_affected().await
 }
 
 /// Deletes all unsent and failed mail to an account with this address.
 pub async fn forget(tx: &mut Tx, account: Id, email: &str) -> Result<()> {
     let delete = tx.query("delete from outbox where account_id = $1 or lower(recipient) = lower($2)");
-    delete.bind(account).bind(email.to_owned()).execute().await?;
-    Ok(())
+    delete.bind(account).bind(email.to_owned()).execute().await
 }
 
 /// Returns a page of the mails that wait or were given up, the newest first.
@@ -148,10 +143,10 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<QueuedMail>> {
 
 /// Makes a waiting mail due. Returns whether there was one.
 pub async fn make_due(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
-    Ok(tx.query("update outbox set due = $2 where id = $1 and due is not null").bind(id).bind(now).execute().await? == 1)
+    Ok(tx.query("update outbox set due = $2 where id = $1 and due is not null").bind(id).bind(now).rows_affected().await? == 1)
 }
 
 /// Deletes a mail. Returns whether there was one.
 pub async fn discard(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from outbox where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from outbox where id = $1").bind(id).rows_affected().await? == 1)
 }

@@ -119,7 +119,7 @@ async fn recipient_must_be_active_account(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let mut tx = app.state.db.begin().await.unwrap();
     let deactivate = tx.query("update accounts set activated = false where number = $1").bind(fixture.esi.number.clone());
-    assert_eq!(deactivate.execute().await.unwrap(), 1);
+    assert_eq!(deactivate.rows_affected().await.unwrap(), 1);
     tx.commit().await.unwrap();
     let before = tables(&app).await;
 

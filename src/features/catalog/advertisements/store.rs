@@ -101,7 +101,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
 /// one ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
     let advertisement = tx.select(concat!(columns!(), " from advertisements where true")).and_where("id = ?", Some(id));
-    Ok(advertisement.for_update().all().await?.pop())
+    advertisement.for_update().optional().await
 }
 
 /// Returns the zones of these advertisements as `(advertisement, zone)`, each advertisement's in their order.
@@ -142,8 +142,7 @@ pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     .bind(row.height)
     .bind(fold(&row.name))
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Writes the columns that a host may change.
@@ -162,8 +161,7 @@ pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     .bind(row.height)
     .bind(fold(&row.name))
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Books these zones, in this order, with the artwork's dimensions. A foreign key rejects a zone with other dimensions.
@@ -197,20 +195,18 @@ pub async fn insert_slots(tx: &mut Tx, slots: impl Iterator<Item = SlotRow>) -> 
 }
 
 pub async fn delete_slots(tx: &mut Tx, advertisement: Id) -> Result<()> {
-    tx.query("delete from advertisement_slots where advertisement_id = $1").bind(advertisement).execute().await?;
-    Ok(())
+    tx.query("delete from advertisement_slots where advertisement_id = $1").bind(advertisement).execute().await
 }
 
 /// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`.
 pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus) -> Result<bool> {
     let update = "update advertisements set status = $3 where id = $1 and status = $2";
-    Ok(tx.query(update).bind(id).bind(from).bind(to).execute().await? == 1)
+    Ok(tx.query(update).bind(id).bind(from).bind(to).rows_affected().await? == 1)
 }
 
 /// Deletes the advertisement with its schedule, and removes it from every zone.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from advertisements where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from advertisements where id = $1").bind(id).execute().await
 }
 
 /// Deletes every advertisement of an event like [`delete`]. Returns the identifiers of each advertisement and its artwork.

@@ -26,8 +26,7 @@ pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Ve
 pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<bool> {
     let lock = if tx.is_postgres() { " for key share" } else { "" };
     let subcategory = tx.select("category_id from subcategories where true").and_where("category_id = ?", Some(category));
-    let rows: Vec<(Id,)> = subcategory.and_where("name = ?", Some(name.to_owned())).push(lock).all().await?;
-    Ok(!rows.is_empty())
+    subcategory.and_where("name = ?", Some(name.to_owned())).push(lock).exists().await
 }
 
 /// Returns whether the category exists.
@@ -43,8 +42,7 @@ pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>
 
 pub async fn insert(tx: &mut Tx, row: &CategoryRow) -> Result<()> {
     let insert = tx.query("insert into categories (id, name, folded_name) values ($1, $2, $3)");
-    insert.bind(row.id).bind(row.name.clone()).bind(fold(&row.name)).execute().await?;
-    Ok(())
+    insert.bind(row.id).bind(row.name.clone()).bind(fold(&row.name)).execute().await
 }
 
 /// Updates the name, if there is a new one. Returns whether the category exists.
@@ -54,7 +52,7 @@ pub async fn update(tx: &mut Tx, id: Id, name: Option<String>) -> Result<bool> {
          folded_name = case when name = coalesce($2, name) then folded_name else $3 end where id = $1",
     );
     let folded = name.as_deref().map(fold);
-    Ok(update.bind(id).bind(name).bind(folded).execute().await? == 1)
+    Ok(update.bind(id).bind(name).bind(folded).rows_affected().await? == 1)
 }
 
 /// Adds these subcategories. Existing ones get their new position.
@@ -69,8 +67,7 @@ pub async fn put_subcategories(tx: &mut Tx, category: Id, subcategories: &Subcat
          select $1, value, key from json_each($2) where true
          on conflict (category_id, name) do update set position = excluded.position"
     };
-    tx.query(sql).bind(category).bind(subcategories.json()).execute().await?;
-    Ok(())
+    tx.query(sql).bind(category).bind(subcategories.json()).execute().await
 }
 
 /// Deletes the subcategories that are not in `keep`.
@@ -81,10 +78,9 @@ pub async fn delete_other_subcategories(tx: &mut Tx, category: Id, keep: &Subcat
     } else {
         "delete from subcategories where category_id = $1 and name not in (select value from json_each($2))"
     };
-    tx.query(sql).bind(category).bind(keep.json()).execute().await?;
-    Ok(())
+    tx.query(sql).bind(category).bind(keep.json()).execute().await
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from categories where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from categories where id = $1").bind(id).rows_affected().await? == 1)
 }

@@ -67,8 +67,7 @@ async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp)
     .bind(known.venue_id)
     .bind(due)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Returns whether a notice is due. A cheap check, because usually there is none.
@@ -90,19 +89,17 @@ pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<NoticeRow>> {
 /// Records that the holders of tickets up to this one have got their mail.
 pub async fn advance(tx: &mut Tx, notice: &NoticeRow, last_ticket: Id) -> Result<()> {
     let update = "update event_notices set last_ticket_id = $3 where event_id = $1 and kind = $2";
-    tx.query(update).bind(notice.event_id).bind(notice.kind).bind(last_ticket).execute().await?;
-    Ok(())
+    tx.query(update).bind(notice.event_id).bind(notice.kind).bind(last_ticket).execute().await
 }
 
 /// Removes a notice of which all holders have got their mail.
 pub async fn remove(tx: &mut Tx, notice: &NoticeRow) -> Result<()> {
     let delete = "delete from event_notices where event_id = $1 and kind = $2";
-    tx.query(delete).bind(notice.event_id).bind(notice.kind).execute().await?;
-    Ok(())
+    tx.query(delete).bind(notice.event_id).bind(notice.kind).execute().await
 }
 
 /// Makes notices due at `latest` that a clock ahead has postponed beyond it. Returns their number.
 pub async fn correct_future(tx: &mut Tx, latest: Timestamp) -> Result<u64> {
     let latest = latest.plus(CHANGE_DELAY);
-    tx.query("update event_notices set due = $1 where due > $1").bind(latest).execute().await
+    tx.query("update event_notices set due = $1 where due > $1").bind(latest).rows_affected().await
 }

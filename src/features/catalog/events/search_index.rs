@@ -51,9 +51,7 @@ pub async fn complete(ctx: &Ctx) -> Result<u64> {
 
 /// Returns the next events in the queue.
 async fn queued(tx: &mut Tx) -> Result<Vec<Id>> {
-    let rows: Vec<(Id,)> =
-        tx.select("event_id from event_search_queue where true order by event_id").push(&format!(" limit {BATCH}")).all().await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+    tx.select("event_id from event_search_queue where true order by event_id").push(&format!(" limit {BATCH}")).scalars().await
 }
 
 async fn insert_words(tx: &mut Tx, words: &[(Id, EventWords)]) -> Result<()> {
@@ -70,13 +68,11 @@ async fn insert_words(tx: &mut Tx, words: &[(Id, EventWords)]) -> Result<()> {
              words = excluded.words",
         )
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 async fn delete_tags(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<()> {
-    tx.delete("event_tags where true").and_in("event_id", events).execute().await?;
-    Ok(())
+    tx.delete("event_tags where true").and_in("event_id", events).execute().await
 }
 
 async fn insert_tags(tx: &mut Tx, tags: &[(Id, String)]) -> Result<()> {
@@ -85,18 +81,15 @@ async fn insert_tags(tx: &mut Tx, tags: &[(Id, String)]) -> Result<()> {
             columns.add(|(id, _)| *id).add(|(_, tag)| tag.clone());
         })
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 async fn delete_from_queue(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<()> {
-    tx.delete("event_search_queue where true").and_in("event_id", events).execute().await?;
-    Ok(())
+    tx.delete("event_search_queue where true").and_in("event_id", events).execute().await
 }
 
 /// Counts a change, because servers cache what a search has found. It is the last statement of its transaction: all others wait
 /// for the one row.
 async fn count_change(tx: &mut Tx) -> Result<()> {
-    tx.query("update event_changes set count = count + 1").execute().await?;
-    Ok(())
+    tx.query("update event_changes set count = count + 1").execute().await
 }

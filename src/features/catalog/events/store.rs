@@ -353,7 +353,7 @@ pub async fn published_changes(tx: &mut Tx, after: &ChangeCursor, limit: i64) ->
 /// ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     let event = tx.select(concat!(columns!(), " from events where true")).and_where("id = ?", Some(id));
-    Ok(event.for_update().all().await?.pop())
+    event.for_update().optional().await
 }
 
 /// Locks these events by ascending identifier until the transaction ends.

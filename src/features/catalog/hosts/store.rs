@@ -45,15 +45,13 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
     // SQLite has no `for share`. It doesn't need one, because one transaction writes at a time.
     let lock = if tx.is_postgres() { " for share" } else { "" };
-    let rows: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(lock).all().await?;
-    Ok(rows.first().map(|(removed,)| *removed))
+    tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(lock).optional_scalar().await
 }
 
 /// Locks a host exclusively until this transaction ends. Returns false if the host was removed or doesn't exist.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
     let host = tx.select("id from hosts where removed = false").and_where("id = ?", Some(id));
-    let locked: Vec<(Id,)> = host.for_update().all().await?;
-    Ok(!locked.is_empty())
+    host.for_update().exists().await
 }
 
 /// Marks a [locked](lock) host as removed.
@@ -105,7 +103,7 @@ pub async fn is_administered(tx: &mut Tx, host: Id, account: Option<Id>) -> Resu
         )
         .bind(host)
         .bind(account);
-    Ok(host.optional::<(bool,)>().await?.map(|(is_administered,)| is_administered))
+    host.optional_scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {

@@ -19,8 +19,7 @@ pub struct ImageRow {
 
 /// Returns the countries of all regions.
 pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
-    let rows: Vec<(String,)> = tx.query("select distinct country from regions order by country").all().await?;
-    Ok(rows.into_iter().map(|(country,)| country).collect())
+    tx.query("select distinct country from regions order by country").scalars().await
 }
 
 /// Returns the current image of an event or advertisement, if that exists.

@@ -8,8 +8,7 @@ use crate::kernel::types::id::Id;
 /// Returns the region that an account prefers.
 pub async fn region(tx: &mut Tx, account: Id) -> Result<Option<Id>> {
     let select = tx.query("select region_id from account_preferences where account_id = $1").bind(account);
-    let row: Option<(Option<Id>,)> = select.optional().await?;
-    Ok(row.and_then(|(region,)| region))
+    Ok(select.optional_scalar::<Option<Id>>().await?.flatten())
 }
 
 /// Sets the preferred region, or none, and replaces any previous one.
@@ -21,12 +20,10 @@ pub async fn put(tx: &mut Tx, account: Id, region: Option<Id>) -> Result<()> {
     .bind(account)
     .bind(region)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Deletes the preferences of an account.
 pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
-    tx.query("delete from account_preferences where account_id = $1").bind(account).execute().await?;
-    Ok(())
+    tx.query("delete from account_preferences where account_id = $1").bind(account).execute().await
 }

@@ -48,7 +48,7 @@ pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
         .and_where("id = ?", Some(path.modifier))
         .and_where("section_id = ?", Some(path.section))
         .and_where("section_id in (select s.id from sections s where s.event_id = ?)", Some(path.event));
-    Ok(modifier.for_update().all().await?.pop())
+    modifier.for_update().optional().await
 }
 
 /// Returns the number of modifiers of a section.
@@ -90,11 +90,9 @@ pub async fn update(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     .bind(row.active)
     .bind(fold(&row.name))
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from modifiers where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from modifiers where id = $1").bind(id).execute().await
 }

@@ -39,8 +39,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
 
 /// Returns whether the region exists. It can't be removed before the transaction ends.
 pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<bool> {
-    let rows: Vec<(Id,)> = tx.select("id from regions where true").and_where("id = ?", Some(id)).for_key_share().all().await?;
-    Ok(!rows.is_empty())
+    tx.select("id from regions where true").and_where("id = ?", Some(id)).for_key_share().exists().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
@@ -52,8 +51,7 @@ pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
         .bind(row.city.clone())
         .bind(fold(&row.name))
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged.
@@ -76,5 +74,5 @@ pub async fn update(tx: &mut Tx, id: Id, change: &RegionUpdate) -> Result<Option
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from regions where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from regions where id = $1").bind(id).rows_affected().await? == 1)
 }

@@ -39,8 +39,7 @@ pub async fn title(tx: &mut Tx, content: Content) -> Result<Option<String>> {
         SubmissionType::Advertisement => "select name from advertisements where id = $1",
         SubmissionType::Venue => "select name from venues where id = $1",
     };
-    let row: Option<(String,)> = tx.query(select).bind(content.id).optional().await?;
-    Ok(row.map(|(title,)| title))
+    tx.query(select).bind(content.id).optional_scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
@@ -54,14 +53,13 @@ pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp,
     .bind(submitted)
     .bind(submitter)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Writes a decision. Returns false if the status isn't `from`.
 pub async fn decide(tx: &mut Tx, id: Id, from: SubmissionStatus, to: SubmissionStatus, reason: String) -> Result<bool> {
     let update = "update submissions set status = $2, reason = $3 where id = $1 and status = $4";
-    Ok(tx.query(update).bind(id).bind(to).bind(reason).bind(from).execute().await? == 1)
+    Ok(tx.query(update).bind(id).bind(to).bind(reason).bind(from).rows_affected().await? == 1)
 }
 
 /// Deletes every submission of this content, which is about to be removed.

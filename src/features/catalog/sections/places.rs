@@ -99,8 +99,7 @@ pub async fn adjust_waiting(tx: &mut Tx, changes: &[(Id, i64, i64)]) -> Result<(
     let update = tx.update(change).values(changes, |columns| {
         columns.add(|(section, ..)| *section).add(|(_, waiting, _)| *waiting).add(|(.., offered)| *offered);
     });
-    update.push(") as v where sections.id = v.column1").execute().await?;
-    Ok(())
+    update.push(") as v where sections.id = v.column1").execute().await
 }
 
 /// Subtracts the places of used offers from the offered places of locked sections. The places stay reserved.
@@ -113,13 +112,11 @@ pub async fn end_offers(tx: &mut Tx, offers: impl IntoIterator<Item = (Id, i64)>
     let update = tx.update("sections set offered = sections.offered - v.column2 from (").values(&places, |columns| {
         columns.add(|(section, _)| *section).add(|(_, quantity)| *quantity);
     });
-    update.push(") as v where sections.id = v.column1").execute().await?;
-    Ok(())
+    update.push(") as v where sections.id = v.column1").execute().await
 }
 
 /// Sets the counts of the waiting list of a locked section to 0, and frees its offered places.
 pub async fn close_waiting(tx: &mut Tx, section: Id) -> Result<()> {
     let update = "update sections set reserved = reserved - offered, waiting = 0, offered = 0 where id = $1";
-    tx.query(update).bind(section).execute().await?;
-    Ok(())
+    tx.query(update).bind(section).execute().await
 }

@@ -183,14 +183,14 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
         .bind(row.active)
         .bind(row.maximum_per_account)
         .bind(fold(&row.name))
-        .execute()
+        .rows_affected()
         .await?;
     Ok(updated == 1)
 }
 
 /// Deletes a section. Returns false if it has sales or reservations.
 pub(super) async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    let deleted = tx.query("delete from sections where id = $1 and sold = 0 and reserved = 0").bind(id).execute().await?;
+    let deleted = tx.query("delete from sections where id = $1 and sold = 0 and reserved = 0").bind(id).rows_affected().await?;
     Ok(deleted == 1)
 }
 
@@ -199,5 +199,5 @@ pub async fn count_places(tx: &mut Tx, now: Timestamp) -> Result<(i64, i64, i64)
     let count = "select coalesce(cast(sum(s.sold) as bigint), 0), coalesce(cast(sum(s.reserved) as bigint), 0),
              coalesce(cast(sum(s.capacity) as bigint), 0)
          from events e join sections s on s.event_id = e.id where e.status = 'Listed' and e.ends > $1";
-    Ok(tx.query(count).bind(now).optional().await?.unwrap_or_default())
+    tx.query(count).bind(now).one().await
 }

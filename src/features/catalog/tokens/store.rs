@@ -32,13 +32,13 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
 /// Locks and returns a token. No other transaction can change or remove it until this one ends.
 pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
     let token = tx.select(concat!(columns!(), " from tokens where true")).and_where("id = ?", Some(id));
-    Ok(token.and_where("event_id = ?", Some(event)).for_update().all().await?.pop())
+    token.and_where("event_id = ?", Some(event)).for_update().optional().await
 }
 
 /// Locks and returns the token with this code, like [`lock`].
 pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
     let token = tx.select(concat!(columns!(), " from tokens where true")).and_where("code = ?", Some(code));
-    Ok(token.for_update().all().await?.pop())
+    token.for_update().optional().await
 }
 
 /// Inserts a token. Returns false, and inserts nothing, if another token has this code.
@@ -50,20 +50,19 @@ pub async fn insert(tx: &mut Tx, row: &TokenRow) -> Result<bool> {
         .bind(row.code.clone())
         .bind(row.name.clone())
         .bind(row.global)
-        .execute()
+        .rows_affected()
         .await?;
     Ok(inserted == 1)
 }
 
 pub async fn set_name(tx: &mut Tx, id: Id, name: &str) -> Result<()> {
-    tx.query("update tokens set name = $2 where id = $1").bind(id).bind(name.to_owned()).execute().await?;
-    Ok(())
+    tx.query("update tokens set name = $2 where id = $1").bind(id).bind(name.to_owned()).execute().await
 }
 
 /// Replaces the code of a token. Returns false, and changes nothing, if a token has the new code.
 pub async fn set_code(tx: &mut Tx, id: Id, code: &str) -> Result<bool> {
     let update = "update tokens set code = $2 where id = $1 and not exists (select 1 from tokens t where t.code = $2)";
-    Ok(tx.query(update).bind(id).bind(code.to_owned()).execute().await? == 1)
+    Ok(tx.query(update).bind(id).bind(code.to_owned()).rows_affected().await? == 1)
 }
 
 /// Returns the number of tokens of an event.
@@ -72,14 +71,12 @@ pub async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from tokens where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from tokens where id = $1").bind(id).execute().await
 }
 
 /// Ends the keys that were issued for a token.
 pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
-    tx.query("update api_keys set ended = $2 where token_id = $1 and ended is null").bind(token).bind(now).execute().await?;
-    Ok(())
+    tx.query("update api_keys set ended = $2 where token_id = $1 and ended is null").bind(token).bind(now).execute().await
 }
 
 /// Ends the keys that were issued for any token of an event. Locks the tokens, so that no more keys are issued for them.
@@ -88,22 +85,19 @@ pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result
     tokens.for_update().lock().await?;
     let update = "update api_keys set ended = $2
         where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
-    tx.query(update).bind(event).bind(now).execute().await?;
-    Ok(())
+    tx.query(update).bind(event).bind(now).execute().await
 }
 
 /// Returns the identifiers of all sections of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
-    let sections: Vec<(Id,)> = tx.query("select id from sections where event_id = $1 order by id").bind(event).all().await?;
-    Ok(sections.into_iter().map(|(section,)| section).collect())
+    tx.query("select id from sections where event_id = $1 order by id").bind(event).scalars().await
 }
 
 /// Returns the identifiers of the sections of an event within an admission scope, the oldest first.
 pub async fn sections_in_scope(tx: &mut Tx, event: Id, scope: AdmissionScope) -> Result<Vec<Id>> {
     let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
     let sections = sections.and_where(&admission_scope::covers_sql("id"), scope.token());
-    let sections: Vec<(Id,)> = sections.push(" order by id").all().await?;
-    Ok(sections.into_iter().map(|(section,)| section).collect())
+    sections.push(" order by id").scalars().await
 }
 
 /// Returns the sections of these tokens as `(token, section)`, the oldest section first. The global token has none here.
@@ -123,17 +117,14 @@ pub async fn insert_sections(tx: &mut Tx, token: Id, sections: &[Id]) -> Result<
 }
 
 pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
-    tx.query("delete from token_sections where token_id = $1").bind(token).execute().await?;
-    Ok(())
+    tx.query("delete from token_sections where token_id = $1").bind(token).execute().await
 }
 
 /// Returns whether a token covers a section of its own event.
 pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
-    let rows: Vec<(Id,)> = tx
-        .select("s.id from sections s where")
+    tx.select("s.id from sections s where")
         .push_bind(" s.id = ?", section)
         .and_where(&admission_scope::covers_sql("s.id"), Some(token))
-        .all()
-        .await?;
-    Ok(!rows.is_empty())
+        .exists()
+        .await
 }

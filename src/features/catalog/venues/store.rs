@@ -35,41 +35,37 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
 /// Returns a venue, which can't be removed before the transaction ends.
 pub async fn find_and_lock_shared(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
     let find = tx.select(concat!(columns!(), " from venues where true"));
-    Ok(find.and_where("id = ?", Some(id)).for_key_share().all().await?.pop())
+    find.and_where("id = ?", Some(id)).for_key_share().optional().await
 }
 
 /// Locks a venue until the transaction ends. Returns whether it exists.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
-    let rows: Vec<(Id,)> = tx.select("id from venues where true").and_where("id = ?", Some(id)).for_update().all().await?;
-    Ok(!rows.is_empty())
+    tx.select("id from venues where true").and_where("id = ?", Some(id)).for_update().exists().await
 }
 
 pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
-    let row: Option<VenueRow> = tx
-        .query(concat!(
-            "insert into venues (",
-            columns!(),
-            ", folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ",
-            columns!()
-        ))
-        .bind(id)
-        .bind(new.name.clone())
-        .bind(new.region.id)
-        .bind(new.address.clone())
-        .bind(new.longitude)
-        .bind(new.latitude)
-        .bind(approved)
-        .bind(creator)
-        .bind(fold(&new.name))
-        .optional()
-        .await?;
-    row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
+    tx.query(concat!(
+        "insert into venues (",
+        columns!(),
+        ", folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning ",
+        columns!()
+    ))
+    .bind(id)
+    .bind(new.name.clone())
+    .bind(new.region.id)
+    .bind(new.address.clone())
+    .bind(new.longitude)
+    .bind(new.latitude)
+    .bind(approved)
+    .bind(creator)
+    .bind(fold(&new.name))
+    .one()
+    .await
 }
 
 /// Approves a venue, so that every caller may use it.
 pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("update venues set approved = true where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("update venues set approved = true where id = $1").bind(id).execute().await
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged.
@@ -93,5 +89,5 @@ pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from venues where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from venues where id = $1").bind(id).rows_affected().await? == 1)
 }

@@ -40,8 +40,7 @@ pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {
         .bind(row.width)
         .bind(row.height)
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged. There is no `returning` clause: SQLite checks the
@@ -57,10 +56,9 @@ pub async fn update(tx: &mut Tx, id: Id, change: &ZoneUpdate) -> Result<()> {
     .bind(change.height)
     .bind(change.description.clone())
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from zones where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from zones where id = $1").bind(id).rows_affected().await? == 1)
 }

@@ -29,7 +29,7 @@ pub async fn redeem(tx: &mut Tx, ids: Vec<Id>) -> Result<u64> {
     tx.update("tickets set status = 'Redeemed', redeemed = (select a.admitted from admissions a where a.ticket_id = tickets.id)")
         .push(" where status = 'Issued'")
         .and_in("id", ids)
-        .execute()
+        .rows_affected()
         .await
 }
 
@@ -43,8 +43,7 @@ pub async fn undone_admissions(tx: &mut Tx, tickets: Vec<Id>, device: String) ->
 pub async fn insert_undone_admission(tx: &mut Tx, ticket: Id, device: String, now: Timestamp) -> Result<()> {
     let insert = "insert into undone_admissions (ticket_id, device, undone) values ($1, $2, $3)
          on conflict (ticket_id, device) do update set undone = excluded.undone";
-    tx.query(insert).bind(ticket).bind(device).bind(now).execute().await?;
-    Ok(())
+    tx.query(insert).bind(ticket).bind(device).bind(now).execute().await
 }
 
 /// Returns whether another gate has admitted the ticket of an admission.

@@ -74,7 +74,7 @@ pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
 
 /// Deletes an admission. Returns false if it doesn't exist.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from admissions where id = $1").bind(id).execute().await? == 1)
+    Ok(tx.query("delete from admissions where id = $1").bind(id).rows_affected().await? == 1)
 }
 
 /// Returns the tickets of an event with these serial numbers, with their admissions.

@@ -60,8 +60,7 @@ pub async fn set_folded_names(tx: &mut Tx, texts: &[(Id, String)]) -> Result<()>
     let update = tx.update("accounts set folded_names = v.column2 from (").values(texts, |columns| {
         columns.add(|(id, _)| *id).add(|(_, text)| text.clone());
     });
-    update.push(") as v where accounts.id = v.column1").execute().await?;
-    Ok(())
+    update.push(") as v where accounts.id = v.column1").execute().await
 }
 
 /// Returns whether any account exists.
@@ -88,8 +87,7 @@ pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<Ac
 /// Returns the identifier of the account with this number, removed or not. Filters of orders and of the audit log use it, because
 /// those keep the data of removed accounts.
 pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
-    let row = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
-    Ok(row.map(|(id,): (Id,)| id))
+    tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional_scalar().await
 }
 
 /// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
@@ -113,8 +111,7 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
 /// Returns the active platform administrators, the oldest account first.
 pub async fn administrators(tx: &mut Tx) -> Result<Vec<Id>> {
     let administrators = tx.query("select id from accounts where role = 'administrator' and activated order by id");
-    let rows: Vec<(Id,)> = administrators.all().await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+    administrators.scalars().await
 }
 
 /// Returns whether a platform administrator other than this one is active.
@@ -140,17 +137,11 @@ pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<Accou
 
 /// Returns whether an account other than `id` has this username, and whether one has this e-mail address.
 pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
-    let conflicts: Option<(bool, bool)> = tx
-        .query(
-            "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
-             exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
-        )
-        .bind(id)
-        .bind(username.map(str::to_owned))
-        .bind(email.map(str::to_owned))
-        .optional()
-        .await?;
-    Ok(conflicts.unwrap_or_default())
+    let conflicts = tx.query(
+        "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
+         exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
+    );
+    conflicts.bind(id).bind(username.map(str::to_owned)).bind(email.map(str::to_owned)).one().await
 }
 
 /// Inserts an account. Returns false, and inserts nothing, if its number is taken.
@@ -183,7 +174,7 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
         .bind(row.state.clone())
         .bind(row.language)
         .bind(folded_names(row))
-        .execute()
+        .rows_affected()
         .await?;
     Ok(inserted == 1)
 }
@@ -247,8 +238,7 @@ pub async fn id_of_email(tx: &mut Tx, email: &str) -> Result<Option<Id>> {
         return Ok(None);
     }
     let query = "select id from accounts where lower(email) = lower($1) and removed = false and activated";
-    let found: Option<(Id,)> = tx.query(query).bind(email.to_owned()).optional().await?;
-    Ok(found.map(|(id,)| id))
+    tx.query(query).bind(email.to_owned()).optional_scalar().await
 }
 
 /// Locks and returns the account with this e-mail address, like [`lock`].
@@ -258,13 +248,12 @@ pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow
     }
     let account = tx.select(concat!(columns!(), " from accounts where removed = false"));
     let account = account.and_where("lower(email) = lower(?)", Some(email.to_owned()));
-    Ok(account.for_update().all().await?.pop())
+    account.for_update().optional().await
 }
 
 /// Marks the account's e-mail address as verified.
 pub async fn set_verified(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("update accounts set verified = true where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("update accounts set verified = true where id = $1").bind(id).execute().await
 }
 
 /// Sets another password, and ends every session of the account.
@@ -282,23 +271,20 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, except: Id, now: Timestamp) 
         .bind(except)
         .bind(now)
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 /// Closes the pending password resets of the account, because they were requested before the new password was set. Writes the
 /// `codes` table directly: `verification_codes` depends on this module, not the other way round.
 pub async fn invalidate_resets(tx: &mut Tx, account: Id) -> Result<()> {
     let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
-    tx.query(close).bind(account).execute().await?;
-    Ok(())
+    tx.query(close).bind(account).execute().await
 }
 
 /// Ends every key that acts for the account.
 pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
     let end = tx.query("update api_keys set ended = $2 where account_id = $1 and ended is null");
-    end.bind(account).bind(now).execute().await?;
-    Ok(())
+    end.bind(account).bind(now).execute().await
 }
 
 pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Option<AccountRow>> {
@@ -309,8 +295,7 @@ pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Optio
 /// Deletes the addresses from which someone has signed in to the account. Writes the table directly: `sessions` depends on this
 /// module, not the other way round.
 pub async fn forget_login_addresses(tx: &mut Tx, account: Id) -> Result<()> {
-    tx.query("delete from login_addresses where account_id = $1").bind(account).execute().await?;
-    Ok(())
+    tx.query("delete from login_addresses where account_id = $1").bind(account).execute().await
 }
 
 /// Erases all data of an account except its number and role, to which the ledger refers.
@@ -326,6 +311,5 @@ pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_ha
     .bind(email.to_owned())
     .bind(password_hash.to_owned())
     .execute()
-    .await?;
-    Ok(())
+    .await
 }

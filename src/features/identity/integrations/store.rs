@@ -38,7 +38,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null
         and exists (select 1 from accounts a where a.id = api_keys.account_id and a.removed = false)";
-    Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).execute().await? == 1)
+    Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).rows_affected().await? == 1)
 }
 
 /// Returns a page of all keys of client programs that have not ended, the oldest first, also of those without an account.
@@ -54,5 +54,5 @@ pub async fn list_keys(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<Pro
 /// Ends a key of a client program, also of one without an account. Returns whether there was one to end.
 pub async fn end_key(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null";
-    Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).execute().await? == 1)
+    Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).rows_affected().await? == 1)
 }

@@ -33,7 +33,7 @@ pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, new_hash: &str)
         .bind(account)
         .bind(password_hash.to_owned())
         .bind(new_hash.to_owned())
-        .execute()
+        .rows_affected()
         .await?;
     Ok(updated == 1)
 }
@@ -64,13 +64,13 @@ pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>
 /// Ends a session. Returns whether it was open.
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $2 where id = $1 and ended is null and (expires is null or expires > $2)";
-    Ok(tx.query(end).bind(id).bind(now).execute().await? == 1)
+    Ok(tx.query(end).bind(id).bind(now).rows_affected().await? == 1)
 }
 
 /// Ends all open sessions of an account, and returns their number.
 pub async fn end_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<u64> {
     let end = "update api_keys set ended = $3 where account_id = $1 and kind = $2 and ended is null and expires > $3";
-    tx.query(end).bind(account).bind(KeyKind::Session).bind(now).execute().await
+    tx.query(end).bind(account).bind(KeyKind::Session).bind(now).rows_affected().await
 }
 
 /// Returns whether someone has signed in to the account from this address since then.
@@ -89,23 +89,21 @@ pub async fn remember_address(tx: &mut Tx, account: Id, digest: &str, now: Times
     .bind(digest.to_owned())
     .bind(now)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Deletes all addresses of an account except the ones that were used last.
 pub async fn forget_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Result<()> {
     let delete = "delete from login_addresses where account_id = $1 and address not in
         (select address from login_addresses where account_id = $1 order by seen desc, address limit $2)";
-    tx.query(delete).bind(account).bind(most).execute().await?;
-    Ok(())
+    tx.query(delete).bind(account).bind(most).execute().await
 }
 
 /// Deletes some of the addresses of all accounts that were last used before this time, and returns their number.
 pub async fn purge_addresses(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     let delete = "delete from login_addresses where (account_id, address) in
         (select account_id, address from login_addresses where seen <= $1 order by seen limit 1000)";
-    tx.query(delete).bind(before).execute().await
+    tx.query(delete).bind(before).rows_affected().await
 }
 
 /// Deletes some of the sessions that expired before this time, and returns their number. The kind is part of the SQL text, so that
@@ -113,5 +111,5 @@ pub async fn purge_addresses(tx: &mut Tx, before: Timestamp) -> Result<u64> {
 pub async fn delete_expired_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     let delete = "delete from api_keys where kind = 'session' and id in
         (select id from api_keys where kind = 'session' and expires < $1 order by expires limit 500)";
-    tx.query(delete).bind(before).execute().await
+    tx.query(delete).bind(before).rows_affected().await
 }

@@ -21,8 +21,7 @@ pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     .bind(row.tries)
     .bind(row.status)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
@@ -41,26 +40,24 @@ pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Tim
 
 /// Deletes the codes of an account that expired at or before this time.
 pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Result<()> {
-    tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await?;
-    Ok(())
+    tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await
 }
 
 /// Deletes some of the codes of all accounts that expired before this time, and returns their number.
 pub async fn delete_expired_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     let delete = "delete from codes where hash in (select hash from codes where expires < $1 order by expires limit 1000)";
-    tx.query(delete).bind(before).execute().await
+    tx.query(delete).bind(before).rows_affected().await
 }
 
 /// Replaces the end of codes that end after `latest`. Returns their number.
 pub async fn set_end(tx: &mut Tx, latest: Timestamp, end: Timestamp) -> Result<u64> {
-    tx.query("update codes set expires = $1 where expires > $2").bind(end).bind(latest).execute().await
+    tx.query("update codes set expires = $1 where expires > $2").bind(end).bind(latest).rows_affected().await
 }
 
 /// Closes the pending codes of an account of this kind.
 pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
     let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";
-    tx.query(update).bind(account).bind(kind).execute().await?;
-    Ok(())
+    tx.query(update).bind(account).bind(kind).execute().await
 }
 
 /// Counts an attempt at a code. Returns false, and counts nothing, if the code is no longer valid.
@@ -70,18 +67,16 @@ pub async fn count_try(tx: &mut Tx, hash: &str, now: Timestamp, max_attempts: i6
         .bind(hash.to_owned())
         .bind(now)
         .bind(max_attempts)
-        .execute()
+        .rows_affected()
         .await?;
     Ok(updated == 1)
 }
 
 pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {
-    tx.query("update codes set status = 'Used' where hash = $1").bind(hash.to_owned()).execute().await?;
-    Ok(())
+    tx.query("update codes set status = 'Used' where hash = $1").bind(hash.to_owned()).execute().await
 }
 
 /// Deletes every code of an account that is about to be erased.
 pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
-    tx.query("delete from codes where account_id = $1").bind(account).execute().await?;
-    Ok(())
+    tx.query("delete from codes where account_id = $1").bind(account).execute().await
 }

@@ -14,6 +14,5 @@ pub async fn rows(tx: &mut Tx, table: &PersonalTable, account: Id, skip: i64, mo
     let rows = tx.select(&format!("cast({object}({}) as text) from {} where true", columns.join(", "), table.table));
     let rows = rows.and_where(table.condition.unwrap_or(&of_column), Some(account));
     let rows = rows.push(&format!(" order by {}", table.order)).push_bind(" limit ?", most).push_bind(" offset ?", skip);
-    let rows: Vec<(String,)> = rows.all().await?;
-    Ok(rows.into_iter().map(|(row,)| row).collect())
+    rows.scalars().await
 }

@@ -53,7 +53,7 @@ pub async fn oldest_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result
 /// Deletes these entries, which are older than `before`. The database rejects the deletion of all others.
 pub async fn delete(tx: &mut Tx, ids: Vec<Id>, before: Timestamp) -> Result<u64> {
     tx.query("update audit_retention set deletable_before = $1").bind(before).execute().await?;
-    let deleted = tx.delete("audit where true").and_in("id", ids).execute().await?;
+    let deleted = tx.delete("audit where true").and_in("id", ids).rows_affected().await?;
     tx.query("update audit_retention set deletable_before = 0").execute().await?;
     Ok(deleted)
 }

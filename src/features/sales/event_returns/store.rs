@@ -20,7 +20,7 @@ pub async fn list(tx: &mut Tx, event: Id, paging: PageRequest) -> Result<PagedRo
 
 pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<EventReturnRow>> {
     let runs = tx.select(&format!("{COLUMNS} from event_returns where true"));
-    Ok(runs.and_where("event_id = ?", Some(event)).and_where("id = ?", Some(id)).all().await?.pop())
+    runs.and_where("event_id = ?", Some(event)).and_where("id = ?", Some(id)).optional().await
 }
 
 /// Returns whether an event has a run that is not done.
@@ -32,8 +32,8 @@ pub async fn is_running(tx: &mut Tx, event: Id) -> Result<bool> {
 /// Returns the number of orders of a run that were not processed yet. An order that has no valid ticket of the event counts, too.
 pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
     let orders = tx.select("count(distinct i.order_id) ").push_bind(REMAINING, run.event_id);
-    let orders: Vec<(i64,)> = orders.and_where("i.order_id > ?", Some(run.last_order)).all().await?;
-    Ok(orders.first().map_or(0, |(count,)| *count))
+    let count = orders.and_where("i.order_id > ?", Some(run.last_order)).optional_scalar().await?;
+    Ok(count.unwrap_or(0))
 }
 
 /// Locks and returns a run that no other server works on. It is a random one, so that a run with an order that can't be returned
@@ -41,15 +41,14 @@ pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
 pub async fn lock_running(tx: &mut Tx) -> Result<Option<EventReturnRow>> {
     let lock = if tx.is_postgres() { " for no key update skip locked" } else { "" };
     let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running' order by random() limit 1"));
-    Ok(runs.push(lock).all().await?.pop())
+    runs.push(lock).optional().await
 }
 
 /// Returns the next order of a run.
 pub async fn next_order(tx: &mut Tx, run: &EventReturnRow) -> Result<Option<Id>> {
     let next = tx.select("i.order_id ").push_bind(REMAINING, run.event_id);
     let next = next.and_where("i.order_id > ?", Some(run.last_order)).push(" order by i.order_id limit 1");
-    let next: Vec<(Id,)> = next.all().await?;
-    Ok(next.first().map(|(order,)| *order))
+    next.optional_scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &EventReturnRow) -> Result<()> {
@@ -68,8 +67,7 @@ pub async fn insert(tx: &mut Tx, row: &EventReturnRow) -> Result<()> {
     .bind(row.amount)
     .bind(row.started)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Records that an order was processed and what was returned of it.
@@ -85,12 +83,10 @@ pub async fn record_progress(tx: &mut Tx, id: Id, order: Id, returned: Option<Re
     .bind(tickets)
     .bind(amount)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }
 
 /// Ends a run.
 pub async fn finish(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
-    tx.query("update event_returns set status = 'Done', finished = $2 where id = $1").bind(id).bind(now).execute().await?;
-    Ok(())
+    tx.query("update event_returns set status = 'Done', finished = $2 where id = $1").bind(id).bind(now).execute().await
 }

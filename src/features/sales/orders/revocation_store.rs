@@ -24,7 +24,7 @@ pub async fn list_voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<P
 /// Returns a return of an order.
 pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
     let returns = tx.select(&format!("{COLUMNS} from revocations where type = 'Return'"));
-    Ok(returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).all().await?.pop())
+    returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).optional().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
@@ -41,6 +41,5 @@ pub async fn insert(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result
     .bind(row.account_id)
     .bind(row.revoked)
     .execute()
-    .await?;
-    Ok(())
+    .await
 }

@@ -88,8 +88,7 @@ pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: T
     let condition = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
     let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(condition, after);
     let orders = orders.push(" order by o.id").push(criteria.direction.sql());
-    let rows: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+    orders.push(&format!(" limit {SEARCH_BATCH}")).scalars().await
 }
 
 fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
@@ -229,8 +228,7 @@ pub async fn open_with_cancelled_event(tx: &mut Tx, now: Timestamp) -> Result<Ve
         "distinct r.order_id from events e join sections s on s.event_id = e.id join reservations r on r.section_id = s.id
          where e.status = 'Cancelled'",
     );
-    let orders: Vec<(Id,)> = orders.and_where("r.expires > ?", Some(now)).push(" limit 50").all().await?;
-    Ok(orders.into_iter().map(|(order,)| order).collect())
+    orders.and_where("r.expires > ?", Some(now)).push(" limit 50").scalars().await
 }
 
 /// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
@@ -283,16 +281,14 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
 pub async fn correct_open(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<Vec<Id>> {
     let update = "update orders set placed = $1, expires = $1 + (expires - placed) where status = 'Placed' and placed > $2
                   returning id";
-    let rows: Vec<(Id,)> = tx.query(update).bind(now).bind(latest).all().await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
+    tx.query(update).bind(now).bind(latest).scalars().await
 }
 
 /// Sets the ends of the reservations of these orders to those of the orders.
 pub async fn copy_ends_to_reservations(tx: &mut Tx, orders: Vec<Id>) -> Result<()> {
     let update =
         tx.update("reservations set expires = (select o.expires from orders o where o.id = reservations.order_id) where true");
-    update.and_in("order_id", orders).execute().await?;
-    Ok(())
+    update.and_in("order_id", orders).execute().await
 }
 
 /// Locks the sections in which these orders have reservations until the transaction ends, by ascending identifier.
@@ -333,14 +329,12 @@ pub fn set_fulfilled<'a>(writes: Writes<'a>, orders: impl IntoIterator<Item = Id
 
 /// Sets the final status of an order.
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
-    tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
-    Ok(())
+    tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await
 }
 
 /// Sets these orders to Cancelled.
 pub async fn set_cancelled(tx: &mut Tx, orders: &[Id]) -> Result<()> {
-    tx.update("orders set status = 'Cancelled' where true").and_in("id", orders.to_vec()).execute().await?;
-    Ok(())
+    tx.update("orders set status = 'Cancelled' where true").and_in("id", orders.to_vec()).execute().await
 }
 
 /// Ends the open orders of an account and returns them: cancelled, or timed out if the reservation has expired. Waits for an
@@ -349,8 +343,7 @@ pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec
     tx.select("id from orders where status = 'Placed'").and_where("account_id = ?", Some(account)).for_update().lock().await?;
     let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
          where account_id = $1 and status = 'Placed' returning id";
-    let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
-    Ok(ended.into_iter().map(|(id,)| id).collect())
+    tx.query(update).bind(account).bind(now).scalars().await
 }
 
 /// Returns whether an account administers the hosts of all events in an order. (Events of an order that was not paid may have
@@ -374,15 +367,13 @@ pub async fn administered_hosts(tx: &mut Tx, order: Id, account: Id) -> Result<V
         "select distinct e.host_id from order_items i join events e on e.id = i.event_id
          join host_administrators m on m.host_id = e.host_id where i.order_id = $1 and m.account_id = $2",
     );
-    let hosts: Vec<(Id,)> = hosts.bind(order).bind(account).all().await?;
-    Ok(hosts.into_iter().map(|(host,)| host).collect())
+    hosts.bind(order).bind(account).scalars().await
 }
 
 /// Returns those of these events that belong to one of these hosts.
 pub async fn events_of_hosts(tx: &mut Tx, events: impl IntoIterator<Item = Id>, hosts: &[Id]) -> Result<BTreeSet<Id>> {
     let own = tx.select("id from events where true").and_in("id", events).and_in("host_id", hosts.to_vec());
-    let own: Vec<(Id,)> = own.all().await?;
-    Ok(own.into_iter().map(|(event,)| event).collect())
+    Ok(own.scalars().await?.into_iter().collect())
 }
 
 /// Times out the next few orders whose reservations have expired, and returns them.
@@ -397,8 +388,7 @@ pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
         "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)"
     };
     let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and_where(due, Some(now));
-    let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
-    Ok(ended.into_iter().map(|(id,)| id).collect())
+    update.push(" returning id").scalars().await
 }
 
 /// Locks some of the orders that were placed before this time and ended without any payment or ticket, and returns them. On
@@ -413,11 +403,10 @@ pub async fn lock_unpaid_before(tx: &mut Tx, before: Timestamp) -> Result<Vec<Id
           and not exists (select 1 from revocations r where r.order_id = o.id)
           order by o.placed limit 500",
     );
-    let orders: Vec<(Id,)> = unpaid.push(lock).all().await?;
-    Ok(orders.into_iter().map(|(id,)| id).collect())
+    unpaid.push(lock).scalars().await
 }
 
 /// Deletes these orders with their items.
 pub async fn delete(tx: &mut Tx, orders: Vec<Id>) -> Result<u64> {
-    tx.delete("orders where true").and_in("id", orders).execute().await
+    tx.delete("orders where true").and_in("id", orders).rows_affected().await
 }

@@ -88,8 +88,7 @@ pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Res
         return Ok(());
     }
     let insert = tx.insert(INSERT_COLUMNS).values(rows, |columns| add_columns(columns, status));
-    insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await?;
-    Ok(())
+    insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await
 }
 
 fn add_columns(columns: &mut Columns<'_, '_, &PaymentRow>, status: &'static str) {
@@ -106,8 +105,7 @@ pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow
     let update = tx.update("payments").push_bind(" set status = ?", status).push(", reference = v.column2 from (");
     let update = update.values(&rows, |columns| _ = columns.add(|row| row.id).add(|row| row.reference.clone()));
     let condition = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
-    let ended: Vec<(Id,)> = update.push(condition).all().await?;
-    Ok(ended.into_iter().map(|(id,)| id).collect())
+    update.push(condition).scalars().await
 }
 
 /// Abandons every payment that has been pending since `before`, because its request has ended. On PostgreSQL it skips payments
@@ -122,8 +120,7 @@ pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
         "update payments set status = 'Abandoned'
          where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1"
     };
-    tx.query(update).bind(before).execute().await?;
-    Ok(())
+    tx.query(update).bind(before).execute().await
 }
 
 /// Corrects the pending payments that were begun while the clock was ahead: at a time after `latest`. Returns their number.
@@ -135,14 +132,13 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     )
     .bind(now)
     .bind(latest)
-    .execute()
+    .rows_affected()
     .await
 }
 
 /// Deletes an abandoned payment after the gateway has cancelled its charge.
 pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await
 }
 
 /// Marks the completely refunded ones among these payments as refunded.

@@ -153,7 +153,7 @@ pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Resul
 /// Returns a ticket, unless it was replaced.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
     let ticket = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null")).and_where("id = ?", Some(id));
-    Ok(ticket.all().await?.pop())
+    ticket.optional().await
 }
 
 /// Returns whether an account has an unused ticket for an event that is not cancelled and has not ended.
@@ -221,7 +221,7 @@ pub async fn undo_redemption(tx: &mut Tx, ticket: Id, now: Timestamp) -> Result<
     let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push(", redeemed = null");
     let update = update.push_bind(SET_MODIFIED, now).push_bind(" where status = ?", TicketStatus::Redeemed);
     let of_valid_order = "(select o.status from orders o where o.id = tickets.order_id) = 'Fulfilled'";
-    Ok(update.and_where("id = ?", Some(ticket)).push(" and ").push(of_valid_order).execute().await? == 1)
+    Ok(update.and_where("id = ?", Some(ticket)).push(" and ").push(of_valid_order).rows_affected().await? == 1)
 }
 
 /// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status, without
@@ -239,17 +239,15 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
 
 /// Sets the tickets that are Issued and belong to `owner` to Pending, and returns the changed tickets.
 pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Result<Vec<Id>> {
-    let offered: Vec<(Id,)> = tx
-        .update("tickets")
+    tx.update("tickets")
         .push_bind(" set status = ?", TicketStatus::Pending)
         .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
         .and_where("owner_id = ?", Some(owner))
         .and_in("id", tickets.to_vec())
         .push(" returning id")
-        .all()
-        .await?;
-    Ok(offered.into_iter().map(|(id,)| id).collect())
+        .scalars()
+        .await
 }
 
 /// Locks the Pending tickets of an account among these by ascending identifier, and returns them.
@@ -277,8 +275,7 @@ pub async fn set_replaced(tx: &mut Tx, replacements: impl Iterator<Item = (Id, I
     let update = update.push(", replaced_by = v.column2 from (");
     let replacements: Vec<(Id, Id)> = replacements.collect();
     let update = update.values(&replacements, |columns| _ = columns.add(|(ticket, _)| *ticket).add(|(_, new)| *new));
-    update.push(") as v where tickets.id = v.column1").execute().await?;
-    Ok(())
+    update.push(") as v where tickets.id = v.column1").execute().await
 }
 
 /// Locks these tickets by ascending identifier until the transaction ends.
@@ -291,7 +288,7 @@ pub async fn lock_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Resu
 pub async fn release(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<bool> {
     let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push_bind(SET_MODIFIED, now);
     let update = update.push_bind(" where status = ?", TicketStatus::Pending).and_in("id", tickets.to_vec());
-    Ok(update.execute().await? == tickets.len() as u64)
+    Ok(update.rows_affected().await? == tickets.len() as u64)
 }
 
 /// Returns the tickets of an order, the oldest first, without those that were replaced.
@@ -320,14 +317,12 @@ pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Times
 pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
     tx.select("id from tickets where true").and_where("owner_id = ?", Some(account)).for_update().lock().await?;
     let update = tx.update("tickets set owner_id = owner_id").push_bind(SET_MODIFIED, now).push(" where true");
-    update.and_where("owner_id = ?", Some(account)).execute().await?;
-    Ok(())
+    update.and_where("owner_id = ?", Some(account)).execute().await
 }
 
 /// Returns the public key with this identifier.
 pub async fn find_key(tx: &mut Tx, kid: String) -> Result<Option<String>> {
-    let key: Option<(String,)> = tx.query("select public_key from ticket_keys where kid = $1").bind(kid).optional().await?;
-    Ok(key.map(|(key,)| key))
+    tx.query("select public_key from ticket_keys where kid = $1").bind(kid).optional_scalar().await
 }
 
 /// Returns all public keys with their identifiers, the newest first.
@@ -338,6 +333,5 @@ pub async fn list_keys(tx: &mut Tx) -> Result<Vec<(String, String)>> {
 /// Inserts a public key. Does nothing if another server has inserted it.
 pub async fn insert_key(tx: &mut Tx, kid: String, public_key: String, now: Timestamp) -> Result<()> {
     let insert = "insert into ticket_keys (kid, public_key, created) values ($1, $2, $3) on conflict (kid) do nothing";
-    tx.query(insert).bind(kid).bind(public_key).bind(now).execute().await?;
-    Ok(())
+    tx.query(insert).bind(kid).bind(public_key).bind(now).execute().await
 }

@@ -153,8 +153,7 @@ pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {
         .bind(row.sender_id)
         .bind(row.recipient_id)
         .execute()
-        .await?;
-    Ok(())
+        .await
 }
 
 pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result<()> {
@@ -179,21 +178,19 @@ pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id
 
 /// Cancels transfers that are open and [locked](lock_open_of).
 pub async fn cancel_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
-    tx.update("transfers set status = 'Cancelled' where status = 'Pending'").and_in("id", ids).execute().await?;
-    Ok(())
+    tx.update("transfers set status = 'Cancelled' where status = 'Pending'").and_in("id", ids).execute().await
 }
 
 /// Sets the final status of a transfer if it is open. Returns whether it was.
 pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
     let update = "update transfers set status = $2 where id = $1 and status = 'Pending'";
-    Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
+    Ok(tx.query(update).bind(id).bind(status).rows_affected().await? == 1)
 }
 
 /// Returns the tickets that these transfers offer, ascending.
 pub async fn offered_tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<Id>> {
     let tickets = tx.select("ticket_id from transfer_tickets where true").and_in("transfer_id", transfers);
-    let tickets: Vec<(Id,)> = tickets.push(" order by ticket_id").all().await?;
-    Ok(tickets.into_iter().map(|(ticket,)| ticket).collect())
+    tickets.push(" order by ticket_id").scalars().await
 }
 
 /// Returns the tickets of these transfers, the oldest ticket first: those that are offered, or after a claim those that have

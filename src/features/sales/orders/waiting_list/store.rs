@@ -53,23 +53,19 @@ pub async fn count_open(tx: &mut Tx, account: Id) -> Result<i64> {
 }
 
 pub async fn insert(tx: &mut Tx, row: NewEntry) -> Result<()> {
-    tx.query(
-        "insert into waiting_entries (id, section_id, account_id, quantity, status, joined) values ($1, $2, $3, $4, $5, $6)",
-    )
-    .bind(row.id)
-    .bind(row.section_id)
-    .bind(row.account_id)
-    .bind(row.quantity)
-    .bind(WaitingStatus::Waiting)
-    .bind(row.joined)
-    .execute()
-    .await?;
-    Ok(())
+    tx.query("insert into waiting_entries (id, section_id, account_id, quantity, status, joined) values ($1, $2, $3, $4, $5, $6)")
+        .bind(row.id)
+        .bind(row.section_id)
+        .bind(row.account_id)
+        .bind(row.quantity)
+        .bind(WaitingStatus::Waiting)
+        .bind(row.joined)
+        .execute()
+        .await
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from waiting_entries where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from waiting_entries where id = $1").bind(id).execute().await
 }
 
 /// Deletes the entries of an account. Returns the section, the status and the number of places of each.
@@ -122,29 +118,26 @@ fn due_sql() -> String {
 
 /// Returns whether the list of a section needs the job. A cheap check, because usually none does.
 pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    let due: Vec<(Id,)> = tx.select("").push_bind(&due_sql(), now).push(" limit 1").all().await?;
-    Ok(!due.is_empty())
+    tx.select("").push_bind(&due_sql(), now).push(" limit 1").exists().await
 }
 
 /// Locks and returns a section whose list needs the job, and which no other transaction has locked.
 pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<Id>> {
     let lock = if tx.is_postgres() { " for no key update of s skip locked" } else { "" };
-    let due: Vec<(Id,)> = tx.select("").push_bind(&due_sql(), now).push(" limit 1").push(lock).all().await?;
-    Ok(due.first().map(|(section,)| *section))
+    tx.select("").push_bind(&due_sql(), now).push(" limit 1").push(lock).optional_scalar().await
 }
 
 /// Ends all entries of a section that wait or have an offer. Returns their number.
 pub async fn close(tx: &mut Tx, section: Id) -> Result<u64> {
     let close = "update waiting_entries set status = 'Closed' where section_id = $1 and status in ('Waiting', 'Offered')";
-    tx.query(close).bind(section).execute().await
+    tx.query(close).bind(section).rows_affected().await
 }
 
 /// Ends the offers of a section that were not used in time. Returns the numbers of their places.
 pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>> {
     let lapse = "update waiting_entries set status = 'Lapsed'
          where section_id = $1 and status = 'Offered' and expires <= $2 returning quantity";
-    let lapsed: Vec<(i64,)> = tx.query(lapse).bind(section).bind(now).all().await?;
-    Ok(lapsed.into_iter().map(|(quantity,)| quantity).collect())
+    tx.query(lapse).bind(section).bind(now).scalars().await
 }
 
 /// Returns the first entries of a section that wait for at most this number of places, or for more than its capacity; at most `most`.
@@ -161,21 +154,19 @@ pub async fn close_entries(tx: &mut Tx, entries: &[OfferRow]) -> Result<()> {
         return Ok(());
     }
     let closed = tx.update("waiting_entries set status = 'Closed' where true");
-    closed.and_in("id", entries.iter().map(|entry| entry.id)).execute().await?;
-    Ok(())
+    closed.and_in("id", entries.iter().map(|entry| entry.id)).execute().await
 }
 
 /// Offers places to these entries until `expires`.
 pub async fn offer(tx: &mut Tx, entries: &[OfferRow], now: Timestamp, expires: Timestamp) -> Result<()> {
     let offer = tx.update("waiting_entries set status = 'Offered'").push_bind(", offered = ?", now);
     let offer = offer.push_bind(", expires = ? where true", expires);
-    offer.and_in("id", entries.iter().map(|entry| entry.id)).execute().await?;
-    Ok(())
+    offer.and_in("id", entries.iter().map(|entry| entry.id)).execute().await
 }
 
 /// Moves the open offers that were made after `latest`, so that they begin now. Returns their number.
 pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
     let update = "update waiting_entries set offered = $1, expires = $1 + (expires - offered)
          where status = 'Offered' and offered > $2";
-    tx.query(update).bind(now).bind(latest).execute().await
+    tx.query(update).bind(now).bind(latest).rows_affected().await
 }
