@@ -21,6 +21,7 @@ pub use file_response::FileResponse;
 pub use handler::{AppState, OutsideContractFn};
 pub use operator::Operator;
 pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
+pub(crate) use response::has_location;
 pub use response::{Created, HasLocation, SerializedJson};
 pub use routes::{Routes, start};
 pub use streamed_file::{FileSender, StreamedFile};

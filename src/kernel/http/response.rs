@@ -22,6 +22,19 @@ pub trait HasLocation {
     fn location(&self) -> &str;
 }
 
+/// Implements [`HasLocation`] for a resource whose URI is in its field `uri`, and which a GET returns like the response that creates
+/// it.
+macro_rules! has_location {
+    ($resource:ty) => {
+        impl $crate::kernel::http::HasLocation for $resource {
+            fn location(&self) -> &str {
+                &self.uri.0
+            }
+        }
+    };
+}
+pub(crate) use has_location;
+
 /// The response headers that the contract declares.
 #[derive(Serialize, JsonSchema)]
 struct LocationHeader {

@@ -10,7 +10,7 @@ use crate::features::catalog::events::{Event, EventStatus};
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::features::catalog::zones::Zone;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -48,11 +48,7 @@ pub struct Advertisement {
     pub parsed: ParsedMarkdown,
 }
 
-impl HasLocation for Advertisement {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Advertisement);
 
 /// Time slot in which an advertisement is shown.
 #[derive(Debug, Serialize, JsonSchema)]

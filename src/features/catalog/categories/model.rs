@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 
@@ -29,11 +29,7 @@ pub struct Category {
     pub subcategories: Vec<String>,
 }
 
-impl HasLocation for Category {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Category);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CategoryPath {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::features::catalog::categories::Category;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{AbsoluteUri, Minutes, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -98,11 +98,7 @@ pub struct Event {
     pub host: Uri,
 }
 
-impl HasLocation for Event {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Event);
 
 /// Path parameters of an event and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

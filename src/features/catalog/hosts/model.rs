@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -38,11 +38,7 @@ pub struct Host {
     pub business_no: String,
 }
 
-impl HasLocation for Host {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Host);
 
 /// Path parameters of a host and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::sections;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -33,11 +33,7 @@ pub struct Modifier {
     pub active: bool,
 }
 
-impl HasLocation for Modifier {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Modifier);
 
 /// Path parameters of a price modifier.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

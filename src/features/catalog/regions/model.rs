@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -34,11 +34,7 @@ pub struct Region {
     pub icon: AbsoluteUri,
 }
 
-impl HasLocation for Region {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Region);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegionPath {

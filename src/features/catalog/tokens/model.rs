@@ -4,7 +4,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -37,11 +37,7 @@ pub struct Token {
     pub sections: Vec<Uri>,
 }
 
-impl HasLocation for Token {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Token);
 
 /// Result of the exchange of a code: a key, and the sections to which it may admit.
 #[derive(Debug, Serialize, JsonSchema)]

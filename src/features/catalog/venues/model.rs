@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::regions::{Region, Regions};
 use crate::kernel::auth::Caller;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -51,11 +51,7 @@ pub struct EventVenue {
     pub map: AbsoluteUri,
 }
 
-impl HasLocation for Venue {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Venue);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VenuePath {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 
@@ -35,11 +35,7 @@ pub struct Zone {
     pub advertisements: Uri,
 }
 
-impl HasLocation for Zone {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Zone);
 
 /// Path parameters of a zone and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::Password;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -88,17 +88,9 @@ pub struct Reset {
     pub status: ResetStatus,
 }
 
-impl HasLocation for Verification {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Verification);
 
-impl HasLocation for Reset {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Reset);
 
 /// Purpose of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]

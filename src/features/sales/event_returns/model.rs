@@ -4,7 +4,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -48,11 +48,7 @@ pub struct EventReturn {
     pub finished: NullableField<DateTime>,
 }
 
-impl HasLocation for EventReturn {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(EventReturn);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventReturnPath {

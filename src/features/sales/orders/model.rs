@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
 use crate::features::sales::ledger::TicketCosts;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -84,11 +84,7 @@ pub struct Order {
     pub payments: Uri,
 }
 
-impl HasLocation for Order {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Order);
 
 /// An item in a response: the tickets of one section in an order.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

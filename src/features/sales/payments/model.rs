@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::features::sales::orders::{self, OrderNumber};
-use crate::kernel::http::HasLocation;
+use crate::features::sales::orders;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -65,11 +65,7 @@ pub struct Payment {
     pub placed: DateTime,
 }
 
-impl HasLocation for Payment {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Payment);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentsPath {

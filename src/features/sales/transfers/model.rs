@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::{Account, AccountNumber};
 use crate::features::sales::tickets::{Redeemed, SERIAL_PATTERN, Serial, SerialInput};
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::Embedded;
@@ -44,11 +44,7 @@ pub struct Transfer {
     pub tickets: Vec<TransferTicket>,
 }
 
-impl HasLocation for Transfer {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(Transfer);
 
 /// A ticket of a transfer in a response. It doesn't include changes of the ticket after the end of the transfer.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::Account;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -56,11 +56,7 @@ pub struct WaitingEntry {
     pub expires: NullableField<DateTime>,
 }
 
-impl HasLocation for WaitingEntry {
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+has_location!(WaitingEntry);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct WaitingEntryCreate {
