@@ -8,7 +8,7 @@ use super::search::Search;
 use super::search_index;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Statement, Tx, list_count_sql};
+use crate::kernel::db::{Query, Statement, Tx, list_count_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -369,61 +369,45 @@ pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
 
 /// Inserts the event, and adds it to the search.
 pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
-    tx.query(
-        "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
-         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity, folded_title, admission_from)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0, $17, $18)",
-    )
-    .bind(row.id)
-    .bind(row.host_id)
-    .bind(row.title.clone())
-    .bind(row.description.clone())
-    .bind(row.status)
-    .bind(row.kind.clone())
-    .bind(row.public)
-    .bind(row.category_id)
-    .bind(row.subcategory.clone())
-    .bind(row.venue_id)
-    .bind(row.starts)
-    .bind(row.ends)
-    .bind(row.disclaimer.clone())
-    .bind(row.tags.clone())
-    .bind(row.banner_id)
-    .bind(row.thumbnail_id)
-    .bind(fold(&row.title))
-    .bind(row.admission_from)
-    .execute()
-    .await?;
+    let insert = tx.query(
+        "insert into events (id, title, description, type, public, category_id, subcategory, venue_id, starts, ends, disclaimer,
+         tags, banner_id, thumbnail_id, folded_title, admission_from, host_id, status, published, popularity)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, null, 0)",
+    );
+    bind_properties(insert, row).bind(row.host_id).bind(row.status).execute().await?;
     search_index::write(tx, std::slice::from_ref(row)).await
 }
 
 /// Writes the columns that a host may change, and what the search finds the event by.
 pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
-    tx.query(
+    let update = tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
          venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner_id = $13, thumbnail_id = $14,
          folded_title = case when title = $2 then folded_title else $15 end, admission_from = $16, revised = $17 where id = $1",
-    )
-    .bind(row.id)
-    .bind(row.title.clone())
-    .bind(row.description.clone())
-    .bind(row.kind.clone())
-    .bind(row.public)
-    .bind(row.category_id)
-    .bind(row.subcategory.clone())
-    .bind(row.venue_id)
-    .bind(row.starts)
-    .bind(row.ends)
-    .bind(row.disclaimer.clone())
-    .bind(row.tags.clone())
-    .bind(row.banner_id)
-    .bind(row.thumbnail_id)
-    .bind(fold(&row.title))
-    .bind(row.admission_from)
-    .bind(row.revised)
-    .execute()
-    .await?;
+    );
+    bind_properties(update, row).bind(row.revised).execute().await?;
     search_index::write(tx, std::slice::from_ref(row)).await
+}
+
+/// Binds the identifier and the columns that a host may change, which are `$1` to `$16` in both statements.
+fn bind_properties<'a>(statement: Query<'a>, row: &EventRow) -> Query<'a> {
+    statement
+        .bind(row.id)
+        .bind(row.title.clone())
+        .bind(row.description.clone())
+        .bind(row.kind.clone())
+        .bind(row.public)
+        .bind(row.category_id)
+        .bind(row.subcategory.clone())
+        .bind(row.venue_id)
+        .bind(row.starts)
+        .bind(row.ends)
+        .bind(row.disclaimer.clone())
+        .bind(row.tags.clone())
+        .bind(row.banner_id)
+        .bind(row.thumbnail_id)
+        .bind(fold(&row.title))
+        .bind(row.admission_from)
 }
 
 /// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`. A listed event is
@@ -431,19 +415,17 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
 pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, now: Timestamp) -> Result<bool> {
     let update = "update events set status = $3, published = coalesce($4, published), revised = $5 where id = $1 and status = $2";
     let published = (to == EventStatus::Listed).then_some(now);
-    Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).bind(now).execute().await? == 1)
+    Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).bind(now).rows_affected().await? == 1)
 }
 
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections
 /// are about to be deleted.
 pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
     let delete = "delete from reservations where expires <= $2 and section_id in (select id from sections where event_id = $1)";
-    tx.query(delete).bind(id).bind(now).execute().await?;
-    Ok(())
+    tx.query(delete).bind(id).bind(now).execute().await
 }
 
 /// Deletes the event with its sections and admission tokens. Foreign keys reject this while there are tickets or reservations.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from events where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("delete from events where id = $1").bind(id).execute().await
 }

@@ -56,7 +56,6 @@ pub struct HostFilter {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct HostCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
@@ -64,28 +63,11 @@ pub struct HostCreate {
     pub contact: String,
     #[schemars(email, length(max = 254))]
     pub email: String,
-    #[schemars(length(max = 10000))]
-    pub description: Option<String>,
-    #[schemars(length(max = 40))]
-    pub phone: Option<String>,
-    #[schemars(regex(pattern = r"^(https?://\S+)?$"), length(max = 2000))]
-    pub website: Option<String>,
-    #[schemars(length(max = 200))]
-    pub country: Option<String>,
-    #[schemars(length(max = 200))]
-    pub first_address_line: Option<String>,
-    #[schemars(length(max = 200))]
-    pub second_address_line: Option<String>,
-    #[schemars(length(max = 200))]
-    pub city: Option<String>,
-    #[schemars(length(max = 200))]
-    pub state: Option<String>,
-    #[schemars(length(max = 100))]
-    pub business_no: Option<String>,
+    #[serde(flatten)]
+    pub details: HostDetails,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct HostUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
@@ -93,6 +75,14 @@ pub struct HostUpdate {
     pub contact: Option<String>,
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,
+    #[serde(flatten)]
+    pub details: HostDetails,
+}
+
+/// The properties of a host that are optional when it is created, too.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostDetails {
     #[schemars(length(max = 10000))]
     pub description: Option<String>,
     #[schemars(length(max = 40))]

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use boxoffice_http::error::Result;
 
-use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
-use crate::kernel::db::Tx;
+use super::model::{AdministratorRow, HostCreate, HostDetails, HostFilter, HostRow, HostUpdate};
+use crate::kernel::db::{Query, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -56,8 +56,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Marks a [locked](lock) host as removed.
 pub async fn remove(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("update hosts set removed = true where id = $1").bind(id).execute().await?;
-    Ok(())
+    tx.query("update hosts set removed = true where id = $1").bind(id).execute().await
 }
 
 /// Returns a page of a host's administrators, the oldest account first.
@@ -107,55 +106,38 @@ pub async fn is_administered(tx: &mut Tx, host: Id, account: Option<Id>) -> Resu
 }
 
 pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
-    let row: Option<HostRow> = tx
-        .query(concat!(
-            "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
+    let insert = tx.query(concat!(
+        "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
          second_address_line, city, state, business_no, removed, folded_name)
          values ($1, $2, $3, $4, coalesce($5, ''), coalesce($6, ''), coalesce($7, ''), coalesce($8, ''), coalesce($9, ''),
          coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false, $14)
          returning ",
-            columns!()
-        ))
-        .bind(id)
-        .bind(new.name.clone())
-        .bind(new.contact.clone())
-        .bind(new.email.clone())
-        .bind(new.description.clone())
-        .bind(new.phone.clone())
-        .bind(new.website.clone())
-        .bind(new.country.clone())
-        .bind(new.first_address_line.clone())
-        .bind(new.second_address_line.clone())
-        .bind(new.city.clone())
-        .bind(new.state.clone())
-        .bind(new.business_no.clone())
-        .bind(fold(&new.name))
-        .optional()
-        .await?;
-    row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
+        columns!()
+    ));
+    let insert = insert.bind(id).bind(new.name.clone()).bind(new.contact.clone()).bind(new.email.clone());
+    bind_details(insert, &new.details).bind(fold(&new.name)).one().await
 }
 
 /// Adds an administrator to a host. Returns false if the account is one already.
 pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
     let insert = "insert into host_administrators (host_id, account_id) values ($1, $2) on conflict do nothing";
-    Ok(tx.query(insert).bind(host).bind(account).execute().await? == 1)
+    Ok(tx.query(insert).bind(host).bind(account).rows_affected().await? == 1)
 }
 
 /// Removes an administrator from a host. Returns whether the account was one.
 pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
     let delete = "delete from host_administrators where host_id = $1 and account_id = $2";
-    Ok(tx.query(delete).bind(host).bind(account).execute().await? == 1)
+    Ok(tx.query(delete).bind(host).bind(account).rows_affected().await? == 1)
 }
 
 /// Removes an account from the administrators of every host.
 pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result<()> {
-    tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await?;
-    Ok(())
+    tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
-    tx.query(concat!(
+    let update = tx.query(concat!(
         "update hosts set name = coalesce($2, name), contact = coalesce($3, contact), email = coalesce($4, email),
          description = coalesce($5, description), phone = coalesce($6, phone), website = coalesce($7, website),
          country = coalesce($8, country), first_address_line = coalesce($9, first_address_line),
@@ -164,21 +146,21 @@ pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<H
          folded_name = case when name = coalesce($2, name) then folded_name else $14 end
          where id = $1 and removed = false returning ",
         columns!()
-    ))
-    .bind(id)
-    .bind(change.name.clone())
-    .bind(change.contact.clone())
-    .bind(change.email.clone())
-    .bind(change.description.clone())
-    .bind(change.phone.clone())
-    .bind(change.website.clone())
-    .bind(change.country.clone())
-    .bind(change.first_address_line.clone())
-    .bind(change.second_address_line.clone())
-    .bind(change.city.clone())
-    .bind(change.state.clone())
-    .bind(change.business_no.clone())
-    .bind(change.name.as_deref().map(fold))
-    .optional()
-    .await
+    ));
+    let update = update.bind(id).bind(change.name.clone()).bind(change.contact.clone()).bind(change.email.clone());
+    bind_details(update, &change.details).bind(change.name.as_deref().map(fold)).optional().await
+}
+
+/// Binds the details, which are `$5` to `$13` in both statements.
+fn bind_details<'a>(statement: Query<'a>, details: &HostDetails) -> Query<'a> {
+    statement
+        .bind(details.description.clone())
+        .bind(details.phone.clone())
+        .bind(details.website.clone())
+        .bind(details.country.clone())
+        .bind(details.first_address_line.clone())
+        .bind(details.second_address_line.clone())
+        .bind(details.city.clone())
+        .bind(details.state.clone())
+        .bind(details.business_no.clone())
 }

@@ -218,7 +218,6 @@ pub struct AccountFilter {
 
 /// Request body for a new account, already validated against the contract's `AccountCreate`.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the contract describes the fields")]
 pub struct AccountCreate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
@@ -226,36 +225,26 @@ pub struct AccountCreate {
     pub password: Password<8>,
     #[schemars(email, length(max = 254))]
     pub email: String,
-    #[schemars(length(max = 200))]
-    pub first_name: Option<String>,
-    #[schemars(length(max = 200))]
-    pub last_name: Option<String>,
-    pub title: Option<TitleInput>,
-    pub date_of_birth: Option<BirthDate>,
-    #[schemars(length(max = 40))]
-    pub phone: Option<String>,
-    #[schemars(length(max = 200))]
-    pub country: Option<String>,
-    #[schemars(length(max = 200))]
-    pub first_address_line: Option<String>,
-    #[schemars(length(max = 200))]
-    pub second_address_line: Option<String>,
-    #[schemars(length(max = 200))]
-    pub city: Option<String>,
-    #[schemars(length(max = 200))]
-    pub state: Option<String>,
-    pub language: Option<LanguageInput>,
+    #[serde(flatten)]
+    pub profile: Profile,
     pub role: Option<AccountRole>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct AccountUpdate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: Option<String>,
     pub password: Option<Password<8>>,
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,
+    #[serde(flatten)]
+    pub profile: Profile,
+}
+
+/// The properties of a person in a request. All are optional.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Profile {
     #[schemars(length(max = 200))]
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]

@@ -47,7 +47,7 @@ pub async fn sign_up(
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
-    new.language = new.language.or(Some(LanguageInput(preferred)));
+    new.profile.language = new.profile.language.or(Some(LanguageInput(preferred)));
     limit_taken_names(ctx, caller, address, create(ctx, Some((caller, address)), new)).await
 }
 
@@ -58,7 +58,7 @@ pub async fn sign_up(
 /// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
 /// has the username or e-mail address.
 pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCreate) -> Result<Account> {
-    let future_birth = future_birth(ctx, new.date_of_birth.as_ref());
+    let future_birth = future_birth(ctx, new.profile.date_of_birth.as_ref());
     let (row, password) = new_row(new);
     let weakness = ctx.app.passwords.weakness(&password, [&row.username, &row.email]);
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
@@ -131,7 +131,7 @@ async fn change_account(
     }
     let own_names = [change.username.as_ref().unwrap_or(&account.username), change.email.as_ref().unwrap_or(&account.email)];
     let weakness = password.as_ref().and_then(|password| ctx.app.passwords.weakness(&password.0, own_names.map(String::as_str)));
-    let future_birth = future_birth(ctx, change.date_of_birth.as_ref());
+    let future_birth = future_birth(ctx, change.profile.date_of_birth.as_ref());
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     let (username, email) = (change.username.as_deref(), change.email.as_deref());
     require_free(&mut ctx.unit.read().await?, account.id, username, email).await?;
@@ -236,6 +236,7 @@ fn future_birth(ctx: &Ctx, birth: Option<&BirthDate>) -> Option<FieldError> {
 
 /// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier.
 fn new_row(new: AccountCreate) -> (AccountRow, String) {
+    let profile = new.profile;
     let row = AccountRow {
         id: Id::NONE,
         number: secret::account_number(),
@@ -244,17 +245,17 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         role: new.role.unwrap_or_default().into(),
         verified: false,
         activated: true,
-        first_name: new.first_name.unwrap_or_default(),
-        last_name: new.last_name.unwrap_or_default(),
-        title: new.title.map(|title| title.0).unwrap_or_default(),
-        date_of_birth: new.date_of_birth.and_then(|date| date.0),
-        phone: new.phone.unwrap_or_default(),
-        country: new.country.unwrap_or_default(),
-        first_address_line: new.first_address_line.unwrap_or_default(),
-        second_address_line: new.second_address_line.unwrap_or_default(),
-        city: new.city.unwrap_or_default(),
-        state: new.state.unwrap_or_default(),
-        language: new.language.and_then(|language| language.0),
+        first_name: profile.first_name.unwrap_or_default(),
+        last_name: profile.last_name.unwrap_or_default(),
+        title: profile.title.map(|title| title.0).unwrap_or_default(),
+        date_of_birth: profile.date_of_birth.and_then(|date| date.0),
+        phone: profile.phone.unwrap_or_default(),
+        country: profile.country.unwrap_or_default(),
+        first_address_line: profile.first_address_line.unwrap_or_default(),
+        second_address_line: profile.second_address_line.unwrap_or_default(),
+        city: profile.city.unwrap_or_default(),
+        state: profile.state.unwrap_or_default(),
+        language: profile.language.and_then(|language| language.0),
     };
     (row, new.password.0)
 }

@@ -181,6 +181,7 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
 
 /// Updates the fields present in `change` and leaves the others unchanged. A changed e-mail address is no longer verified.
 pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: Option<&str>) -> Result<Option<AccountRow>> {
+    let profile = &change.profile;
     tx.query(concat!(
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
          verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
@@ -195,17 +196,17 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .bind(change.username.clone())
     .bind(change.email.clone())
     .bind(password_hash.map(str::to_owned))
-    .bind(change.first_name.clone())
-    .bind(change.last_name.clone())
-    .bind(change.title.clone().map(|title| title.0))
-    .bind(change.date_of_birth.clone().map(|date| date.0.unwrap_or_default()))
-    .bind(change.phone.clone())
-    .bind(change.country.clone())
-    .bind(change.first_address_line.clone())
-    .bind(change.second_address_line.clone())
-    .bind(change.city.clone())
-    .bind(change.state.clone())
-    .bind(change.language.as_ref().map(|language| language.0.map(Language::code).unwrap_or_default().to_owned()))
+    .bind(profile.first_name.clone())
+    .bind(profile.last_name.clone())
+    .bind(profile.title.clone().map(|title| title.0))
+    .bind(profile.date_of_birth.clone().map(|date| date.0.unwrap_or_default()))
+    .bind(profile.phone.clone())
+    .bind(profile.country.clone())
+    .bind(profile.first_address_line.clone())
+    .bind(profile.second_address_line.clone())
+    .bind(profile.city.clone())
+    .bind(profile.state.clone())
+    .bind(profile.language.as_ref().map(|language| language.0.map(Language::code).unwrap_or_default().to_owned()))
     .optional()
     .await
 }
