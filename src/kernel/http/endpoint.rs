@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use boxoffice_http::ApiError;
 use boxoffice_http::error::{Code, Error, Result};
 use dropshot::{ApiEndpoint, ApiEndpointParameter, ApiEndpointVersions, Body, HttpResponse, StubContext};
-use futures::FutureExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt};
 use http::{Method, Response};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::endpoint_metadata::EndpointMetadata;
 use super::extract::{EndpointRequest, Extract};
 use super::handler::AppState;
+use super::response::Success;
 use crate::kernel::auth::Caller;
 use crate::kernel::context::Context;
 
@@ -48,38 +49,39 @@ pub type RunFn<A> = Arc<dyn Fn(EndpointRequest<A>) -> BoxFuture<'static, Result<
 /// Checks that a caller may change the resource with these path variables.
 pub type AccessCheck<A> = Box<dyn Fn(Context<A>, Caller, Map<String, Value>) -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
-/// A function that can be an endpoint: an async function of the context and up to four other arguments. `T` is the tuple of their
-/// types.
+/// A function that can be an endpoint: an async function of the context and up to four other arguments. `T` is a tuple of the kind of
+/// its [`Success`] and their types.
 pub trait EndpointFunction<A, T>: Send + Sync + 'static {
     /// The successful response.
-    type Success: HttpResponse + Send + Sync + 'static;
+    type Response: HttpResponse + Send + Sync + 'static;
 
     /// Returns the parameters and the body that the arguments are taken from.
     fn parameters() -> Vec<ApiEndpointParameter>;
 
     /// Takes the arguments out of the request and calls the function.
-    fn call(&self, request: EndpointRequest<A>) -> BoxFuture<'static, Result<Self::Success>>;
+    fn call(&self, request: EndpointRequest<A>) -> BoxFuture<'static, Result<Self::Response>>;
 }
 
 macro_rules! implement_endpoint_function {
     ($($type:ident $name:ident),*) => {
-        impl<A, F, O, R, $($type),*> EndpointFunction<A, ($($type,)*)> for F
+        impl<A, F, O, R, Kind, $($type),*> EndpointFunction<A, (Kind, $($type,)*)> for F
         where
             A: AppState,
             F: Fn(Context<A>, $($type),*) -> O + Send + Sync + 'static,
             O: Future<Output = Result<R>> + Send + 'static,
-            R: HttpResponse + Send + Sync + 'static,
+            Kind: 'static,
+            R: Success<Kind> + 'static,
             $($type: Extract<A>,)*
         {
-            type Success = R;
+            type Response = R::Response;
 
             fn parameters() -> Vec<ApiEndpointParameter> {
                 <($($type,)*) as Extract<A>>::parameters()
             }
 
-            fn call(&self, mut request: EndpointRequest<A>) -> BoxFuture<'static, Result<R>> {
+            fn call(&self, mut request: EndpointRequest<A>) -> BoxFuture<'static, Result<R::Response>> {
                 match <($($type,)*)>::extract(&mut request) {
-                    Ok(($($name,)*)) => self(request.ctx, $($name),*).boxed(),
+                    Ok(($($name,)*)) => self(request.ctx, $($name),*).map_ok(Success::into_response).boxed(),
                     Err(error) => futures::future::ready(Err(error)).boxed(),
                 }
             }
@@ -148,7 +150,7 @@ fn describe_response<A, T, F: EndpointFunction<A, T>>(
     path: &str,
 ) -> ApiEndpoint<StubContext> {
     let (id, versions) = (operation_id.to_owned(), ApiEndpointVersions::All);
-    ApiEndpoint::new_for_types::<(), Result<F::Success, ApiError>>(id, method, "application/json", path, versions)
+    ApiEndpoint::new_for_types::<(), Result<F::Response, ApiError>>(id, method, "application/json", path, versions)
 }
 
 fn run_fn<A: 'static, T, F: EndpointFunction<A, T>>(function: F) -> RunFn<A> {

@@ -1,4 +1,4 @@
-//! Types of successful responses that dropshot lacks.
+//! Successful responses: what an endpoint may return, and the types that dropshot lacks.
 
 use std::marker::PhantomData;
 
@@ -12,6 +12,37 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::kernel::types::api_types::Uri;
+
+/// A value that an endpoint returns if it succeeds. `Kind` is [`JsonBody`] or [`WholeResponse`], and is inferred.
+pub trait Success<Kind> {
+    /// The response in which it is sent.
+    type Response: HttpResponse + Send + Sync + 'static;
+
+    /// Converts it into that response.
+    fn into_response(self) -> Self::Response;
+}
+
+/// Kind of the values that are the body of a 200, as JSON.
+pub enum JsonBody {}
+
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> Success<JsonBody> for T {
+    type Response = HttpResponseOk<T>;
+
+    fn into_response(self) -> HttpResponseOk<T> {
+        HttpResponseOk(self)
+    }
+}
+
+/// Kind of the values that are a response.
+pub enum WholeResponse {}
+
+impl<R: HttpResponse + Send + Sync + 'static> Success<WholeResponse> for R {
+    type Response = R;
+
+    fn into_response(self) -> R {
+        self
+    }
+}
 
 /// A resource with a URI.
 pub trait HasLocation {

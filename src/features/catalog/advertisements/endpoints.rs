@@ -1,7 +1,7 @@
 //! HTTP endpoints of advertisements.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Advertisement, AdvertisementPath};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
@@ -59,8 +59,8 @@ async fn zone_advertisement_list(
     ctx: Ctx,
     Path(path): Path<ZonePath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Advertisement>>> {
-    Ok(HttpResponseOk(service::list_running(&ctx, path.zone, paging).await?))
+) -> Result<Page<Advertisement>> {
+    service::list_running(&ctx, path.zone, paging).await
 }
 
 async fn host_advertisement_list(
@@ -68,28 +68,20 @@ async fn host_advertisement_list(
     caller: Caller,
     Path(path): Path<HostPath>,
     Query(query): Query<AdvertisementFilter>,
-) -> Result<HttpResponseOk<Page<Advertisement>>> {
-    Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, &query).await?))
+) -> Result<Page<Advertisement>> {
+    service::list_of_host(&ctx, &caller, path.host, &query).await
 }
 
-async fn advertisement_list(
-    ctx: Ctx,
-    caller: Caller,
-    Query(query): Query<AdvertisementQuery>,
-) -> Result<HttpResponseOk<Page<Advertisement>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, &query).await?))
+async fn advertisement_list(ctx: Ctx, caller: Caller, Query(query): Query<AdvertisementQuery>) -> Result<Page<Advertisement>> {
+    service::list(&ctx, &caller, &query).await
 }
 
 async fn advertisement_create(ctx: Ctx, caller: Caller, Json(body): Json<AdvertisementCreate>) -> Result<Created<Advertisement>> {
     Ok(Created(service::create(&ctx, &caller, body).await?))
 }
 
-async fn advertisement_get(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<AdvertisementPath>,
-) -> Result<HttpResponseOk<Advertisement>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.id()).await?))
+async fn advertisement_get(ctx: Ctx, caller: Caller, Path(path): Path<AdvertisementPath>) -> Result<Advertisement> {
+    service::get(&ctx, &caller, path.id()).await
 }
 
 async fn advertisement_update(
@@ -97,8 +89,8 @@ async fn advertisement_update(
     caller: Caller,
     Path(path): Path<AdvertisementPath>,
     Json(body): Json<AdvertisementUpdate>,
-) -> Result<HttpResponseOk<Advertisement>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, path.id(), body).await?))
+) -> Result<Advertisement> {
+    service::update(&ctx, &caller, path.id(), body).await
 }
 
 async fn advertisement_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdvertisementPath>) -> Result<HttpResponseDeleted> {
@@ -118,6 +110,6 @@ async fn advertisement_cancellation_create(
     ctx: Ctx,
     caller: Caller,
     Path(path): Path<AdvertisementPath>,
-) -> Result<HttpResponseOk<Advertisement>> {
-    Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.id()).await?))
+) -> Result<Advertisement> {
+    service::cancel(&ctx, &caller, path.id()).await
 }

@@ -1,7 +1,7 @@
 //! HTTP endpoints of categories.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Category, CategoryCreate, CategoryPath, CategoryUpdate};
 use super::service;
@@ -23,24 +23,20 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn category_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<HttpResponseOk<Page<Category>>> {
-    Ok(HttpResponseOk(service::list(&ctx, query).await?))
+async fn category_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<Page<Category>> {
+    service::list(&ctx, query).await
 }
 
 async fn category_create(ctx: Ctx, Json(body): Json<CategoryCreate>) -> Result<Created<Category>> {
     Ok(Created(service::create(&ctx, &body).await?))
 }
 
-async fn category_get(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<HttpResponseOk<Category>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.category).await?))
+async fn category_get(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<Category> {
+    service::get(&ctx, path.category).await
 }
 
-async fn category_update(
-    ctx: Ctx,
-    Path(path): Path<CategoryPath>,
-    Json(body): Json<CategoryUpdate>,
-) -> Result<HttpResponseOk<Category>> {
-    Ok(HttpResponseOk(service::update(&ctx, path.category, &body).await?))
+async fn category_update(ctx: Ctx, Path(path): Path<CategoryPath>, Json(body): Json<CategoryUpdate>) -> Result<Category> {
+    service::update(&ctx, path.category, &body).await
 }
 
 async fn category_delete(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<HttpResponseDeleted> {

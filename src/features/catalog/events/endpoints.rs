@@ -1,7 +1,7 @@
 //! HTTP endpoints of events.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
@@ -56,8 +56,8 @@ async fn account_event_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<EventFilter>,
-) -> Result<HttpResponseOk<Page<Event>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
+) -> Result<Page<Event>> {
+    service::list_of_account(&ctx, &caller, &path.number, &query).await
 }
 
 async fn published_event_list(
@@ -86,17 +86,12 @@ async fn event_calendar_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath
 }
 
 /// The same for `If-Match`, which must not read from the cache: the event's row may be locked and changed by now.
-async fn event_get_uncached(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event).await?))
+async fn event_get_uncached(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+    service::get(&ctx, &caller, path.event).await
 }
 
-async fn event_update(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<EventUpdate>,
-) -> Result<HttpResponseOk<Event>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, path.event, &body).await?))
+async fn event_update(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>, Json(body): Json<EventUpdate>) -> Result<Event> {
+    service::update(&ctx, &caller, path.event, &body).await
 }
 
 async fn event_delete(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseDeleted> {
@@ -108,10 +103,10 @@ async fn event_submission_create(ctx: Ctx, caller: Caller, Path(path): Path<Even
     Ok(Created(service::submit(&ctx, &caller, path.event).await?))
 }
 
-async fn event_withdrawal_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
-    Ok(HttpResponseOk(service::withdraw(&ctx, &caller, path.event).await?))
+async fn event_withdrawal_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+    service::withdraw(&ctx, &caller, path.event).await
 }
 
-async fn event_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<Event>> {
-    Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.event).await?))
+async fn event_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+    service::cancel(&ctx, &caller, path.event).await
 }

@@ -1,7 +1,7 @@
 //! HTTP endpoints of hosts.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
@@ -32,26 +32,20 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn host_list(ctx: Ctx, Query(query): Query<HostFilter>) -> Result<HttpResponseOk<Page<Host>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn host_list(ctx: Ctx, Query(query): Query<HostFilter>) -> Result<Page<Host>> {
+    service::list(&ctx, &query).await
 }
 
 async fn host_create(ctx: Ctx, caller: Caller, Json(body): Json<HostCreate>) -> Result<Created<Host>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn host_get(ctx: Ctx, Path(path): Path<HostPath>) -> Result<HttpResponseOk<Host>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.host).await?))
+async fn host_get(ctx: Ctx, Path(path): Path<HostPath>) -> Result<Host> {
+    service::get(&ctx, path.host).await
 }
 
-async fn host_update(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<HostPath>,
-    Json(body): Json<HostUpdate>,
-) -> Result<HttpResponseOk<Host>> {
-    let host = path.host;
-    Ok(HttpResponseOk(service::update(&ctx, &caller, host, &body).await?))
+async fn host_update(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>, Json(body): Json<HostUpdate>) -> Result<Host> {
+    service::update(&ctx, &caller, path.host, &body).await
 }
 
 async fn account_host_list(
@@ -59,8 +53,8 @@ async fn account_host_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Host>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, path.number, query).await?))
+) -> Result<Page<Host>> {
+    service::list_of_account(&ctx, &caller, path.number, query).await
 }
 
 async fn host_delete(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HttpResponseDeleted> {
@@ -73,9 +67,8 @@ async fn host_administrator_list(
     caller: Caller,
     Path(path): Path<HostPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Account>>> {
-    let host = path.host;
-    Ok(HttpResponseOk(service::list_administrators(&ctx, &caller, host, paging).await?))
+) -> Result<Page<Account>> {
+    service::list_administrators(&ctx, &caller, path.host, paging).await
 }
 
 async fn host_administrator_create(
@@ -84,8 +77,7 @@ async fn host_administrator_create(
     Path(path): Path<HostPath>,
     Json(body): Json<HostAdministratorCreate>,
 ) -> Result<Created<Account>> {
-    let host = path.host;
-    Ok(Created(service::add_administrator(&ctx, &caller, host, &body.account).await?))
+    Ok(Created(service::add_administrator(&ctx, &caller, path.host, &body.account).await?))
 }
 
 async fn host_administrator_delete(
@@ -94,7 +86,6 @@ async fn host_administrator_delete(
     Path(path): Path<HostPath>,
     Query(query): Query<HostAdministratorDelete>,
 ) -> Result<HttpResponseDeleted> {
-    let host = path.host;
-    service::remove_administrator(&ctx, &caller, host, &query.account).await?;
+    service::remove_administrator(&ctx, &caller, path.host, &query.account).await?;
     Ok(HttpResponseDeleted())
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoints of preferences.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{Preferences, PreferencesUpdate};
 use super::service;
@@ -21,8 +20,8 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn account_preferences_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Preferences>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, &path.number).await?))
+async fn account_preferences_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Preferences> {
+    service::get(&ctx, &caller, &path.number).await
 }
 
 async fn account_preferences_update(
@@ -30,6 +29,6 @@ async fn account_preferences_update(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Json(body): Json<PreferencesUpdate>,
-) -> Result<HttpResponseOk<Preferences>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, &path.number, &body).await?))
+) -> Result<Preferences> {
+    service::update(&ctx, &caller, &path.number, &body).await
 }

@@ -1,7 +1,7 @@
 //! HTTP endpoints of price modifiers.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
@@ -36,8 +36,8 @@ async fn section_modifier_list(
     caller: Caller,
     Path(path): Path<SectionPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Modifier>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, &path, paging).await?))
+) -> Result<Page<Modifier>> {
+    service::list(&ctx, &caller, &path, paging).await
 }
 
 async fn section_modifier_create(
@@ -49,8 +49,8 @@ async fn section_modifier_create(
     Ok(Created(service::create(&ctx, &caller, &path, &body).await?))
 }
 
-async fn section_modifier_get(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path).await?))
+async fn section_modifier_get(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<Modifier> {
+    service::get(&ctx, &caller, path).await
 }
 
 async fn section_modifier_update(
@@ -58,8 +58,8 @@ async fn section_modifier_update(
     caller: Caller,
     Path(path): Path<ModifierPath>,
     Json(body): Json<ModifierUpdate>,
-) -> Result<HttpResponseOk<Modifier>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, path, &body).await?))
+) -> Result<Modifier> {
+    service::update(&ctx, &caller, path, &body).await
 }
 
 async fn section_modifier_delete(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseDeleted> {

@@ -1,7 +1,7 @@
 //! HTTP endpoints of regions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
 use super::service;
@@ -23,20 +23,20 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn region_list(ctx: Ctx, Query(query): Query<RegionFilter>) -> Result<HttpResponseOk<Page<Region>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn region_list(ctx: Ctx, Query(query): Query<RegionFilter>) -> Result<Page<Region>> {
+    service::list(&ctx, &query).await
 }
 
 async fn region_create(ctx: Ctx, Json(body): Json<RegionCreate>) -> Result<Created<Region>> {
     Ok(Created(service::create(&ctx, body).await?))
 }
 
-async fn region_get(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseOk<Region>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.region).await?))
+async fn region_get(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<Region> {
+    service::get(&ctx, path.region).await
 }
 
-async fn region_update(ctx: Ctx, Path(path): Path<RegionPath>, Json(body): Json<RegionUpdate>) -> Result<HttpResponseOk<Region>> {
-    Ok(HttpResponseOk(service::update(&ctx, path.region, body).await?))
+async fn region_update(ctx: Ctx, Path(path): Path<RegionPath>, Json(body): Json<RegionUpdate>) -> Result<Region> {
+    service::update(&ctx, path.region, body).await
 }
 
 async fn region_delete(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseDeleted> {

@@ -1,7 +1,6 @@
 //! HTTP endpoints of submissions and their review.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
@@ -26,18 +25,14 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn submission_list(ctx: Ctx, Query(query): Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn submission_list(ctx: Ctx, Query(query): Query<SubmissionFilter>) -> Result<Page<Submission>> {
+    service::list(&ctx, &query).await
 }
 
-async fn submission_get(ctx: Ctx, Path(path): Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>> {
-    Ok(HttpResponseOk(service::get(&ctx, &path.submission).await?))
+async fn submission_get(ctx: Ctx, Path(path): Path<SubmissionPath>) -> Result<Submission> {
+    service::get(&ctx, &path.submission).await
 }
 
-async fn submission_delete(
-    ctx: Ctx,
-    Path(path): Path<SubmissionPath>,
-    Query(query): Query<Decision>,
-) -> Result<HttpResponseOk<Submission>> {
-    Ok(HttpResponseOk(service::decide(&ctx, &path.submission, &query).await?))
+async fn submission_delete(ctx: Ctx, Path(path): Path<SubmissionPath>, Query(query): Query<Decision>) -> Result<Submission> {
+    service::decide(&ctx, &path.submission, &query).await
 }

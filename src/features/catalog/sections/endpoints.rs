@@ -1,7 +1,7 @@
 //! HTTP endpoints of sections, at their long and their short URIs.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
 use super::service;
@@ -51,8 +51,8 @@ async fn section_create(
     Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }
 
-async fn section_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseOk<Section>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?))
+async fn section_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<Section> {
+    service::get(&ctx, &caller, path.into()).await
 }
 
 async fn section_update(
@@ -60,8 +60,8 @@ async fn section_update(
     caller: Caller,
     Path(path): Path<SectionPath>,
     Json(body): Json<SectionUpdate>,
-) -> Result<HttpResponseOk<Section>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
+) -> Result<Section> {
+    service::update(&ctx, &caller, path.into(), &body).await
 }
 
 async fn section_delete(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseDeleted> {
@@ -69,12 +69,8 @@ async fn section_delete(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>)
     Ok(HttpResponseDeleted())
 }
 
-async fn section_shorthand_get(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<SectionShorthandPath>,
-) -> Result<HttpResponseOk<Section>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.into()).await?))
+async fn section_shorthand_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionShorthandPath>) -> Result<Section> {
+    service::get(&ctx, &caller, path.into()).await
 }
 
 async fn section_shorthand_update(
@@ -82,8 +78,8 @@ async fn section_shorthand_update(
     caller: Caller,
     Path(path): Path<SectionShorthandPath>,
     Json(body): Json<SectionUpdate>,
-) -> Result<HttpResponseOk<Section>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, path.into(), &body).await?))
+) -> Result<Section> {
+    service::update(&ctx, &caller, path.into(), &body).await
 }
 
 async fn section_shorthand_delete(

@@ -1,7 +1,7 @@
 //! HTTP endpoints of admission tokens.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
 use super::service;
@@ -33,8 +33,8 @@ async fn event_token_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<TokenFilter>,
-) -> Result<HttpResponseOk<Page<Token>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, &query).await?))
+) -> Result<Page<Token>> {
+    service::list(&ctx, &caller, path.event, &query).await
 }
 
 async fn event_token_create(
@@ -46,9 +46,9 @@ async fn event_token_create(
     Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }
 
-async fn event_token_get(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseOk<Token>> {
+async fn event_token_get(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<Token> {
     let TokenPath { event, token } = path;
-    Ok(HttpResponseOk(service::get(&ctx, &caller, event, token).await?))
+    service::get(&ctx, &caller, event, token).await
 }
 
 async fn event_token_update(
@@ -56,9 +56,9 @@ async fn event_token_update(
     caller: Caller,
     Path(path): Path<TokenPath>,
     Json(body): Json<TokenUpdate>,
-) -> Result<HttpResponseOk<Token>> {
+) -> Result<Token> {
     let TokenPath { event, token } = path;
-    Ok(HttpResponseOk(service::update(&ctx, &caller, event, token, &body).await?))
+    service::update(&ctx, &caller, event, token, &body).await
 }
 
 async fn event_token_delete(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseDeleted> {
@@ -67,11 +67,11 @@ async fn event_token_delete(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath
     Ok(HttpResponseDeleted())
 }
 
-async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseOk<Token>> {
+async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<Token> {
     let TokenPath { event, token } = path;
-    Ok(HttpResponseOk(service::replace_code(&ctx, &caller, event, token).await?))
+    service::replace_code(&ctx, &caller, event, token).await
 }
 
-async fn token_authentication_get(ctx: Ctx, Path(path): Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>> {
-    Ok(HttpResponseOk(service::authenticate(&ctx, &path.code).await?))
+async fn token_authentication_get(ctx: Ctx, Path(path): Path<CodePath>) -> Result<TokenAuthentication> {
+    service::authenticate(&ctx, &path.code).await
 }

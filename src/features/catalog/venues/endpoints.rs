@@ -1,7 +1,7 @@
 //! HTTP endpoints of venues.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
 use super::service;
@@ -24,20 +24,20 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn venue_list(ctx: Ctx, Query(query): Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn venue_list(ctx: Ctx, Query(query): Query<VenueFilter>) -> Result<Page<Venue>> {
+    service::list(&ctx, &query).await
 }
 
 async fn venue_create(ctx: Ctx, caller: Caller, Json(body): Json<VenueCreate>) -> Result<Created<Venue>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn venue_get(ctx: Ctx, caller: Caller, Path(path): Path<VenuePath>) -> Result<HttpResponseOk<Venue>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.venue).await?))
+async fn venue_get(ctx: Ctx, caller: Caller, Path(path): Path<VenuePath>) -> Result<Venue> {
+    service::get(&ctx, &caller, path.venue).await
 }
 
-async fn venue_update(ctx: Ctx, Path(path): Path<VenuePath>, Json(body): Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>> {
-    Ok(HttpResponseOk(service::update(&ctx, path.venue, &body).await?))
+async fn venue_update(ctx: Ctx, Path(path): Path<VenuePath>, Json(body): Json<VenueUpdate>) -> Result<Venue> {
+    service::update(&ctx, path.venue, &body).await
 }
 
 async fn venue_delete(ctx: Ctx, Path(path): Path<VenuePath>) -> Result<HttpResponseDeleted> {

@@ -1,7 +1,7 @@
 //! HTTP endpoints of zones.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Zone, ZoneCreate, ZonePath, ZoneUpdate};
 use super::service;
@@ -23,20 +23,20 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn zone_list(ctx: Ctx, Query(paging): Query<PageRequest>) -> Result<HttpResponseOk<Page<Zone>>> {
-    Ok(HttpResponseOk(service::list(&ctx, paging).await?))
+async fn zone_list(ctx: Ctx, Query(paging): Query<PageRequest>) -> Result<Page<Zone>> {
+    service::list(&ctx, paging).await
 }
 
 async fn zone_create(ctx: Ctx, Json(body): Json<ZoneCreate>) -> Result<Created<Zone>> {
     Ok(Created(service::create(&ctx, body).await?))
 }
 
-async fn zone_get(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseOk<Zone>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.zone).await?))
+async fn zone_get(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<Zone> {
+    service::get(&ctx, path.zone).await
 }
 
-async fn zone_update(ctx: Ctx, Path(path): Path<ZonePath>, Json(body): Json<ZoneUpdate>) -> Result<HttpResponseOk<Zone>> {
-    Ok(HttpResponseOk(service::update(&ctx, path.zone, &body).await?))
+async fn zone_update(ctx: Ctx, Path(path): Path<ZonePath>, Json(body): Json<ZoneUpdate>) -> Result<Zone> {
+    service::update(&ctx, path.zone, &body).await
 }
 
 async fn zone_delete(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseDeleted> {

@@ -1,7 +1,7 @@
 //! HTTP endpoints of admissions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseCreated, HttpResponseDeleted, HttpResponseOk};
+use dropshot::{HttpResponseCreated, HttpResponseDeleted};
 
 use super::model::{
     Admission, AdmissionConflict, AdmissionCreate, AdmissionFilter, AdmissionPath, ConflictFilter, OfflineScanCreate,
@@ -41,8 +41,8 @@ async fn event_admission_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<AdmissionFilter>,
-) -> Result<HttpResponseOk<Page<Admission>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, &query).await?))
+) -> Result<Page<Admission>> {
+    service::list(&ctx, &caller, path.event, &query).await
 }
 
 /// Returns an array and no `Location`, because a request may create several admissions.
@@ -60,13 +60,13 @@ async fn event_scan_create(
     caller: Caller,
     Path(path): Path<EventPath>,
     Json(body): Json<AdmissionCreate>,
-) -> Result<HttpResponseOk<Scan>> {
-    Ok(HttpResponseOk(redeem::scan(&ctx, caller, path.event, body).await?))
+) -> Result<Scan> {
+    redeem::scan(&ctx, caller, path.event, body).await
 }
 
-async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>> {
+async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<Admission> {
     let AdmissionPath { event, admission } = path;
-    Ok(HttpResponseOk(service::get(&ctx, &caller, event, admission).await?))
+    service::get(&ctx, &caller, event, admission).await
 }
 
 async fn event_admission_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseDeleted> {
@@ -80,8 +80,8 @@ async fn event_offline_scan_create(
     caller: Caller,
     Path(path): Path<EventPath>,
     Json(body): Json<OfflineScanCreate>,
-) -> Result<HttpResponseOk<OfflineScanResult>> {
-    Ok(HttpResponseOk(offline_scans::upload(&ctx, &caller, path.event, &body).await?))
+) -> Result<OfflineScanResult> {
+    offline_scans::upload(&ctx, &caller, path.event, &body).await
 }
 
 async fn event_admission_conflict_list(
@@ -89,6 +89,6 @@ async fn event_admission_conflict_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<ConflictFilter>,
-) -> Result<HttpResponseOk<Page<AdmissionConflict>>> {
-    Ok(HttpResponseOk(conflicts::list(&ctx, &caller, path.event, &query).await?))
+) -> Result<Page<AdmissionConflict>> {
+    conflicts::list(&ctx, &caller, path.event, &query).await
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoint of gate lists.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{GateList, GateListQuery};
 use super::service;
@@ -20,6 +19,6 @@ async fn event_gate_list_get(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<GateListQuery>,
-) -> Result<HttpResponseOk<GateList>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event, &query).await?))
+) -> Result<GateList> {
+    service::get(&ctx, &caller, path.event, &query).await
 }

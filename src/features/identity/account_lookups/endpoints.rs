@@ -1,7 +1,6 @@
 //! HTTP endpoint of account lookups.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{Lookup, LookupCreate};
 use super::service;
@@ -13,6 +12,6 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add("Accounts", [post("lookup_create", "/lookups", lookup_create)]);
 }
 
-async fn lookup_create(ctx: Ctx, Json(body): Json<LookupCreate>) -> Result<HttpResponseOk<Lookup>> {
-    Ok(HttpResponseOk(service::look_up(&ctx, body).await?))
+async fn lookup_create(ctx: Ctx, Json(body): Json<LookupCreate>) -> Result<Lookup> {
+    service::look_up(&ctx, body).await
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoints of accounts.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
@@ -27,8 +26,8 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn account_list(ctx: Ctx, Query(query): Query<AccountFilter>) -> Result<HttpResponseOk<Page<Account>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn account_list(ctx: Ctx, Query(query): Query<AccountFilter>) -> Result<Page<Account>> {
+    service::list(&ctx, &query).await
 }
 
 async fn account_create(
@@ -41,8 +40,8 @@ async fn account_create(
     Ok(Created(service::sign_up(&ctx, &caller, address, language, body).await?))
 }
 
-async fn account_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, &path.number).await?))
+async fn account_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+    service::get(&ctx, &caller, &path.number).await
 }
 
 async fn account_update(
@@ -51,14 +50,14 @@ async fn account_update(
     ClientAddress(address): ClientAddress,
     Path(path): Path<AccountPath>,
     Json(body): Json<AccountUpdate>,
-) -> Result<HttpResponseOk<Account>> {
-    Ok(HttpResponseOk(service::update(&ctx, &caller, address, &path.number, body).await?))
+) -> Result<Account> {
+    service::update(&ctx, &caller, address, &path.number, body).await
 }
 
-async fn account_toggle_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
-    Ok(HttpResponseOk(lifecycle::toggle(&ctx, &caller, &path.number).await?))
+async fn account_toggle_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+    lifecycle::toggle(&ctx, &caller, &path.number).await
 }
 
-async fn account_deletion_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<Account>> {
-    Ok(HttpResponseOk(lifecycle::request_deletion(&ctx, &caller, &path.number).await?))
+async fn account_deletion_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+    lifecycle::request_deletion(&ctx, &caller, &path.number).await
 }

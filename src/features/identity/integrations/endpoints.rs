@@ -1,7 +1,7 @@
 //! HTTP endpoints of integrations.
 
 use boxoffice_http::error::Result;
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
 use super::service;
@@ -23,8 +23,8 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn integration_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<HttpResponseOk<Page<Integration>>> {
-    Ok(HttpResponseOk(service::list(&ctx, query).await?))
+async fn integration_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<Page<Integration>> {
+    service::list(&ctx, query).await
 }
 
 async fn integration_create(
@@ -35,8 +35,8 @@ async fn integration_create(
     Ok(Created(service::create(&ctx, &caller, body).await?))
 }
 
-async fn integration_get(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.integration).await?))
+async fn integration_get(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<Integration> {
+    service::get(&ctx, path.integration).await
 }
 
 async fn integration_delete(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<HttpResponseDeleted> {

@@ -1,7 +1,7 @@
 //! HTTP endpoints of sessions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
@@ -40,8 +40,8 @@ async fn session_create(
 }
 
 /// The database stores only the hash of a key, so the key in the response comes from the request.
-async fn session_active_get(ctx: Ctx, caller: Caller, ApiKey(key): ApiKey) -> Result<HttpResponseOk<Session>> {
-    Ok(HttpResponseOk(service::active(&ctx, &caller, key).await?))
+async fn session_active_get(ctx: Ctx, caller: Caller, ApiKey(key): ApiKey) -> Result<Session> {
+    service::active(&ctx, &caller, key).await
 }
 
 async fn session_active_delete(ctx: Ctx, caller: Caller) -> Result<HttpResponseDeleted> {
@@ -54,12 +54,12 @@ async fn account_session_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<AccountSession>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, &path.number, query).await?))
+) -> Result<Page<AccountSession>> {
+    service::list(&ctx, &caller, &path.number, query).await
 }
 
-async fn account_session_get(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseOk<AccountSession>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?))
+async fn account_session_get(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<AccountSession> {
+    service::get(&ctx, &caller, &path).await
 }
 
 async fn account_session_delete(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseDeleted> {

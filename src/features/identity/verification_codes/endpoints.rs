@@ -1,7 +1,6 @@
 //! HTTP endpoints of e-mail verifications and password resets.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::model::{
     CodePurpose, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath,
@@ -31,27 +30,27 @@ async fn verification_create(ctx: Ctx, Json(body): Json<VerificationCreate>) -> 
     Ok(Created(service::request(&ctx, CodePurpose::Verification, &body.email).await?.into()))
 }
 
-async fn verification_get(ctx: Ctx, Path(path): Path<VerificationPath>) -> Result<HttpResponseOk<Verification>> {
+async fn verification_get(ctx: Ctx, Path(path): Path<VerificationPath>) -> Result<Verification> {
     let code = service::get(&ctx, CodePurpose::Verification, path.verification).await?;
-    Ok(HttpResponseOk(code.into()))
+    Ok(code.into())
 }
 
 async fn verification_update(
     ctx: Ctx,
     Path(path): Path<VerificationPath>,
     Json(body): Json<VerificationUpdate>,
-) -> Result<HttpResponseOk<Verification>> {
+) -> Result<Verification> {
     let identifier = path.verification;
     let code = service::redeem(&ctx, CodePurpose::Verification, identifier, body.code, None).await?;
-    Ok(HttpResponseOk(code.into()))
+    Ok(code.into())
 }
 
 async fn reset_create(ctx: Ctx, Json(body): Json<ResetCreate>) -> Result<Created<Reset>> {
     Ok(Created(service::request(&ctx, CodePurpose::Reset, &body.email).await?.into()))
 }
 
-async fn reset_get(ctx: Ctx, Path(path): Path<ResetPath>) -> Result<HttpResponseOk<Reset>> {
-    Ok(HttpResponseOk(service::get(&ctx, CodePurpose::Reset, path.reset).await?.into()))
+async fn reset_get(ctx: Ctx, Path(path): Path<ResetPath>) -> Result<Reset> {
+    Ok(service::get(&ctx, CodePurpose::Reset, path.reset).await?.into())
 }
 
 async fn reset_update(
@@ -59,8 +58,8 @@ async fn reset_update(
     ClientAddress(address): ClientAddress,
     Path(path): Path<ResetPath>,
     Json(body): Json<ResetUpdate>,
-) -> Result<HttpResponseOk<Reset>> {
+) -> Result<Reset> {
     let ResetUpdate { code, password } = body;
     let code = service::redeem(&ctx, CodePurpose::Reset, path.reset, code, Some((password.0, address))).await?;
-    Ok(HttpResponseOk(code.into()))
+    Ok(code.into())
 }

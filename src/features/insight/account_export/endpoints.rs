@@ -1,7 +1,6 @@
 //! HTTP endpoint of the export.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{AccountExport, ExportPath, ExportQuery};
 use super::service;
@@ -19,6 +18,6 @@ async fn account_export_get(
     caller: Caller,
     Path(path): Path<ExportPath>,
     Query(query): Query<ExportQuery>,
-) -> Result<HttpResponseOk<AccountExport>> {
-    Ok(HttpResponseOk(service::page(&ctx, &caller, &path.number, query.after.as_ref()).await?))
+) -> Result<AccountExport> {
+    service::page(&ctx, &caller, &path.number, query.after.as_ref()).await
 }

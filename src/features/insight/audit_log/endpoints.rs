@@ -1,7 +1,6 @@
 //! HTTP endpoint of the audit log.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{AuditEntry, AuditFilter};
 use super::service;
@@ -14,6 +13,6 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add("Audit", [get("audit_list", "/audit", audit_list)]);
 }
 
-async fn audit_list(ctx: Ctx, Query(query): Query<AuditFilter>) -> Result<HttpResponseOk<Page<AuditEntry>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn audit_list(ctx: Ctx, Query(query): Query<AuditFilter>) -> Result<Page<AuditEntry>> {
+    service::list(&ctx, &query).await
 }

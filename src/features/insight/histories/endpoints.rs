@@ -1,7 +1,6 @@
 //! HTTP endpoints of histories.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{AccountHistory, OrderHistory};
 use super::service;
@@ -22,10 +21,10 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn order_history_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<OrderHistory>> {
-    Ok(HttpResponseOk(service::order(&ctx, &caller, path.order.id()).await?))
+async fn order_history_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<OrderHistory> {
+    service::order(&ctx, &caller, path.order.id()).await
 }
 
-async fn account_history_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseOk<AccountHistory>> {
-    Ok(HttpResponseOk(service::account(&ctx, &caller, &path.number).await?))
+async fn account_history_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<AccountHistory> {
+    service::account(&ctx, &caller, &path.number).await
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoints of reports.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{EventSales, EventStatistics, HostStatistics, SalesDay, SalesDayFilter, SalesFilter};
 use super::service;
@@ -25,12 +24,12 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn host_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>> {
-    Ok(HttpResponseOk(service::host_statistics(&ctx, &caller, path.host).await?))
+async fn host_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HostStatistics> {
+    service::host_statistics(&ctx, &caller, path.host).await
 }
 
-async fn event_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseOk<EventStatistics>> {
-    Ok(HttpResponseOk(service::event_statistics(&ctx, &caller, path.event).await?))
+async fn event_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<EventStatistics> {
+    service::event_statistics(&ctx, &caller, path.event).await
 }
 
 async fn event_sales_get(
@@ -38,8 +37,8 @@ async fn event_sales_get(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<SalesFilter>,
-) -> Result<HttpResponseOk<EventSales>> {
-    Ok(HttpResponseOk(service::event_sales(&ctx, &caller, path.event, &query).await?))
+) -> Result<EventSales> {
+    service::event_sales(&ctx, &caller, path.event, &query).await
 }
 
 async fn event_sales_day_list(
@@ -47,6 +46,6 @@ async fn event_sales_day_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<SalesDayFilter>,
-) -> Result<HttpResponseOk<Page<SalesDay>>> {
-    Ok(HttpResponseOk(service::event_sales_by_day(&ctx, &caller, path.event, &query).await?))
+) -> Result<Page<SalesDay>> {
+    service::event_sales_by_day(&ctx, &caller, path.event, &query).await
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoints of countries, server time and settings.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{Countries, Defaults, ServerTime};
 use super::service;
@@ -20,14 +19,14 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn country_list(_: Ctx) -> Result<HttpResponseOk<Countries>> {
-    Ok(HttpResponseOk(service::countries()))
+async fn country_list(_: Ctx) -> Result<Countries> {
+    Ok(service::countries())
 }
 
-async fn time_get(ctx: Ctx) -> Result<HttpResponseOk<ServerTime>> {
-    Ok(HttpResponseOk(service::time(&ctx.app)))
+async fn time_get(ctx: Ctx) -> Result<ServerTime> {
+    Ok(service::time(&ctx.app))
 }
 
-async fn defaults_get(ctx: Ctx) -> Result<HttpResponseOk<Defaults>> {
-    Ok(HttpResponseOk(service::defaults(&ctx.app)))
+async fn defaults_get(ctx: Ctx) -> Result<Defaults> {
+    Ok(service::defaults(&ctx.app))
 }

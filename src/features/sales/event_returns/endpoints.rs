@@ -1,7 +1,6 @@
 //! HTTP endpoints of returns of events.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::model::{EventReturn, EventReturnCreate, EventReturnPath};
 use super::service;
@@ -29,8 +28,8 @@ async fn event_return_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<EventReturn>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, paging).await?))
+) -> Result<Page<EventReturn>> {
+    service::list(&ctx, &caller, path.event, paging).await
 }
 
 async fn event_return_create(
@@ -42,6 +41,6 @@ async fn event_return_create(
     Ok(Created(service::create(&ctx, &caller, path.event, body).await?))
 }
 
-async fn event_return_get(ctx: Ctx, caller: Caller, Path(path): Path<EventReturnPath>) -> Result<HttpResponseOk<EventReturn>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.event, path.entry).await?))
+async fn event_return_get(ctx: Ctx, caller: Caller, Path(path): Path<EventReturnPath>) -> Result<EventReturn> {
+    service::get(&ctx, &caller, path.event, path.entry).await
 }

@@ -1,7 +1,6 @@
 //! HTTP endpoints of the ledger.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseOk;
 
 use super::model::{Transaction, TransactionFilter, TransactionPath};
 use super::service;
@@ -23,12 +22,12 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn transaction_list(ctx: Ctx, Query(query): Query<TransactionFilter>) -> Result<HttpResponseOk<Page<Transaction>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &query).await?))
+async fn transaction_list(ctx: Ctx, Query(query): Query<TransactionFilter>) -> Result<Page<Transaction>> {
+    service::list(&ctx, &query).await
 }
 
-async fn transaction_get(ctx: Ctx, Path(path): Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>> {
-    Ok(HttpResponseOk(service::get(&ctx, path.transaction).await?))
+async fn transaction_get(ctx: Ctx, Path(path): Path<TransactionPath>) -> Result<Transaction> {
+    service::get(&ctx, path.transaction).await
 }
 
 async fn host_transaction_list(
@@ -36,6 +35,6 @@ async fn host_transaction_list(
     caller: Caller,
     Path(path): Path<HostPath>,
     Query(query): Query<TransactionFilter>,
-) -> Result<HttpResponseOk<Page<Transaction>>> {
-    Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, &query).await?))
+) -> Result<Page<Transaction>> {
+    service::list_of_host(&ctx, &caller, path.host, &query).await
 }

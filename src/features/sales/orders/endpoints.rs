@@ -1,7 +1,6 @@
 //! HTTP endpoints of orders.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::complimentary::ComplimentaryOrderCreate;
 use super::hosts_orders::HostOrderFilter;
@@ -70,24 +69,24 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn order_list(ctx: Ctx, caller: Caller, Query(query): Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, &query).await?))
+async fn order_list(ctx: Ctx, caller: Caller, Query(query): Query<OrderFilter>) -> Result<Page<Order>> {
+    service::list(&ctx, &caller, &query).await
 }
 
 async fn order_create(ctx: Ctx, caller: Caller, Json(body): Json<OrderCreate>) -> Result<Created<Order>> {
     Ok(Created(placement::place(&ctx, caller, body).await?))
 }
 
-async fn quote_create(ctx: Ctx, caller: Caller, Json(body): Json<QuoteCreate>) -> Result<HttpResponseOk<Quote>> {
-    Ok(HttpResponseOk(quotes::create(&ctx, &caller, &body).await?))
+async fn quote_create(ctx: Ctx, caller: Caller, Json(body): Json<QuoteCreate>) -> Result<Quote> {
+    quotes::create(&ctx, &caller, &body).await
 }
 
-async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<Order>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id()).await?))
+async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
+    service::get(&ctx, &caller, path.order.id()).await
 }
 
-async fn order_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<HttpResponseOk<Order>> {
-    Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.order.id()).await?))
+async fn order_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
+    service::cancel(&ctx, &caller, path.order.id()).await
 }
 
 async fn order_return_list(
@@ -95,12 +94,12 @@ async fn order_return_list(
     caller: Caller,
     Path(path): Path<OrderPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<OrderReturn>>> {
-    Ok(HttpResponseOk(returns::list(&ctx, &caller, path.order.id(), paging).await?))
+) -> Result<Page<OrderReturn>> {
+    returns::list(&ctx, &caller, path.order.id(), paging).await
 }
 
-async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<HttpResponseOk<OrderReturn>> {
-    Ok(HttpResponseOk(returns::get(&ctx, &caller, path.order.id(), path.entry).await?))
+async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<OrderReturn> {
+    returns::get(&ctx, &caller, path.order.id(), path.entry).await
 }
 
 async fn order_return_create(
@@ -108,8 +107,8 @@ async fn order_return_create(
     caller: Caller,
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderReturnCreate>,
-) -> Result<HttpResponseOk<Order>> {
-    Ok(HttpResponseOk(return_order::return_tickets(&ctx, &caller, path.order.id(), &body).await?))
+) -> Result<Order> {
+    return_order::return_tickets(&ctx, &caller, path.order.id(), &body).await
 }
 
 async fn order_void_list(
@@ -117,8 +116,8 @@ async fn order_void_list(
     caller: Caller,
     Path(path): Path<OrderPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<OrderVoid>>> {
-    Ok(HttpResponseOk(voids::list(&ctx, &caller, path.order.id(), paging).await?))
+) -> Result<Page<OrderVoid>> {
+    voids::list(&ctx, &caller, path.order.id(), paging).await
 }
 
 async fn order_void_create(
@@ -126,8 +125,8 @@ async fn order_void_create(
     caller: Caller,
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderVoidCreate>,
-) -> Result<HttpResponseOk<Order>> {
-    Ok(HttpResponseOk(return_order::void(&ctx, &caller, path.order.id(), &body).await?))
+) -> Result<Order> {
+    return_order::void(&ctx, &caller, path.order.id(), &body).await
 }
 
 async fn account_order_list(
@@ -135,8 +134,8 @@ async fn account_order_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<AccountOrderFilter>,
-) -> Result<HttpResponseOk<Page<Order>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
+) -> Result<Page<Order>> {
+    service::list_of_account(&ctx, &caller, &path.number, &query).await
 }
 
 async fn event_order_list(
@@ -144,8 +143,8 @@ async fn event_order_list(
     caller: Caller,
     Path(path): Path<EventPath>,
     Query(query): Query<HostOrderFilter>,
-) -> Result<HttpResponseOk<Page<Order>>> {
-    Ok(HttpResponseOk(hosts_orders::list_of_event(&ctx, &caller, path.event, &query).await?))
+) -> Result<Page<Order>> {
+    hosts_orders::list_of_event(&ctx, &caller, path.event, &query).await
 }
 
 async fn host_order_list(
@@ -153,8 +152,8 @@ async fn host_order_list(
     caller: Caller,
     Path(path): Path<HostPath>,
     Query(query): Query<HostOrderFilter>,
-) -> Result<HttpResponseOk<Page<Order>>> {
-    Ok(HttpResponseOk(hosts_orders::list_of_host(&ctx, &caller, path.host, &query).await?))
+) -> Result<Page<Order>> {
+    hosts_orders::list_of_host(&ctx, &caller, path.host, &query).await
 }
 
 async fn event_complimentary_order_create(

@@ -1,7 +1,6 @@
 //! HTTP endpoints of payments.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::model::{Payment, PaymentCreate, PaymentPath, PaymentsPath};
 use super::service;
@@ -30,8 +29,8 @@ async fn order_payment_list(
     caller: Caller,
     Path(path): Path<PaymentsPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Payment>>> {
-    Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), paging).await?))
+) -> Result<Page<Payment>> {
+    service::list(&ctx, &caller, path.order.id(), paging).await
 }
 
 async fn order_payment_create(
@@ -43,6 +42,6 @@ async fn order_payment_create(
     Ok(Created(service::create(&ctx, caller, path.order.id(), body).await?))
 }
 
-async fn order_payment_get(ctx: Ctx, caller: Caller, Path(path): Path<PaymentPath>) -> Result<HttpResponseOk<Payment>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id(), path.payment).await?))
+async fn order_payment_get(ctx: Ctx, caller: Caller, Path(path): Path<PaymentPath>) -> Result<Payment> {
+    service::get(&ctx, &caller, path.order.id(), path.payment).await
 }

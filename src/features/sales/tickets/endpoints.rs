@@ -1,7 +1,6 @@
 //! HTTP endpoints of tickets.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseOk;
 
 use super::code::TicketCode;
 use super::keys::TicketKeySet;
@@ -49,16 +48,16 @@ async fn account_ticket_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Ticket>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, query).await?))
+) -> Result<Page<Ticket>> {
+    service::list_of_account(&ctx, &caller, &path.number, query).await
 }
 
-async fn ticket_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<HttpResponseOk<Ticket>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.ticket).await?))
+async fn ticket_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<Ticket> {
+    service::get(&ctx, &caller, path.ticket).await
 }
 
-async fn ticket_code_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<HttpResponseOk<TicketCode>> {
-    Ok(HttpResponseOk(code::get(&ctx, &caller, path.ticket).await?))
+async fn ticket_code_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<TicketCode> {
+    code::get(&ctx, &caller, path.ticket).await
 }
 
 async fn ticket_code_image_get(
@@ -72,6 +71,6 @@ async fn ticket_code_image_get(
     Ok(ImageResponse { image, cache_control: CODE_CACHE_CONTROL })
 }
 
-async fn ticket_key_list(ctx: Ctx) -> Result<HttpResponseOk<TicketKeySet>> {
-    Ok(HttpResponseOk(keys::list(&ctx).await?))
+async fn ticket_key_list(ctx: Ctx) -> Result<TicketKeySet> {
+    keys::list(&ctx).await
 }

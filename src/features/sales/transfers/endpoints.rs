@@ -1,7 +1,7 @@
 //! HTTP endpoints of transfers.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
 use super::service;
@@ -31,8 +31,8 @@ async fn transfer_create(ctx: Ctx, caller: Caller, Json(body): Json<TransferCrea
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn transfer_get(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, path.transfer).await?))
+async fn transfer_get(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+    service::get(&ctx, &caller, path.transfer).await
 }
 
 async fn transfer_delete(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseDeleted> {
@@ -40,12 +40,12 @@ async fn transfer_delete(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath
     Ok(HttpResponseDeleted())
 }
 
-async fn transfer_claim_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
-    Ok(HttpResponseOk(service::claim(&ctx, &caller, path.transfer).await?))
+async fn transfer_claim_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+    service::claim(&ctx, &caller, path.transfer).await
 }
 
-async fn transfer_rejection_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseOk<Transfer>> {
-    Ok(HttpResponseOk(service::reject(&ctx, &caller, path.transfer).await?))
+async fn transfer_rejection_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+    service::reject(&ctx, &caller, path.transfer).await
 }
 
 async fn account_transfer_list(
@@ -53,6 +53,6 @@ async fn account_transfer_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(query): Query<TransferFilter>,
-) -> Result<HttpResponseOk<Page<Transfer>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query, SortOrder::Asc).await?))
+) -> Result<Page<Transfer>> {
+    service::list_of_account(&ctx, &caller, &path.number, &query, SortOrder::Asc).await
 }

@@ -1,7 +1,7 @@
 //! HTTP endpoints of waiting lists.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::{HttpResponseDeleted, HttpResponseOk};
+use dropshot::HttpResponseDeleted;
 
 use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryPath};
 use super::service;
@@ -54,8 +54,8 @@ async fn section_waiting_entry_list(
     caller: Caller,
     Path(path): Path<SectionPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
-    Ok(HttpResponseOk(service::list_of_section(&ctx, &caller, path.into(), paging).await?))
+) -> Result<Page<WaitingEntry>> {
+    service::list_of_section(&ctx, &caller, path.into(), paging).await
 }
 
 async fn section_waiting_entry_create(
@@ -67,12 +67,8 @@ async fn section_waiting_entry_create(
     Ok(Created(service::join(&ctx, &caller, path.into(), &body).await?))
 }
 
-async fn section_waiting_entry_get(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<WaitingEntryPath>,
-) -> Result<HttpResponseOk<WaitingEntry>> {
-    Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?))
+async fn section_waiting_entry_get(ctx: Ctx, caller: Caller, Path(path): Path<WaitingEntryPath>) -> Result<WaitingEntry> {
+    service::get(&ctx, &caller, &path).await
 }
 
 async fn section_waiting_entry_delete(
@@ -89,6 +85,6 @@ async fn account_waiting_entry_list(
     caller: Caller,
     Path(path): Path<AccountPath>,
     Query(paging): Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<WaitingEntry>>> {
-    Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, paging).await?))
+) -> Result<Page<WaitingEntry>> {
+    service::list_of_account(&ctx, &caller, &path.number, paging).await
 }
