@@ -3,7 +3,7 @@
 use std::fmt;
 
 use boxoffice_http::{inline_schema, text_schema};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::clock::Timestamp;
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
@@ -55,4 +55,17 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
+/// An identifier that must have 14 digits in a request, such as the number of an order. Other text is invalid there, while an [`Id`]
+/// accepts it and names no resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct IdText(pub Id);
+
+impl Serialize for IdText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+inline_schema!(IdText, "IdText", text_schema(None, Some(r"^\d{14}$"), None, None));
 inline_schema!(Id, "Id", text_schema(None, Some("^[A-Za-z0-9-]+$"), None, Some(64)));

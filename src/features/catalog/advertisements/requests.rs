@@ -1,6 +1,6 @@
 //! Request types of advertisements: list filters, creation and update.
 
-use boxoffice_http::{inline_schema, schema_from_json, string_newtype};
+use boxoffice_http::{inline_schema, schema_from_json};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -10,27 +10,15 @@ use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::media::ImageText;
 use crate::features::catalog::zones::Zones;
 use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::IdText;
 use crate::kernel::types::paging::PageRequest;
-
-string_newtype!(
-    /// Identifier of an event or a host. The API requires exactly 14 digits here.
-    Digits, None, Some(r"^\d{14}$"), None, None
-);
-
-impl Digits {
-    /// Returns the identifier.
-    pub fn id(&self) -> Id {
-        Id::parse(&self.0).unwrap_or(Id::NONE)
-    }
-}
 
 /// Filters common to all lists of advertisements.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    pub event: Option<Digits>,
+    pub event: Option<IdText>,
     pub status: Option<EventStatus>,
     pub active: Option<bool>,
 }
@@ -39,7 +27,7 @@ pub struct AdvertisementFilter {
 pub struct AdvertisementQuery {
     #[serde(flatten)]
     pub filter: AdvertisementFilter,
-    pub host: Option<Digits>,
+    pub host: Option<IdText>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,7 +36,7 @@ pub struct AdvertisementCreate {
     pub name: String,
     #[schemars(length(min = 1, max = 10_000))]
     pub description: String,
-    pub event: Digits,
+    pub event: IdText,
     pub artwork: ImageText,
     #[schemars(length(min = 1, max = 100))]
     pub zones: Vec<ResourceRef<Zones>>,
@@ -65,7 +53,7 @@ pub struct AdvertisementUpdate {
     pub name: Option<String>,
     #[schemars(length(min = 1, max = 10_000))]
     pub description: Option<String>,
-    pub event: Option<Digits>,
+    pub event: Option<IdText>,
     pub artwork: Option<ImageText>,
     #[schemars(length(min = 1, max = 100))]
     pub zones: Option<Vec<ResourceRef<Zones>>>,

@@ -53,7 +53,7 @@ pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
-    let host = query.host.as_ref().map(|host| host.id());
+    let host = query.host.map(|host| host.0);
     page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, Visibility::To(caller), host).await
 }
 
@@ -70,7 +70,7 @@ async fn page(
     visibility: Visibility<'_>,
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
-    let event = filter.event.as_ref().map(|event| event.id());
+    let event = filter.event.map(|event| event.0);
     let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
     let result = store::list(tx, filter.paging, list_filter, app.clock.now()).await?;
     Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
@@ -107,7 +107,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
         let mut tx = ctx.unit.read().await?;
-        let event = events::find(&mut tx, new.event.id()).await?;
+        let event = events::find(&mut tx, new.event.0).await?;
         check_new(&ctx.app, &mut tx, caller, event, &booking).await?;
         check_name(&mut tx, &new.name, None).await?;
         drop(tx);
@@ -129,13 +129,13 @@ async fn book(
     artwork: Id,
 ) -> Result<Advertisement> {
     // Locked, so that it can't be removed or cancelled before the commit.
-    let event = events::lock(tx, new.event.id()).await?;
+    let event = events::lock(tx, new.event.0).await?;
     check_new(app, tx, caller, event, booking).await?;
-    require_space(tx, new.event.id()).await?;
+    require_space(tx, new.event.0).await?;
     let (width, height) = booking.dimensions(None);
     let row = AdvertisementRow {
         id: app.clock.next_id(),
-        event_id: new.event.id(),
+        event_id: new.event.0,
         name: new.name.clone(),
         description: new.description.clone(),
         status: EventStatus::Draft,
@@ -198,11 +198,11 @@ async fn modify(
     booking: &AdvertisementDraft,
     artwork: Option<Id>,
 ) -> Result<(Advertisement, Id)> {
-    let before = lock(tx, id, change.event.as_ref().map(|event| event.id())).await?;
+    let before = lock(tx, id, change.event.map(|event| event.0)).await?;
     check_change(app, tx, caller, &before, change, booking).await?;
     let (width, height) = booking.dimensions(Some(&before));
     let row = AdvertisementRow {
-        event_id: change.event.as_ref().map_or(before.event_id, |event| event.id()),
+        event_id: change.event.map_or(before.event_id, |event| event.0),
         name: change.name.clone().unwrap_or(before.name),
         description: change.description.clone().unwrap_or(before.description),
         artwork_id: artwork.unwrap_or(before.artwork_id),
@@ -301,7 +301,7 @@ async fn check_change(
     change: &AdvertisementUpdate,
     booking: &AdvertisementDraft,
 ) -> Result<()> {
-    let target = change.event.as_ref().map(|event| event.id());
+    let target = change.event.map(|event| event.0);
     let event = managed_event(tx, caller, before).await?;
     let event = match target {
         Some(target) if target != event.id => events::find(tx, target).await?,

@@ -5,12 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::types::api_types::{Uri, cleared_by_null};
-use crate::kernel::types::id::Id;
-
-string_newtype!(
-    /// Identifier of a region, for clients to compare with their list of regions.
-    RegionId, None, Some(r"^\d{14}$"), None, None
-);
+use crate::kernel::types::id::{Id, IdText};
 
 /// Preferences in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -18,8 +13,8 @@ pub struct Preferences {
     #[serde(rename = "self")]
     pub uri: Uri,
     // Always present, though it may be null: schemars would make an `Option` field optional.
-    #[schemars(schema_with = "Option::<RegionId>::json_schema")]
-    pub region: Option<RegionId>,
+    #[schemars(schema_with = "Option::<IdText>::json_schema")]
+    pub region: Option<IdText>,
 }
 
 string_newtype!(

@@ -2,14 +2,14 @@
 
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{Preferences, PreferencesUpdate, RegionChoice, RegionId};
+use super::model::{Preferences, PreferencesUpdate, RegionChoice};
 use super::store;
 use crate::features::catalog::regions;
 use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::Uri;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::state::Ctx;
 
 pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Preferences> {
@@ -43,8 +43,5 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
 }
 
 fn view(account: &AccountRow, region: Option<Id>) -> Preferences {
-    Preferences {
-        uri: Uri(format!("/accounts/{}/preferences", account.number)),
-        region: region.map(|region| RegionId(region.to_string())),
-    }
+    Preferences { uri: Uri(format!("/accounts/{}/preferences", account.number)), region: region.map(IdText) }
 }

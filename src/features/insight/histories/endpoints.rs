@@ -22,7 +22,7 @@ pub fn register(routes: &mut Routes<App>) {
 }
 
 async fn order_history_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<OrderHistory> {
-    service::order(&ctx, &caller, path.order.id()).await
+    service::order(&ctx, &caller, path.order.0).await
 }
 
 async fn account_history_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<AccountHistory> {

@@ -1,20 +1,14 @@
 //! Requests, responses and rows of returns of events.
 
-use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::stored_text::stored_as_text;
-
-string_newtype!(
-    /// The number of a run: its identifier as text.
-    EventReturnNumber, None, Some(r"^\d{14}$"), None, None
-);
 
 /// The status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
@@ -32,7 +26,7 @@ stored_as_text!(EventReturnStatus);
 pub struct EventReturn {
     #[serde(rename = "self")]
     pub uri: Uri,
-    pub number: EventReturnNumber,
+    pub number: IdText,
     pub event: Uri,
     pub status: EventReturnStatus,
     pub reason: String,
@@ -88,7 +82,7 @@ impl EventReturnRow {
     pub fn view(self, remaining: i64) -> EventReturn {
         EventReturn {
             uri: Uri(format!("/events/{}/returns/{}", self.event_id, self.id)),
-            number: EventReturnNumber(self.id.to_string()),
+            number: IdText(self.id),
             event: Uri(format!("/events/{}", self.event_id)),
             status: self.status,
             reason: self.reason,

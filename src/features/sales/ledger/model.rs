@@ -1,24 +1,18 @@
 //! Requests, responses and rows of the ledger.
 
-use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allocation::HostShare;
-use crate::features::sales::orders::{self, OrderNumber};
+use crate::features::sales::orders;
 use crate::features::sales::payments;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::period::Period;
 use crate::kernel::types::stored_text::stored_as_text;
-
-string_newtype!(
-    /// The number of an entry: its identifier as text.
-    TransactionNumber, None, Some(r"^\d{14}$"), None, None
-);
 
 /// The direction of a movement of money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
@@ -36,7 +30,7 @@ stored_as_text!(TransactionType);
 pub struct Transaction {
     #[serde(rename = "self")]
     pub uri: Uri,
-    pub number: TransactionNumber,
+    pub number: IdText,
     #[serde(rename = "type")]
     pub kind: TransactionType,
     pub order: Uri,
@@ -59,7 +53,7 @@ pub struct TransactionFilter {
     pub period: Period,
     #[serde(rename = "type")]
     pub kind: Option<TransactionType>,
-    pub order: Option<OrderNumber>,
+    pub order: Option<IdText>,
 }
 
 /// A row of `transactions`. In the list of a host, the amounts are the host's share.
@@ -80,7 +74,7 @@ impl TransactionRow {
     pub fn view(self) -> Transaction {
         Transaction {
             uri: Uri(format!("/transactions/{}", self.id)),
-            number: TransactionNumber(self.id.to_string()),
+            number: IdText(self.id),
             kind: self.kind,
             order: orders::uri(self.order_id),
             payment: payments::uri(self.order_id, self.payment_id),

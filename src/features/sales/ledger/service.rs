@@ -6,10 +6,9 @@ use super::allocation::Allocation;
 use super::model::{ShareRow, Transaction, TransactionFilter, TransactionRow, TransactionType};
 use super::store;
 use crate::features::catalog::hosts;
-use crate::features::sales::orders::OrderNumber;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, read_from_standby};
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::period::Period;
 use crate::state::{App, Ctx};
@@ -59,7 +58,7 @@ pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transact
 
 /// Lists the entries of an order.
 pub async fn list_of_order(ctx: &Ctx, order: Id, paging: PageRequest) -> Result<Page<Transaction>> {
-    let order = Some(OrderNumber(order.to_string()));
+    let order = Some(IdText(order));
     list(ctx, &TransactionFilter { paging, period: Period::default(), kind: None, order }).await
 }
 

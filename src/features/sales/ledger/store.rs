@@ -6,7 +6,6 @@ use boxoffice_http::error::Result;
 
 use super::allocation::Allocation;
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
-use crate::features::sales::orders::OrderNumber;
 use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -39,7 +38,7 @@ fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> State
         .and_where("t.placed >= ?", filter.period.start())
         .and_where("t.placed < ?", filter.period.end())
         .and_where("t.type = ?", filter.kind)
-        .and_where("t.order_id = ?", filter.order.as_ref().map(OrderNumber::id))
+        .and_where("t.order_id = ?", filter.order.map(|order| order.0))
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {

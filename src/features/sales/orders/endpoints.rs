@@ -82,11 +82,11 @@ async fn quote_create(ctx: Ctx, caller: Caller, Json(body): Json<QuoteCreate>) -
 }
 
 async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
-    service::get(&ctx, &caller, path.order.id()).await
+    service::get(&ctx, &caller, path.order.0).await
 }
 
 async fn order_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
-    service::cancel(&ctx, &caller, path.order.id()).await
+    service::cancel(&ctx, &caller, path.order.0).await
 }
 
 async fn order_return_list(
@@ -95,11 +95,11 @@ async fn order_return_list(
     Path(path): Path<OrderPath>,
     Query(paging): Query<PageRequest>,
 ) -> Result<Page<OrderReturn>> {
-    returns::list(&ctx, &caller, path.order.id(), paging).await
+    returns::list(&ctx, &caller, path.order.0, paging).await
 }
 
 async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<OrderReturn> {
-    returns::get(&ctx, &caller, path.order.id(), path.entry).await
+    returns::get(&ctx, &caller, path.order.0, path.entry).await
 }
 
 async fn order_return_create(
@@ -108,7 +108,7 @@ async fn order_return_create(
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderReturnCreate>,
 ) -> Result<Order> {
-    return_order::return_tickets(&ctx, &caller, path.order.id(), &body).await
+    return_order::return_tickets(&ctx, &caller, path.order.0, &body).await
 }
 
 async fn order_void_list(
@@ -117,7 +117,7 @@ async fn order_void_list(
     Path(path): Path<OrderPath>,
     Query(paging): Query<PageRequest>,
 ) -> Result<Page<OrderVoid>> {
-    voids::list(&ctx, &caller, path.order.id(), paging).await
+    voids::list(&ctx, &caller, path.order.0, paging).await
 }
 
 async fn order_void_create(
@@ -126,7 +126,7 @@ async fn order_void_create(
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderVoidCreate>,
 ) -> Result<Order> {
-    return_order::void(&ctx, &caller, path.order.id(), &body).await
+    return_order::void(&ctx, &caller, path.order.0, &body).await
 }
 
 async fn account_order_list(

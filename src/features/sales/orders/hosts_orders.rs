@@ -9,7 +9,7 @@ use boxoffice_http::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::model::{Criteria, ItemRow, Order, OrderNumber, OrderRow, OrderSort, OrderStatus};
+use super::model::{Criteria, ItemRow, Order, OrderRow, OrderSort, OrderStatus};
 use super::{service, store};
 use crate::features::catalog::{events, hosts};
 use crate::features::identity::accounts::{self, AccountNumber};
@@ -18,7 +18,7 @@ use crate::features::sales::tickets::SerialInput;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::kernel::types::period::Period;
 use crate::state::Ctx;
@@ -29,7 +29,7 @@ pub struct HostOrderFilter {
     pub paging: PageRequest,
     #[serde(flatten)]
     pub period: Period,
-    pub number: Option<OrderNumber>,
+    pub number: Option<IdText>,
     pub customer: Option<AccountNumber>,
     pub ticket: Option<SerialInput>,
     pub status: Option<OrderStatus>,
@@ -94,7 +94,7 @@ async fn list(ctx: &Ctx, tx: &mut Tx, caller: &Caller, of: OrdersOf, host: Id, f
         of,
         criteria: Criteria::new(account, filter.status, filter.sort, filter.order),
         period: filter.period,
-        number: filter.number.as_ref().map(OrderNumber::id),
+        number: filter.number.map(|order| order.0),
         serial: filter.ticket.as_ref().map(|serial| serial.0.clone()),
     };
     let now = ctx.app.clock.now();

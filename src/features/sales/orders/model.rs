@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use boxoffice_http::{inline_schema, schema_from_json, string_newtype};
+use boxoffice_http::{inline_schema, schema_from_json};
 use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,25 +14,13 @@ use crate::features::sales::ledger::TicketCosts;
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
 use crate::kernel::types::stored_text::stored_as_text;
 
 /// Largest number of tickets in one order.
 pub const TICKETS_MAXIMUM: i64 = 50;
-
-string_newtype!(
-    /// The number of an order: its identifier as text.
-    OrderNumber, None, Some(r"^\d{14}$"), None, None
-);
-
-impl OrderNumber {
-    /// Returns the identifier, or [`Id::NONE`] if the text is not an order number.
-    pub fn id(&self) -> Id {
-        Id::parse(&self.0).unwrap_or(Id::NONE)
-    }
-}
 
 /// Returns the URI of an order.
 pub fn uri(order: Id) -> Uri {
@@ -67,7 +55,7 @@ stored_as_text!(OrderStatus);
 pub struct Order {
     #[serde(rename = "self")]
     pub uri: Uri,
-    pub number: OrderNumber,
+    pub number: IdText,
     pub status: OrderStatus,
     /// True if a host has issued it without a charge.
     pub complimentary: bool,
@@ -104,7 +92,7 @@ pub struct OrderItem {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderPath {
     /// The number of the order.
-    pub order: OrderNumber,
+    pub order: IdText,
 }
 
 /// Sort keys for lists of orders.

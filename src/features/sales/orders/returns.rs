@@ -1,25 +1,19 @@
 //! Returns of an order: requests, responses, and reading them.
 
 use boxoffice_http::error::{Error, Result};
-use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::{OrderNumber, uri};
+use super::model::uri;
 use super::{revocation_store, service};
 use crate::features::sales::tickets::SerialInput;
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
-
-string_newtype!(
-    /// The number of a return: its identifier as text.
-    ReturnNumber, None, Some(r"^\d{14}$"), None, None
-);
 
 /// A return in a response.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -28,7 +22,7 @@ pub struct OrderReturn {
     #[serde(rename = "self")]
     pub uri: Uri,
     /// The number.
-    pub number: ReturnNumber,
+    pub number: IdText,
     /// The order.
     pub order: Uri,
     /// The number of tickets.
@@ -51,7 +45,7 @@ pub struct OrderReturnCreate {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderReturnPath {
-    pub order: OrderNumber,
+    pub order: IdText,
     pub entry: Id,
 }
 
@@ -79,7 +73,7 @@ impl Revocation {
     pub fn view(self) -> OrderReturn {
         OrderReturn {
             uri: Uri(format!("{}/returns/{}", uri(self.order_id).0, self.id)),
-            number: ReturnNumber(self.id.to_string()),
+            number: IdText(self.id),
             order: uri(self.order_id),
             tickets: self.tickets,
             amount: NullableField(self.amount),

@@ -7,7 +7,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use serde_json::{Map, Value};
 
 use super::model::{
-    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow, OrderSort,
+    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderRow, OrderSort,
 };
 use super::model::{OrderStatus, uri};
 use super::{hosts_orders, lifecycle, search, store};
@@ -21,7 +21,7 @@ use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::MailTemplate;
 use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
@@ -231,7 +231,7 @@ pub fn to_view(
     let is_open = status == OrderStatus::Placed;
     Order {
         uri: uri(row.id),
-        number: OrderNumber(row.id.to_string()),
+        number: IdText(row.id),
         status,
         complimentary: row.complimentary,
         placed: DateTime(row.placed.format_rfc3339()),

@@ -30,7 +30,7 @@ async fn order_payment_list(
     Path(path): Path<PaymentsPath>,
     Query(paging): Query<PageRequest>,
 ) -> Result<Page<Payment>> {
-    service::list(&ctx, &caller, path.order.id(), paging).await
+    service::list(&ctx, &caller, path.order.0, paging).await
 }
 
 async fn order_payment_create(
@@ -39,9 +39,9 @@ async fn order_payment_create(
     Path(path): Path<PaymentsPath>,
     Json(body): Json<PaymentCreate>,
 ) -> Result<Created<Payment>> {
-    Ok(Created(service::create(&ctx, caller, path.order.id(), body).await?))
+    Ok(Created(service::create(&ctx, caller, path.order.0, body).await?))
 }
 
 async fn order_payment_get(ctx: Ctx, caller: Caller, Path(path): Path<PaymentPath>) -> Result<Payment> {
-    service::get(&ctx, &caller, path.order.id(), path.payment).await
+    service::get(&ctx, &caller, path.order.0, path.payment).await
 }

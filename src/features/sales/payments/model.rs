@@ -1,6 +1,6 @@
 //! Requests, responses and rows of payments.
 
-use boxoffice_http::{inline_schema, string_newtype};
+use boxoffice_http::inline_schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -9,14 +9,9 @@ use crate::features::sales::orders;
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
+use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::{AmountInput, Money, amount_schema};
 use crate::kernel::types::stored_text::stored_as_text;
-
-string_newtype!(
-    /// The number of a payment: its identifier as text.
-    PaymentNumber, None, Some(r"^\d{14}$"), None, None
-);
 
 /// Returns the URI of a payment of an order.
 pub fn uri(order: Id, payment: Id) -> Uri {
@@ -54,7 +49,7 @@ stored_as_text!(PaymentStatus);
 pub struct Payment {
     #[serde(rename = "self")]
     pub uri: Uri,
-    pub number: PaymentNumber,
+    pub number: IdText,
     pub order: Uri,
     pub method: PaymentMethod,
     pub amount: Money,
@@ -69,12 +64,12 @@ has_location!(Payment);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentsPath {
-    pub order: OrderNumber,
+    pub order: IdText,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentPath {
-    pub order: OrderNumber,
+    pub order: IdText,
     pub payment: Id,
 }
 
@@ -123,7 +118,7 @@ impl PaymentViewRow {
         let Self { payment, shown, refunded } = self;
         Payment {
             uri: uri(payment.order_id, payment.id),
-            number: PaymentNumber(payment.id.to_string()),
+            number: IdText(payment.id),
             order: orders::uri(payment.order_id),
             method: payment.method,
             amount: payment.amount,
