@@ -291,9 +291,10 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             let file = options.password_file.as_ref().map(Setting::get).transpose()?;
             file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
             let password = options.password.as_ref().or(file.map(|file| &file.secret));
-            let needed = "--password-file or --password is needed: a file with the password, or the password itself";
-            InvalidSettings::reject([password.is_none().then(|| needed.to_owned())])?;
-            let Secret(password) = password.context(needed)?;
+            let Some(Secret(password)) = password else {
+                let needed = "--password-file or --password is needed: a file with the password, or the password itself";
+                return Err(InvalidSettings::new(vec![needed.to_owned()]).into());
+            };
             let app = open_existing(&options.platform, log).await?;
             print(bootstrap::create_account(&app, &options.username, &options.email, password, options.role.into()).await?)
         }
