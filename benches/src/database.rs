@@ -10,7 +10,7 @@ use boxoffice::kernel::db::Db;
 use clap::ValueEnum;
 use tempfile::TempDir;
 
-use crate::fixtures::database_error;
+use crate::fixtures::execute_all;
 use crate::pg_binaries::{PgBinaries, is_ready};
 
 /// Timeout of PostgreSQL's start.
@@ -67,9 +67,7 @@ impl Database {
     /// Returns an error if the database fails.
     pub async fn delete_unsent_mail(&self) -> anyhow::Result<()> {
         let db = Db::open(&self.url).await?;
-        let mut tx = db.begin().await.map_err(database_error)?;
-        tx.query("delete from outbox").execute().await.map_err(database_error)?;
-        tx.commit().await.map_err(database_error)?;
+        execute_all(&db, &["delete from outbox"]).await?;
         db.close().await;
         Ok(())
     }

@@ -165,13 +165,21 @@ pub async fn insert_rows(
     Ok(())
 }
 
-/// Updates the counters that the platform maintains, and the statistics of PostgreSQL.
-pub async fn update_counters(db: &Db) -> anyhow::Result<()> {
+/// Executes statements without values in one transaction.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn execute_all(db: &Db, statements: &[&'static str]) -> anyhow::Result<()> {
     let mut tx = db.begin().await.map_err(database_error)?;
-    for statement in UPDATE_COUNTERS {
+    for statement in statements {
         tx.query(statement).execute().await.map_err(database_error)?;
     }
-    tx.commit().await.map_err(database_error)?;
+    tx.commit().await.map_err(database_error)
+}
+
+/// Updates the counters that the platform maintains, and the statistics of PostgreSQL.
+pub async fn update_counters(db: &Db) -> anyhow::Result<()> {
+    execute_all(db, &UPDATE_COUNTERS).await?;
     let mut tx = db.read().await.map_err(database_error)?;
     if tx.is_postgres() {
         // Otherwise autovacuum would run during the measurement.
@@ -216,16 +224,16 @@ const INSERT_ITEMS: &str = for_each_number!(
     "insert into order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)
      select 15000000000000 + n, 1, 14100000000000 + n % 1000, 14200000000000 + n % 1000, 1, 5000, 99 from g, origin"
 );
-const INSERT_PAYMENTS: &str = for_each_number!(
+pub const INSERT_PAYMENTS: &str = for_each_number!(
     "insert into payments (id, order_id, method, amount, status, reference, placed)
      select 15000000000000 + n, 15000000000000 + n, 'card', 5099, 'Confirmed', 'load', (15000000000000 + n) * 100 from g, origin"
 );
-const INSERT_TRANSACTIONS: &str = for_each_number!(
+pub const INSERT_TRANSACTIONS: &str = for_each_number!(
     "insert into transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)
      select 15000000000000 + n, 'Sale', 15000000000000 + n, 15000000000000 + n, null, 5099, 99, (15000000000000 + n) * 100
      from g, origin"
 );
-const INSERT_SHARES: &str = for_each_number!(
+pub const INSERT_SHARES: &str = for_each_number!(
     "insert into transaction_shares (transaction_id, host_id, amount, fees)
      select 15000000000000 + n, (select min(id) from hosts), 5099, 99 from g, origin"
 );

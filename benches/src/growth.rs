@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::load::{ClientConnection, LoadRequest};
 use crate::server::{self, ServerOptions};
-use crate::skewed_world::{Sizes, World, order, serial};
+use crate::skewed_database::{Sizes, SkewedDatabase, order, serial};
 
 /// The largest ratio that isn't marked.
 const MAX_RATIO: f64 = 1.3;
@@ -59,7 +59,7 @@ impl Samples {
 
 /// A database and the results of the operations in it, in the order of their first request.
 struct Measured {
-    world: World,
+    database: SkewedDatabase,
     connection: ClientConnection,
     operations: Vec<(&'static str, Samples)>,
 }
@@ -72,15 +72,15 @@ pub async fn run(options: &GrowthOptions) -> anyhow::Result<()> {
     let program = server::path(options.server.program.as_deref())?;
     let GrowthOptions { tickets, events, transfers, modifiers, repetitions, .. } = *options;
     for kind in &options.server.databases {
-        let mut worlds = Vec::new();
+        let mut databases = Vec::new();
         for sizes in [SMALL, Sizes { tickets, events, transfers, modifiers }] {
-            worlds.push(World::create(&program, *kind, &options.server.place, sizes, repetitions.into()).await?);
+            databases.push(SkewedDatabase::create(&program, *kind, &options.server.place, sizes, repetitions.into()).await?);
         }
         let mut measured = Vec::new();
         // Once both databases are complete, because a server closes idle connections.
-        for world in worlds {
-            let connection = ClientConnection::open(world.server.address).await?;
-            measured.push(Measured { world, connection, operations: Vec::new() });
+        for database in databases {
+            let connection = ClientConnection::open(database.server.address).await?;
+            measured.push(Measured { database, connection, operations: Vec::new() });
         }
         // The databases take turns, because the machine's speed varies.
         for repetition in 0..usize::from(repetitions) {
@@ -136,7 +136,7 @@ impl Measured {
 
     /// Reads everything that can grow with the event, the host or the account.
     async fn read_all(&mut self) -> anyhow::Result<()> {
-        let World { staff_key: staff, holder, event, host, section, admitted, .. } = &self.world;
+        let SkewedDatabase { staff_key: staff, holder, event, host, section, admitted, .. } = &self.database;
         let (own, account, order, ticket) =
             (&holder.key, format!("/accounts/{}", holder.number), order(*admitted), order(*admitted));
         let reads = [
@@ -186,7 +186,7 @@ impl Measured {
 
     /// Changes rows of the event, the host and the account.
     async fn write_all(&mut self, repetition: usize) -> anyhow::Result<()> {
-        let World { staff_key, holder, recipient, buyers, event, section, admitted, .. } = &self.world;
+        let SkewedDatabase { staff_key, holder, recipient, buyers, event, section, admitted, .. } = &self.database;
         let (staff, holder, recipient, event) = (Arc::clone(staff_key), holder.clone(), recipient.number.clone(), event.clone());
         let buyer = Arc::clone(&buyers.get(repetition).context("there is a buyer for each repetition")?.key);
         let (section, ticket) = (format!("/events/{event}/sections/{section}"), serial(admitted + repetition as i64));

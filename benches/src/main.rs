@@ -16,7 +16,7 @@ mod report;
 mod scenario;
 mod schedule;
 mod server;
-mod skewed_world;
+mod skewed_database;
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};

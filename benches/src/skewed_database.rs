@@ -9,7 +9,10 @@ use boxoffice::kernel::types::secret;
 use boxoffice_client::Client;
 
 use crate::database::{Database, DatabaseKind};
-use crate::fixtures::{self, Buyer, FIRST_BUYER_ID, INSERT_EVENTS, INSERT_SECTIONS, for_each_number, last_id};
+use crate::fixtures::{
+    self, Buyer, FIRST_BUYER_ID, INSERT_EVENTS, INSERT_PAYMENTS, INSERT_SECTIONS, INSERT_SHARES, INSERT_TRANSACTIONS,
+    for_each_number, last_id,
+};
 use crate::progress::Progress;
 use crate::server::Server;
 
@@ -27,7 +30,7 @@ pub struct Sizes {
 }
 
 /// A server with its database.
-pub struct World {
+pub struct SkewedDatabase {
     /// The server, which ends before its database.
     pub server: Server,
     _database: Database,
@@ -49,7 +52,7 @@ pub struct World {
     pub admitted: i64,
 }
 
-impl World {
+impl SkewedDatabase {
     /// Creates a database and starts its server.
     ///
     /// # Errors
@@ -81,10 +84,8 @@ impl World {
         ] {
             fixtures::insert_rows(&db, &mut progress, part, count, origin, statements).await?;
         }
-        let mut tx = db.begin().await.map_err(fixtures::database_error)?;
         let redeemed = "update tickets set status = 'Redeemed', redeemed = issued where id in (select ticket_id from admissions)";
-        tx.query(redeemed).execute().await.map_err(fixtures::database_error)?;
-        tx.commit().await.map_err(fixtures::database_error)?;
+        fixtures::execute_all(&db, &[redeemed]).await?;
         fixtures::update_counters(&db).await?;
         db.close().await;
         progress.finish();
@@ -120,19 +121,9 @@ const INSERT_SALES: [&str; 6] = [
          select 15000000000000 + n, 1, event_id, sections.id, 1, 5000, 99
          from g, sections where sections.id = (select id from origin)"
     ),
-    for_each_number!(
-        "insert into payments (id, order_id, method, amount, status, reference, placed)
-         select 15000000000000 + n, 15000000000000 + n, 'card', 5099, 'Confirmed', 'load', (15000000000000 + n) * 100 from g, origin"
-    ),
-    for_each_number!(
-        "insert into transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)
-         select 15000000000000 + n, 'Sale', 15000000000000 + n, 15000000000000 + n, null, 5099, 99, (15000000000000 + n) * 100
-         from g, origin"
-    ),
-    for_each_number!(
-        "insert into transaction_shares (transaction_id, host_id, amount, fees)
-         select 15000000000000 + n, (select min(id) from hosts), 5099, 99 from g, origin"
-    ),
+    INSERT_PAYMENTS,
+    INSERT_TRANSACTIONS,
+    INSERT_SHARES,
     for_each_number!(
         "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified)
          select 15000000000000 + n, 'LOAD00-' || (100000000000 + n), 15000000000000 + n, event_id, sections.id, 14000000000000,
