@@ -80,7 +80,7 @@ pub async fn publish(app: &TestApp, uri: &str) {
 }
 
 fn uri(response: &Response) -> String {
-    response.body["self"].as_str().unwrap_or_else(|| panic!("{response:?}")).to_owned()
+    response.uri().to_owned()
 }
 
 /// Returns the stored names of all artwork, with whether its file exists.

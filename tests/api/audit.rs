@@ -267,7 +267,7 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, card_payment()).await;
     let created = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
-    let verification = created.body["self"].as_str().unwrap().to_owned();
+    let verification = created.uri().to_owned();
     app.request("PATCH", &verification).json(&json!({ "code": "000000" })).send().await;
     let reset = app.request("PATCH", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
     reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;

@@ -23,7 +23,7 @@ async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response 
 async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
     let created = send(app, "POST", "/categories", json!({ "name": name, "subcategories": subcategories })).await;
     assert_eq!(created.status, 201);
-    created.body["self"].as_str().unwrap().to_owned()
+    created.uri().to_owned()
 }
 
 async fn preserves_order_of_subcategories(app: TestApp) {
@@ -33,7 +33,7 @@ async fn preserves_order_of_subcategories(app: TestApp) {
     made(&app, "Art", &["Painting"]).await;
 
     assert_eq!(response.status, 201);
-    let uri = response.body["self"].as_str().unwrap();
+    let uri = response.uri();
     assert_eq!(response.header("location"), uri);
     let music = json!({ "self": uri, "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
     assert_eq!(response.body, music);

@@ -190,7 +190,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
         let serial = from.order_free_tickets(&event.sections[0], 1).await.remove(0);
         let body = json!({ "recipient": to.number, "tickets": [serial] });
         let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
-        created.body["self"].as_str().unwrap().to_owned()
+        created.uri().to_owned()
     };
     let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
     assert_eq!(app.remove(&esi.key, &esi).await.code(), "account.has-tickets", "pending tickets belong to the sender");
@@ -214,7 +214,7 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let ask = async |kind: &str, user: &User| {
         let email = json!({ "email": format!("{}@example.com", user.username) });
-        app.request("POST", kind).json(&email).send().await.body["self"].as_str().unwrap().to_owned()
+        app.request("POST", kind).json(&email).send().await.uri().to_owned()
     };
     let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
     let given_up = "insert into outbox (id, recipient, subject, body, created, attempts, due, failed) select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";

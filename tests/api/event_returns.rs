@@ -64,7 +64,7 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     let started = start(&app, &kofi.key, &event).await;
 
     assert_eq!(started.status, 201, "{}", started.body);
-    let uri = started.body["self"].as_str().unwrap();
+    let uri = started.uri();
     assert_eq!((started.header("location"), progress(&started.body)), (uri, json!(["Running", 0, 0, 0.0, 3])));
     assert_eq!(app.read(uri).await, started.body);
     event_returns::return_next(&Context::immediate(Arc::clone(&app.state))).await.unwrap();
@@ -98,7 +98,7 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
     let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
     let order = buy(&app, &ama, &[(&event.sections[0], 1), (&other.sections[0], 1)]).await;
     cancel(&app, &event).await;
-    let uri = start(&app, &kofi.key, &event).await.body["self"].as_str().unwrap().to_owned();
+    let uri = start(&app, &kofi.key, &event).await.uri().to_owned();
 
     run_job(&app).await;
 

@@ -49,7 +49,7 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
 }
 
 fn uri(response: &Response) -> String {
-    response.body["self"].as_str().unwrap().to_owned()
+    response.uri().to_owned()
 }
 
 async fn remove_hosts(app: &TestApp) {

@@ -47,7 +47,7 @@ async fn creator_administers_host(app: TestApp) {
     let created = create(&app, &ama.key, &all).await;
 
     assert_eq!(created.status, 201);
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     all["self"] = uri.into();
     assert_eq!(created.body, all);
     assert_eq!(created.header("location"), uri);
@@ -111,7 +111,7 @@ async fn name_is_unique(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     create(&app, &ama.key, &host("Accra Live")).await;
     let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
-    let other = other.body["self"].as_str().unwrap();
+    let other = other.uri();
 
     let same = create(&app, &kofi.key, &host("Accra Live")).await;
     let renamed = app.put(&kofi.key, other, json!({ "name": "Accra Live" })).await;
@@ -144,7 +144,7 @@ async fn host_is_updated_by_administrators_and_staff(app: TestApp) {
 async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let before = create(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
-    let uri = before.body["self"].as_str().unwrap();
+    let uri = before.uri();
 
     let after = app.put(&ama.key, uri, json!({ "contact": "Kofi", "phone": null, "city": "", "unknown": 1 })).await;
     let blank = app.put(&ama.key, uri, json!({ "name": "", "contact": " ", "state": "Volta" })).await;

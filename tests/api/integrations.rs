@@ -54,7 +54,7 @@ async fn key_is_shown_once(app: TestApp) {
 
     let created = app.integrate(&body).await;
 
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let key = created.body["key"].as_str().unwrap();
     assert_eq!((created.status, created.header("location")), (201, uri));
     assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
@@ -97,7 +97,7 @@ async fn key_works_until_it_expires(app: TestApp) {
     assert_eq!(status().await, 200);
     app.advance_clock(Duration::from_secs(11));
     assert_eq!(status().await, 403);
-    let read = app.get(&app.staff.key, created.body["self"].as_str().unwrap()).await;
+    let read = app.get(&app.staff.key, created.uri()).await;
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still visible");
 }
 
@@ -142,8 +142,8 @@ async fn only_staff_manage_integrations(app: TestApp) {
     for key in [&ama.key, &app.public_key, created.body["key"].as_str().unwrap()] {
         let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
         let listing = app.get(key, "/integrations").await;
-        let reading = app.get(key, created.body["self"].as_str().unwrap()).await;
-        let ending = app.delete(key, created.body["self"].as_str().unwrap()).await;
+        let reading = app.get(key, created.uri()).await;
+        let ending = app.delete(key, created.uri()).await;
 
         for rejected in [making, listing, reading, ending] {
             assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));

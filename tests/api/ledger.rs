@@ -340,13 +340,13 @@ async fn migration_records_earlier_payments(app: TestApp) {
     let items: Value = app.read(&order).await["items"].clone();
     let items: serde_json::Map<String, Value> =
         items.as_array().unwrap().iter().map(|item| (item["section"].as_str().unwrap().to_owned(), json!(1))).collect();
-    let cancelled = app.place_order(&ama.key, Value::Object(items.clone())).await.body["self"].as_str().unwrap().to_owned();
+    let cancelled = app.place_order(&ama.key, Value::Object(items.clone())).await.uri().to_owned();
     app.pay(&ama.key, &cancelled, partial_card_payment(130.5)).await;
     app.pay(&app.staff.key, &cancelled, json!({ "method": "external", "amount": 1, "reference": "Receipt 7" })).await;
     app.pay(&ama.key, &cancelled, json!({ "method": "card", "token": "tok_decline" })).await;
     app.cancel_order(&ama.key, &cancelled).await;
     app.gateway.reject_refunds(true);
-    let owed = app.place_order(&ama.key, Value::Object(items)).await.body["self"].as_str().unwrap().to_owned();
+    let owed = app.place_order(&ama.key, Value::Object(items)).await.uri().to_owned();
     app.pay(&ama.key, &owed, partial_card_payment(5.0)).await;
     app.cancel_order(&ama.key, &owed).await;
     let before = whole_ledger(&app).await;

@@ -221,7 +221,7 @@ async fn invisible_name_counts_as_missing(app: TestApp) {
 }
 
 async fn unicode_blank_counts_as_missing(app: TestApp) {
-    let region = app.new_region("Volta").await.body["self"].as_str().unwrap().to_owned();
+    let region = app.new_region("Volta").await.uri().to_owned();
     let change = async |change: Value| app.request("PUT", &region).key(&app.staff.key).json(&change).send().await;
     change(json!({ "district": "Ho" })).await;
 

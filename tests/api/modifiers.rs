@@ -38,7 +38,7 @@ async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response 
 async fn modifier(app: &TestApp, key: &str, section: &str, body: Value) -> String {
     let created = add(app, key, section, &body).await;
     assert_eq!(created.status, 201, "{}", created.body);
-    created.body["self"].as_str().unwrap().to_owned()
+    created.uri().to_owned()
 }
 
 /// Returns the number of all modifiers.
@@ -52,7 +52,7 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
     let created = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let id = uri.strip_prefix(&format!("{}/modifiers/", event.sections[0])).unwrap();
     assert_eq!((id.len(), created.header("location")), (14, uri));
     let expected = json!({

@@ -30,7 +30,7 @@ async fn send(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) 
 }
 
 fn uri(response: &Response) -> String {
-    response.body["self"].as_str().unwrap_or_else(|| panic!("{response:?}")).to_owned()
+    response.uri().to_owned()
 }
 
 async fn equal_names_are_taken(app: TestApp) {

@@ -158,7 +158,7 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
 
     let placed = order(&app.staff.key, &yaw.number).await;
     assert_eq!(placed.body["customer"]["number"], yaw.number);
-    assert_eq!(app.get(&yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(app.get(&yaw.key, placed.uri()).await.status, 200);
     assert_eq!(order(&app.staff.key, "ZZ-00000000").await.invalid_arguments(), ["customer"]);
     let own = app.place_order(&app.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
     assert_eq!(own.body["customer"]["number"], app.staff.number);

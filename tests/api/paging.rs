@@ -64,7 +64,7 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
         }
         let banner =
             create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), &paid, &[&zone])).await;
-        publish(app, banner.body["self"].as_str().unwrap()).await;
+        publish(app, banner.uri()).await;
     }
     let order = ama.order(&paid.sections[0], 5).await.unwrap();
     for _ in 0..MIN_ENTRIES {

@@ -21,7 +21,7 @@ async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response 
 async fn made(app: &TestApp, name: &str) -> String {
     let created = send(app, "POST", "/regions", json!({ "name": name, "country": "Ghana" })).await;
     assert_eq!(created.status, 201);
-    created.body["self"].as_str().unwrap().to_owned()
+    created.uri().to_owned()
 }
 
 /// Returns the URIs in a list of regions.

@@ -141,7 +141,7 @@ async fn payment_for_deleted_event_is_refunded(app: TestApp) {
     let kept = app.create_listed_event(&host, &[section("Floor", 30.0, 10)]).await;
     let hers = ama.order(&deleted.sections[0], 1).await.unwrap().self_;
     let both = app.place_order(&ama.key, json!({ &deleted.sections[0]: 1, &kept.sections[0]: 1 })).await;
-    let both = both.body["self"].as_str().unwrap();
+    let both = both.uri();
     app.gateway.block();
 
     let deletion = async {

@@ -227,7 +227,7 @@ async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> Strin
     let body = json!({ "recipient": to.number, "tickets": serials });
     let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
     assert_eq!(created.status, 201, "{}", created.body);
-    created.body["self"].as_str().unwrap().to_owned()
+    created.uri().to_owned()
 }
 
 async fn rejects_tickets_of_other_orders(app: TestApp) {

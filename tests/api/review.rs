@@ -44,7 +44,7 @@ async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
     let region = app.create_region().await;
     let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
     let venue = app.request("POST", "/venues").key(key).json(&venue).send().await;
-    venue.body["self"].as_str().unwrap().to_owned()
+    venue.uri().to_owned()
 }
 
 async fn contents(app: &TestApp, query: &str) -> Vec<String> {
@@ -255,7 +255,7 @@ async fn decision_mail_names_content(app: TestApp) {
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
     let zone = app.create_zone(300, 250).await;
     let advertisement = advertisements::advertisement_body("Jazz by the sea", &event, &[&zone]);
-    let advertisement = advertisements::create(&app, &kofi.key, &advertisement).await.body["self"].as_str().unwrap().to_owned();
+    let advertisement = advertisements::create(&app, &kofi.key, &advertisement).await.uri().to_owned();
     submit(&app, &kofi.key, &advertisement).await;
 
     let mut count = 0;
@@ -284,7 +284,7 @@ async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
             "category": category, "subcategory": "Jazz", "venue": venue,
         });
         let event = app.request("POST", "/events").key(&kofi.key).json(&event).send().await;
-        let event = event.body["self"].as_str().unwrap();
+        let event = event.uri();
         let removal = app.request("DELETE", event).key(&kofi.key);
 
         let (submitted, removed) = futures::future::join(submit(&app, &kofi.key, event), removal.send()).await;

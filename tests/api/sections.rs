@@ -59,7 +59,7 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
 
     assert_eq!(created.status, 201);
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     assert!(uri.strip_prefix("/sections/").is_some_and(|id| id.len() == 14), "{uri}");
     assert_eq!(created.header("location"), uri);
     let expected = json!({
@@ -124,7 +124,7 @@ async fn sales_must_end_after_start(app: TestApp) {
     body["salesEnd"] = body["salesStart"].clone();
 
     let empty = add(&app, &kofi.key, &event.uri, &body).await;
-    let late = app.put(&kofi.key, created.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
+    let late = app.put(&kofi.key, created.uri(), json!({ "salesStart": "2999-01-01T00:00" })).await;
 
     assert_eq!((empty.status, empty.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
     assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
@@ -191,7 +191,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
 
     let nothing = app.put(&kofi.key, uri, json!({})).await;
     let blank = app.put(&kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
@@ -377,7 +377,7 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
     limited["maximumPerAccount"] = 4.into();
     let created = add(&app, &kofi.key, &event.uri, &limited).await;
     assert_eq!((created.status, &created.body["maximumPerAccount"]), (201, &json!(4)));
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let shown = async || {
         let section = app.get(&kofi.key, uri).await.body["maximumPerAccount"].clone();
         // The event may come from the cache.

@@ -231,7 +231,7 @@ async fn unknown_session_is_not_found(app: TestApp) {
     let kofis = kofi.client.session_active_get().send().await.unwrap().id;
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&integration).send().await;
-    let integration = integration.body["self"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let integration = integration.uri().rsplit('/').next().unwrap().to_owned();
     let own = format!("/accounts/{}/sessions", ama.number);
 
     let none = ["17637000000001", "nothing", &integration, &kofis.to_string()].map(|id| format!("{own}/{id}"));

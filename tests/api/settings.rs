@@ -22,7 +22,7 @@ async fn reservation_time_is_configurable(app: TestApp) {
     let order = app.request("POST", "/orders").at(other.address).key(&ama.key);
     let short = order.json(&json!({ "items": { floor.as_str(): 2 } })).send().await;
     assert_eq!(short.status, 201, "{}", short.body);
-    let short = short.body["self"].as_str().unwrap();
+    let short = short.uri();
     let long = ama.order(floor, 3).await.unwrap().self_;
 
     let reserved = async || read(floor).await["reserved"].as_i64().unwrap();

@@ -74,7 +74,7 @@ async fn event_has_at_most_thousand_advertisements(app: TestApp) {
     let other_event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let other = create_advertisement(&app, &kofi.key, &advertisement_body("Other", &other_event, &[&zone])).await;
     let move_to_event = json!({ "event": event.id });
-    let moved = app.request("PUT", other.body["self"].as_str().unwrap()).key(&kofi.key).json(&move_to_event).send().await;
+    let moved = app.request("PUT", other.uri()).key(&kofi.key).json(&move_to_event).send().await;
 
     assert_eq!(last.status, 201, "{}", last.body);
     assert_eq!(rejection(&one_more), (409, "advertisement.too-many"));

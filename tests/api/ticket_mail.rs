@@ -82,7 +82,7 @@ async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     let created = app.request("POST", "/accounts").header("Accept-Language", "fr-CA, en;q=0.5").json(&account).send().await;
     let awa = app.sign_in("awa", "correct horse").await.unwrap();
     assert_eq!((created.status, &created.body["language"]), (201, &json!("fr")));
-    let path = created.body["self"].as_str().unwrap().to_owned();
+    let path = created.uri().to_owned();
     let order = async || {
         let floor = event.sections[0].as_str();
         assert_eq!(app.place_order(&awa.key, json!({ floor: 1 })).await.status, 201);

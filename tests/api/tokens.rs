@@ -95,7 +95,7 @@ async fn token_has_a_name_that_refusals_show(app: TestApp) {
     let body = json!({ "sections": event.sections, "name": "North gate" });
     let created = send("POST", &format!("{}/tokens", event.uri), body).await;
     assert_eq!((created.status, &created.body["name"]), (201, &json!("North gate")));
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
 
     let authenticated = app.request("GET", &format!("/tokens/{}", created.body["code"].as_str().unwrap())).send().await.body;
     let key = authenticated["key"].as_str().unwrap();

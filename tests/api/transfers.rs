@@ -52,7 +52,7 @@ impl Fixture {
     async fn offer(&self, app: &TestApp, serials: &[String]) -> String {
         let created = offer(app, &self.ama.key, &self.esi, serials).await;
         assert_eq!(created.status, 201, "{}", created.body);
-        created.body["self"].as_str().unwrap().to_owned()
+        created.uri().to_owned()
     }
 
     /// Requests the admission of these tickets as the host.
@@ -130,7 +130,7 @@ async fn claim_transfers_ownership(app: TestApp) {
     let sent = offer(&app, &ama.key, &esi, &[serials[2].clone(), serials[0].clone()]).await;
 
     assert_eq!(sent.status, 201, "{}", sent.body);
-    let uri = sent.body["self"].as_str().unwrap();
+    let uri = sent.uri();
     assert_eq!(sent.header("location"), uri);
     assert_eq!(sent.body["status"], "Pending");
     assert_eq!((&sent.body["sender"]["number"], &sent.body["recipient"]["number"]), (&json!(ama.number), &json!(esi.number)));
@@ -332,10 +332,10 @@ async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     let former = offer(&app, &fixture.ama.key, &yaw, &fixture.serials).await;
     assert_eq!((former.status, former.invalid_arguments()), (400, vec!["tickets".to_owned()]), "it is Ama's no more");
     let second = offer(&app, &fixture.esi.key, &yaw, &serials_of(&app, &fixture.esi).await).await;
-    let second = second.body["self"].as_str().unwrap();
+    let second = second.uri();
     assert_eq!(claim(&app, &yaw, second).await.status, 200);
     let back = offer(&app, &yaw.key, &fixture.ama, &serials_of(&app, &yaw).await).await;
-    assert_eq!(claim(&app, &fixture.ama, back.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(claim(&app, &fixture.ama, back.uri()).await.status, 200);
 
     let came_back = serials_of(&app, &fixture.ama).await;
     assert_eq!(wallet(&app, &fixture.ama).await, all(&came_back, "Issued"));

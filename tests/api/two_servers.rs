@@ -158,7 +158,7 @@ async fn end_keys(app: &TestApp) {
     ends("a log-out", &key, "DELETE", "/sessions/active", &key, Value::Null).await;
     let key = session("ama", PASSWORD).await;
     let active = app.get(&key, "/sessions/active").await;
-    let path = active.body["self"].as_str().unwrap();
+    let path = active.uri();
     ends("the end of one session", &key, "DELETE", path, &ama.key, Value::Null).await;
     let key = session("ama", PASSWORD).await;
     let (account, another) = (format!("/accounts/{}", ama.number), json!({ "password": "another-Passw0rd-of-hers" }));

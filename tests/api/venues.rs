@@ -48,7 +48,7 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     let created = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
 
     assert_eq!(created.status, 201);
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     assert_eq!(created.header("location"), uri);
     let mut expected = venue("Labadi Amphitheatre", &region);
     expected["self"] = uri.into();
@@ -64,7 +64,7 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
 
     let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let status = async |key| app.get(key, uri).await.status;
     assert_eq!((status(&ama.key).await, status(&app.staff.key).await), (200, 200));
     assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (403, 403));
@@ -87,7 +87,7 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
 
     decide(&app, false).await;
 
-    assert_eq!(rejection(&app.get(&kofi.key, created.body["self"].as_str().unwrap()).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.get(&kofi.key, created.uri()).await), (403, "resource.not-yours"));
     assert!(listed(&app, &ama.key, "").await.is_empty());
 }
 
@@ -107,7 +107,7 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
     let other = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", &region)).await;
-    let other = other.body["self"].as_str().unwrap();
+    let other = other.uri();
 
     let same = create(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
     let renamed = app.put(&app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
@@ -119,7 +119,7 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
 async fn unknown_region_is_named(app: TestApp) {
     let staff = &app.staff.key;
     let created = create(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
 
     for region in ["/regions/17637000000001", "nowhere", "/v3/regions/00000000000000"] {
         let created = create(&app, staff, &venue("Labadi Amphitheatre", region)).await;
@@ -164,7 +164,7 @@ async fn finds_venues_by_region_and_name(app: TestApp) {
 async fn only_staff_update_venue(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     let created = create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let moved = app.create_region().await;
 
     let creator = app.put(&ama.key, uri, json!({ "latitude": 6 })).await;
@@ -184,7 +184,7 @@ async fn only_staff_update_venue(app: TestApp) {
 async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
-    let remove = |key| app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send();
+    let remove = |key| app.request("DELETE", created.uri()).key(key).send();
 
     let creator = remove(&ama.key).await;
     let staff = remove(&app.staff.key).await;

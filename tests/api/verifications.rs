@@ -28,7 +28,7 @@ impl TestApp {
         let response = self.request("POST", collection).json(&json!({ "email": email })).send().await;
         assert_eq!(response.status, 201, "{}", response.body);
         let letter = self.mail_to(&email.to_lowercase(), count).await;
-        (response.body["self"].as_str().unwrap().to_owned(), code_in(&letter))
+        (response.uri().to_owned(), code_in(&letter))
     }
 
     /// Sends a body to a verification or reset.
@@ -58,7 +58,7 @@ async fn verifies_account_with_mailed_code(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let created = app.request("POST", "/verifications").json(&json!({ "email": "AMA@example.com" })).send().await;
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     let identifier = uri.strip_prefix("/verifications/").unwrap();
     let letter = app.mail_to("ama@example.com", 1).await;
 

@@ -39,7 +39,7 @@ async fn join(app: &TestApp, user: &User, section: &str, quantity: i64) -> Respo
 async fn wait(app: &TestApp, user: &User, section: &str, quantity: i64) -> String {
     let entry = join(app, user, section, quantity).await;
     assert_eq!(entry.status, 201, "{}", entry.body);
-    entry.body["self"].as_str().unwrap().to_owned()
+    entry.uri().to_owned()
 }
 
 async fn change(app: &TestApp, user: &User, path: &str, body: Value) {
@@ -82,7 +82,7 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     let first = join(&app, &yaw, floor, 1).await;
     let second = join(&app, &esi, floor, 2).await;
 
-    let uri = first.body["self"].as_str().unwrap();
+    let uri = first.uri();
     assert!(uri.starts_with(&format!("{floor}/waiting-list/")), "{uri}");
     assert_eq!((first.status, first.header("location")), (201, uri));
     assert_eq!(app.get(&yaw.key, uri).await.body, first.body);
@@ -102,7 +102,7 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     assert_eq!(app.delete(&yaw.key, uri).await.status, 204);
     assert_eq!(rejection(&app.get(&yaw.key, uri).await), (404, "resource.not-found"));
     assert_eq!(rejection(&app.delete(&yaw.key, uri).await), (404, "resource.not-found"));
-    assert_eq!(state(&app, second.body["self"].as_str().unwrap()).await, waiting(1));
+    assert_eq!(state(&app, second.uri()).await, waiting(1));
     assert_eq!(join(&app, &yaw, floor, 1).await.body["position"], 2);
 }
 
@@ -165,7 +165,7 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
     assert_eq!(places(&app, floor).await, [0, 2, 0]);
     assert_eq!(state(&app, &last).await, waiting(1));
     assert_eq!(rejection(&app.place_order(&yaw.key, json!({ floor: 1 })).await), sold_out);
-    assert_eq!(app.pay(&yaw.key, ordered.body["self"].as_str().unwrap(), card_payment()).await.status, 201);
+    assert_eq!(app.pay(&yaw.key, ordered.uri(), card_payment()).await.status, 201);
     assert_eq!(places(&app, floor).await, [1, 1, 0]);
     // Without a waiting account, the places that are left are for everyone.
     assert_eq!(app.delete(&esi.key, &last).await.status, 204);

@@ -31,7 +31,7 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     let bare = add(&app, &app.staff.key, &json!({ "name": "Leaderboard", "width": 1, "height": 10000 })).await;
 
     assert_eq!(created.status, 201);
-    let uri = created.body["self"].as_str().unwrap();
+    let uri = created.uri();
     assert_eq!(created.header("location"), uri);
     let mut expected = zone.clone();
     expected["self"] = uri.into();
@@ -120,7 +120,7 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     assert_eq!(app.read(&zone).await, before);
     let same = app.put(&app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
     let other = app.put(&app.staff.key, &empty, json!({ "width": 301 })).await;
-    app.delete(&kofi.key, created.body["self"].as_str().unwrap()).await;
+    app.delete(&kofi.key, created.uri()).await;
     let free = app.put(&app.staff.key, &zone, json!({ "width": 301 })).await;
 
     assert_eq!((same.status, &same.body["name"]), (200, &json!("Side")));
@@ -136,7 +136,7 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let draft = app.delete(&app.staff.key, &zone).await;
     app.execute_sql("update advertisements set status = 'Cancelled'").await;
     let cancelled = app.delete(&app.staff.key, &zone).await;
-    app.delete(&kofi.key, created.body["self"].as_str().unwrap()).await;
+    app.delete(&kofi.key, created.uri()).await;
     let free = app.delete(&app.staff.key, &zone).await;
 
     assert_eq!(rejection(&draft), (409, "zone.in-use"));

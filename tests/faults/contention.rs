@@ -158,7 +158,7 @@ impl Contention {
             let (items, quantity, is_free) = self.random_items(random);
             let placed = self.app.place_order(key, items).await;
             if self.is_done(&placed, 201, "section.sold-out", "orders", "refused as sold out") {
-                break (placed.body["self"].as_str().unwrap().to_owned(), is_free);
+                break (placed.uri().to_owned(), is_free);
             }
             // Some accept fewer tickets.
             if quantity < 3 || random.random_bool(0.7) {
@@ -267,7 +267,7 @@ impl Contention {
                 let placed = self.app.place_order(last, json!({ section.as_str(): left.min(50) })).await;
                 assert_eq!(placed.status, 201, "a place is lost, BOXOFFICE_SEED={}: {}", self.seed, placed.body);
                 if placed.body["status"] == "Placed" {
-                    let paid = self.app.pay(last, placed.body["self"].as_str().unwrap(), card_payment()).await;
+                    let paid = self.app.pay(last, placed.uri(), card_payment()).await;
                     assert_eq!(paid.status, 201, "{}", paid.body);
                 }
             }

@@ -127,6 +127,11 @@ impl Request {
 }
 
 impl Response {
+    /// Returns the URI of the resource in the body.
+    pub fn uri(&self) -> &str {
+        self.body["self"].as_str().unwrap_or_else(|| panic!("{self:?}"))
+    }
+
     /// Returns the error code, or an empty text.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()

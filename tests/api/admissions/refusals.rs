@@ -126,7 +126,7 @@ async fn replaced_ticket_is_void(app: TestApp) {
     let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
     assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "pending")]);
 
-    let claim = format!("{}/claims", transfer.body["self"].as_str().unwrap());
+    let claim = format!("{}/claims", transfer.uri());
     assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
 
     assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "void")]);

@@ -22,7 +22,7 @@ async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
         let serial = ama.order_free_tickets(&event.sections[0], 1).await.pop().unwrap();
         let body = json!({ "recipient": esi.number, "tickets": [serial] });
         let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
-        let transfer = transfer.body["self"].as_str().unwrap().to_owned();
+        let transfer = transfer.uri().to_owned();
 
         let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
         let (removed, claimed) = join(app.remove(&app.staff.key, &esi), claim).await;

@@ -157,7 +157,7 @@ async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
         sent_back[reference] = read[reference]["self"].clone();
     }
     let changed = app.put(&kofi.key, &uri, sent_back).await;
-    let same_section = app.put(&kofi.key, section.body["self"].as_str().unwrap(), read["sections"][0].clone()).await;
+    let same_section = app.put(&kofi.key, section.uri(), read["sections"][0].clone()).await;
 
     assert_eq!((&read["start"], &read["end"]), (&json!("2998-12-20T19:00"), &json!("2998-12-20T23:00")));
     assert_eq!((changed.status, &changed.body), (200, &read));

@@ -34,7 +34,7 @@ async fn copy_has_everything_but_sales(app: TestApp) {
     let copied = copy(&app, &kofi.key, &event, json!({ "title": "Once more", "start": "2998-12-22T20:00" })).await;
 
     assert_eq!(copied.status, 201, "{}", copied.body);
-    let uri = copied.body["self"].as_str().unwrap();
+    let uri = copied.uri();
     assert_eq!((copied.header("location"), &app.get(&kofi.key, uri).await.body), (uri, &copied.body));
     let source = app.read(&event.uri).await;
     for name in ["description", "type", "public", "category", "subcategory", "venue", "disclaimer", "tags", "host"] {
@@ -107,7 +107,7 @@ async fn images_are_copied_and_discarded(app: TestApp) {
     assert_eq!((copied.status, files()), (201, 2), "{}", copied.body);
     assert_eq!(copy(&app, &kofi.key, &event, body).await.status, 409);
     assert_eq!(files(), 2, "a rejected copy leaves no file");
-    let uri = copied.body["self"].as_str().unwrap();
+    let uri = copied.uri();
     assert_eq!(app.fetch_image("banner", uri).await.status, 200);
 
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);

@@ -286,7 +286,7 @@ async fn sorts_by_popularity_and_start(app: TestApp) {
     let free = serde_json::to_value(section("Floor", 0.0, 10)).unwrap();
     let floor = app.request("POST", &format!("{hit}/sections")).key(&kofi.key).json(&free).send().await;
     publish(&app, &host, &hit).await;
-    ama.order(floor.body["self"].as_str().unwrap(), 3).await.unwrap();
+    ama.order(floor.uri(), 3).await.unwrap();
 
     for (query, expected) in [
         ("sort=popularity&order=desc", ["Hit", "Late", "Early"]),

@@ -210,7 +210,7 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let zone = app.create_zone(300, 250).await;
     let advertisement = create_advertisement(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
-    let advertisement = advertisement.body["self"].as_str().unwrap();
+    let advertisement = advertisement.uri();
     let at_event = |path: &str| format!("{}{path}", event.uri);
     let token =
         app.request("POST", &at_event("/tokens")).key(&kofi.key).json(&json!({ "sections": [event.sections[0]] })).send().await;

@@ -189,7 +189,7 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
 
 async fn name_of_removed_host_is_free(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let uri = |response: &Response| response.body["self"].as_str().unwrap().to_owned();
+    let uri = |response: &Response| response.uri().to_owned();
     let first = create(&app, &ama.key, &host("Accra Live")).await;
     let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
     assert_eq!(rejection(&create(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));

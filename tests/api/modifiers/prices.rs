@@ -37,7 +37,7 @@ async fn order_names_applied_modifiers(app: TestApp) {
     // The fee depends on the modified price: above 50.
     let amounts = (&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]);
     assert_eq!(amounts, (&json!(121.0), &json!(4.97), &json!(125.97)));
-    let uri = placed.body["self"].as_str().unwrap();
+    let uri = placed.uri();
     assert_eq!(app.get(&ama.key, uri).await.body, placed.body);
     assert_eq!(app.read("/orders").await["entries"], json!([placed.body]));
     let order = ama.client.order_get().order(placed.body["number"].as_str().unwrap()).send().await.unwrap();

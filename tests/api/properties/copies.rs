@@ -198,7 +198,7 @@ async fn sell(app: &TestApp, host: &Host<'_>, customer: &User, event: &Event, so
         if placed.status == 409 {
             continue;
         }
-        let order = placed.body["self"].as_str().unwrap();
+        let order = placed.uri();
         if placed.body["status"] == "Placed" {
             prop_assert_eq!(app.pay(&customer.key, order, card_payment()).await.status, 201);
         }

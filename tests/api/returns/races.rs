@@ -51,7 +51,7 @@ async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
             let body = json!({ "recipient": esi.number, "tickets": [serial] });
             let created = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
             if created.status == 201 {
-                let claims = format!("{}/claims", created.body["self"].as_str().unwrap());
+                let claims = format!("{}/claims", created.uri());
                 app.request("POST", &claims).key(&esi.key).send().await;
             }
         });

@@ -34,7 +34,7 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
     let kofis = kofi.order_free_tickets(&event.sections[0], 1).await;
     let rejected = fixture.offer(&app, &serials[..1]).await;
     reject(&app, esi, &rejected).await;
-    let received = offer(&app, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
+    let received = offer(&app, &kofi.key, ama, &kofis).await.uri().to_owned();
     let cancelled = fixture.offer(&app, serials).await;
     app.delete(&ama.key, &cancelled).await;
     let claimed = fixture.offer(&app, &serials[..1]).await;
@@ -81,8 +81,8 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
     claim(&app, esi, &claimed).await;
     let pending = fixture.offer(&app, &serials[1..2]).await;
     let kofis = kofi.order_free_tickets(&event.sections[0], 1).await;
-    let from_kofi = offer(&app, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
-    let to_kofi = offer(&app, &ama.key, kofi, &serials[2..]).await.body["self"].as_str().unwrap().to_owned();
+    let from_kofi = offer(&app, &kofi.key, ama, &kofis).await.uri().to_owned();
+    let to_kofi = offer(&app, &ama.key, kofi, &serials[2..]).await.uri().to_owned();
     let histories: [(&User, &[&String]); 4] = [
         (ama, &[&claimed, &pending, &from_kofi, &to_kofi]),
         (esi, &[&claimed, &pending]),

@@ -42,7 +42,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     let staffs = app.staff.order_free_tickets(&fixture.event.sections[0], 1).await;
     let sent = offer(&app, &app.staff.key, &fixture.esi, &staffs).await;
     assert_eq!((sent.status, &sent.body["sender"]["number"]), (201, &json!(app.staff.number)));
-    assert_eq!(claim(&app, &fixture.esi, sent.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(claim(&app, &fixture.esi, sent.uri()).await.status, 200);
     assert_eq!(wallet(&app, &fixture.esi).await.len(), 1);
 }
 

@@ -110,7 +110,7 @@ async fn transfer_does_not_reveal_later_changes(app: TestApp) {
 
     let onward = offer(&app, &fixture.esi.key, &yaw, &received[..1]).await;
     let meanwhile = read_by_all().await;
-    claim(&app, &yaw, onward.body["self"].as_str().unwrap()).await;
+    claim(&app, &yaw, onward.uri()).await;
     assert_eq!(fixture.admit(&app, &serials_of(&app, &yaw).await).await.status, 201);
 
     assert_eq!(meanwhile, before, "offered on");

@@ -40,7 +40,7 @@ async fn assert_settled(app: &TestApp, fixture: &Fixture, transfer: &str, state:
 async fn give_back(app: &TestApp, fixture: &mut Fixture) {
     if wallet(app, &fixture.ama).await.is_empty() {
         let back = offer(app, &fixture.esi.key, &fixture.ama, &serials_of(app, &fixture.esi).await).await;
-        assert_eq!(claim(app, &fixture.ama, back.body["self"].as_str().unwrap()).await.status, 200);
+        assert_eq!(claim(app, &fixture.ama, back.uri()).await.status, 200);
         fixture.serials = serials_of(app, &fixture.ama).await;
     }
 }
@@ -160,7 +160,7 @@ async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {
     let ends = responses.iter().filter(|response| response.status == 201).map(|created| {
         let (app, fixture, yaw) = (&app, &fixture, &yaw);
         async move {
-            let uri = created.body["self"].as_str().unwrap();
+            let uri = created.uri();
             let recipient: &User = if created.body["recipient"]["number"] == yaw.number.as_str() { yaw } else { &fixture.esi };
             join(claim(app, recipient, uri), app.delete(&fixture.ama.key, uri)).await
         }
