@@ -113,7 +113,7 @@ async fn user_requests_deletion(app: TestApp) {
 async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let colleague = json!({ "username": "yaa", "email": "yaa@example.com", "password": PASSWORD, "role": "administrator" });
-    assert_eq!(app.request("POST", "/accounts").key(&app.staff.key).json(&colleague).send().await.status, 201);
+    assert_eq!(app.post(&app.staff.key, "/accounts", colleague).await.status, 201);
     let staff = app.read(&format!("/accounts/{}", app.staff.number)).await;
 
     app.request_deletion(&ama.key, &ama.number).await;

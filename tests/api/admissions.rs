@@ -35,8 +35,7 @@ race_tests![concurrent_scans_admit_each_ticket_once];
 
 /// Requests the admission of these serials.
 async fn admit(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
-    let body = json!({ "serials": serials });
-    app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await
+    app.post(key, &format!("{}/admissions", event.uri), json!({ "serials": serials })).await
 }
 
 /// Returns the serials in a response.

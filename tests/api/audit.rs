@@ -45,7 +45,7 @@ fn outcomes(entries: &[Value]) -> Vec<(i64, &str)> {
 }
 
 async fn make_region(app: &TestApp, key: &str, name: &str) -> Response {
-    app.request("POST", "/regions").key(key).json(&json!({ "name": name, "country": "Ghana" })).send().await
+    app.post(key, "/regions", json!({ "name": name, "country": "Ghana" })).await
 }
 
 /// Returns a key's stored id.

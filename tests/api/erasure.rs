@@ -206,7 +206,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     assert_eq!((&back["entries"][0]["status"], &back["entries"][1]["status"]), (&json!("Issued"), &json!("Pending")));
     assert_eq!(rejection(&app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await), (409, "transfer.not-open"));
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
-    let rejected = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
+    let rejected = app.post(&ama.key, "/transfers", offer_to_nobody).await;
     assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
 }
 

@@ -33,7 +33,7 @@ async fn cancel(app: &TestApp, event: &Event) {
 }
 
 async fn start(app: &TestApp, key: &str, event: &Event) -> Response {
-    app.request("POST", &format!("{}/returns", event.uri)).key(key).json(&json!({ "reason": "A storm." })).send().await
+    app.post(key, &format!("{}/returns", event.uri), json!({ "reason": "A storm." })).await
 }
 
 async fn buy(app: &TestApp, user: &User, items: &[(&str, i64)]) -> String {
@@ -57,7 +57,7 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     let (floor, free) = (event.sections[0].as_str(), event.sections[1].as_str());
     let orders = [buy(&app, &ama, &[(floor, 2), (free, 1)]).await, buy(&app, &yaw, &[(floor, 1)]).await];
     let used = yaw.order_free_tickets(free, 1).await;
-    app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&json!({ "serials": used })).send().await;
+    app.post(&kofi.key, &format!("{}/admissions", event.uri), json!({ "serials": used })).await;
     let open = ama.order(floor, 1).await.unwrap().self_.clone();
     cancel(&app, &event).await;
 
@@ -117,7 +117,7 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.request("POST", &admissions).key(&kofi.key).json(&json!({ "serials": serials })).send().await;
+    let admitted = app.post(&kofi.key, &admissions, json!({ "serials": serials })).await;
     cancel(&app, &event).await;
     start(&app, &kofi.key, &event).await;
     run_job(&app).await;
@@ -148,7 +148,7 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     assert_eq!(rejection(&start(&app, &kofi.key, &event).await), (409, "event.returning"));
     run_job(&app).await;
     assert_eq!(start(&app, &kofi.key, &event).await.status, 201);
-    let missing = app.request("POST", "/events/17637000000001/returns").key(&kofi.key).json(&json!({})).send().await;
+    let missing = app.post(&kofi.key, "/events/17637000000001/returns", json!({})).await;
     assert_eq!(rejection(&missing), (404, "resource.not-found"));
     // The event has no tickets, so it can be deleted with its runs.
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
@@ -166,12 +166,12 @@ async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     let serial = |index: usize| tickets["entries"][index]["serial"].clone();
     let mut transfers = Vec::new();
     for index in [4, 6] {
-        let offer = json!({ "recipient": yaw.number, "tickets": [serial(index)] });
-        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await.body;
+        let transfer =
+            app.post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [serial(index)] })).await.body;
         transfers.push(transfer["self"].as_str().unwrap().to_owned());
     }
     let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.request("POST", &admissions).key(&kofi.key).json(&json!({ "serials": [serial(0)] })).send().await;
+    let admitted = app.post(&kofi.key, &admissions, json!({ "serials": [serial(0)] })).await;
     let admission = admitted.body[0]["self"].as_str().unwrap().to_owned();
     cancel(&app, &event).await;
     start(&app, &kofi.key, &event).await;

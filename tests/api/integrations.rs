@@ -119,8 +119,7 @@ async fn rejects_unknown_account(app: TestApp) {
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
 
     let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None, None).await.unwrap();
-    let body = json!({ "name": "Kiosk", "role": "customer" });
-    let nobody = app.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
+    let nobody = app.post(&nobodys, "/integrations", json!({ "name": "Kiosk", "role": "customer" })).await;
     assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
 }
 

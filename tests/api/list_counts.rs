@@ -71,14 +71,12 @@ async fn totals_of_filtered_lists_are_counted(app: TestApp) {
     ama.pay(&both).await.unwrap();
     ama.order(&event.sections[1], 1).await.unwrap();
     for serial in &serials[..2] {
-        let offer = json!({ "recipient": esi.number, "tickets": [serial] });
-        app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+        app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [serial] })).await;
     }
     let first = app.get(&ama.key, &format!("/accounts/{}/transfers", ama.number)).await.body;
     let claim = format!("{}/claims", first["entries"][0]["self"].as_str().unwrap());
     assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
-    let scan = json!({ "serials": [serials[2]], "device": "Gate A" });
-    app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&scan).send().await;
+    app.post(&kofi.key, &format!("{}/admissions", event.uri), json!({ "serials": [serials[2]], "device": "Gate A" })).await;
 
     let account = format!("/accounts/{}", ama.number);
     for (path, expected) in [

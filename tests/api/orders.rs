@@ -138,7 +138,7 @@ async fn contract_limits_order(app: TestApp) {
 
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
     }
-    let rejected = app.request("POST", "/orders").key(&ama.key).json(&json!({ "customer": "Ama" })).send().await;
+    let rejected = app.post(&ama.key, "/orders", json!({ "customer": "Ama" })).await;
     assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
 }
 
@@ -176,7 +176,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
         let nobody = app.place_order(&key, items.clone()).await;
         assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-customer".to_owned()]), "{scope:?}");
         let body = json!({ "customer": ama.number, "items": items });
-        assert_eq!(app.request("POST", "/orders").key(&key).json(&body).send().await.status, status, "{scope:?}");
+        assert_eq!(app.post(&key, "/orders", body).await.status, status, "{scope:?}");
     }
 }
 
@@ -307,9 +307,8 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     let last = order(1).await;
     is_full().await;
     // A ticket that was transferred counts for the account that has bought it.
-    let offer = json!({ "recipient": yaw.number, "tickets": [other] });
-    let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
-    let claims = format!("{}/claims", transfer.body["self"].as_str().unwrap());
+    let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [other] })).await;
+    let claims = format!("{}/claims", transfer.uri());
     assert_eq!(app.request("POST", &claims).key(&yaw.key).send().await.status, 200);
     is_full().await;
     yaw.order(vip, 2).await.unwrap();
@@ -334,7 +333,7 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
 
     assert_eq!(ama.order(paid, 1).await.rejection(), (409, "order.too-many".to_owned()));
     let body = json!({ "customer": ama.number, "items": { paid: 1 } });
-    assert_eq!(rejection(&app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await), (409, "order.too-many"));
+    assert_eq!(rejection(&app.post(&app.staff.key, "/orders", body).await), (409, "order.too-many"));
     assert_eq!(app.sold_and_reserved(paid).await, (0, 10));
     // A free order is never open, and other accounts are not limited.
     ama.order(free, 1).await.unwrap();

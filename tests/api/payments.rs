@@ -231,7 +231,7 @@ async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 1_000_000.0, 100)]).await;
     let surcharge = json!({ "name": "Door", "priceDelta": 999_999.99 });
     let modifiers = format!("{}/modifiers", event.sections[0]);
-    assert_eq!(app.request("POST", &modifiers).key(&kofi.key).json(&surcharge).send().await.status, 201);
+    assert_eq!(app.post(&kofi.key, &modifiers, surcharge).await.status, 201);
     let order = ama.order(&event.sections[0], 50).await.unwrap();
     assert_eq!(order.total, 100_000_249.0);
 

@@ -49,7 +49,7 @@ async fn event_has_at_most_thousand_tokens(app: TestApp) {
     .await;
     let create = async || {
         let tokens = format!("{}/tokens", event.uri);
-        app.request("POST", &tokens).key(&kofi.key).json(&json!({ "sections": event.sections })).send().await
+        app.post(&kofi.key, &tokens, json!({ "sections": event.sections })).await
     };
 
     assert_eq!(create().await.status, 201);

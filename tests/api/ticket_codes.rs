@@ -35,7 +35,7 @@ async fn code(app: &TestApp, user: &User, ticket: &str) -> String {
 }
 
 async fn admit(app: &TestApp, key: &str, event: &Event, texts: &[&str]) -> Response {
-    app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&json!({ "serials": texts })).send().await
+    app.post(key, &format!("{}/admissions", event.uri), json!({ "serials": texts })).await
 }
 
 /// Returns the reason for which the first ticket of a response was refused.

@@ -166,9 +166,8 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let offer = json!({ "recipient": esi.number, "tickets": serials });
-    let offered = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
-    let transfer = offered.body["self"].as_str().unwrap();
+    let offered = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": serials })).await;
+    let transfer = offered.uri();
 
     let subjects = app.subjects_of(&esi).await;
     assert_eq!(subjects, ["ama offers you 2 tickets"]);
@@ -191,8 +190,7 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
         let order = ama.order(&event.sections[0], 3).await.unwrap();
         let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).records(100).send().await.unwrap();
         let serials: Vec<_> = wallet.entries.iter().rev().take(transferred).map(|ticket| ticket.serial.to_string()).collect();
-        let offer = json!({ "recipient": esi.number, "tickets": serials });
-        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await.body;
+        let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": serials })).await.body;
         let claims = format!("{}/claims", transfer["self"].as_str().unwrap());
         assert!(app.request("POST", &claims).key(&esi.key).send().await.status < 300);
         order.self_.clone()

@@ -364,8 +364,7 @@ async fn later_change_has_later_time(app: TestApp) {
     app.execute_sql("update tickets set modified = modified + 3600000000").await;
     let ahead = app.scalar::<i64>("select modified from tickets").await;
 
-    let offer = json!({ "recipient": esi.number, "tickets": hers });
-    assert_eq!(app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await.status, 201);
+    assert_eq!(app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": hers })).await.status, 201);
 
     assert_eq!(app.scalar::<i64>("select modified from tickets").await, ahead + 1);
     assert_eq!(changes(&kofi.client, &event, Timestamp(ahead)).await, [(hers[0].clone(), "Pending".to_owned())]);

@@ -79,7 +79,7 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
 
     let given = json!({ "sections": [event.sections[1], short, format!("/v3{short}"), event.sections[0]], "code": "ignored" });
     let path = format!("/events/{}/tokens", event.id);
-    let created = app.request("POST", &path).key(&kofi.key).json(&given).send().await;
+    let created = app.post(&kofi.key, &path, given).await;
 
     assert_eq!(created.status, 201);
     assert_eq!(created.body["sections"], json!(event.sections), "each once, the oldest first, in the long form");
@@ -147,7 +147,7 @@ async fn rejects_sections_of_other_events(app: TestApp) {
         assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
     }
 
-    let missing = app.request("POST", &collection).key(&kofi.key).json(&json!({})).send().await;
+    let missing = app.post(&kofi.key, &collection, json!({})).await;
     assert_eq!(missing.invalid_arguments(), ["-sections"]);
     let blank = app.request("PUT", path).key(&kofi.key).json(&json!({ "sections": null })).send().await;
     assert_eq!(blank.invalid_arguments(), ["-sections"]);
@@ -243,14 +243,14 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     let token = create_token(&host, &event, &[&event.sections[0]]).await;
     let keys = [redeemer_key(&app, &token).await, redeemer_key(&app, &token).await];
     let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.request("POST", &admissions).key(&keys[0]).json(&json!({ "serials": [serials[0]] })).send().await;
+    let admitted = app.post(&keys[0], &admissions, json!({ "serials": [serials[0]] })).await;
     assert_eq!(admitted.status, 201);
 
     let removed = app.delete(&kofi.key, &token.self_).await;
 
     assert_eq!(removed.status, 204);
     for key in &keys {
-        let response = app.request("POST", &admissions).key(key).json(&json!({ "serials": [serials[1]] })).send().await;
+        let response = app.post(key, &admissions, json!({ "serials": [serials[1]] })).await;
         assert_eq!((response.status, response.code()), (403, "key.refused"));
     }
     let exchanged = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;

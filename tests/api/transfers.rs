@@ -58,7 +58,7 @@ impl Fixture {
     /// Requests the admission of these tickets as the host.
     async fn admit(&self, app: &TestApp, serials: &[String]) -> Response {
         let path = format!("{}/admissions", self.event.uri);
-        app.request("POST", &path).key(&self.kofi.key).json(&json!({ "serials": serials })).send().await
+        app.post(&self.kofi.key, &path, json!({ "serials": serials })).await
     }
 
     /// Returns a key that admits to the whole event.
@@ -69,8 +69,7 @@ impl Fixture {
 }
 
 async fn offer(app: &TestApp, key: &str, recipient: &User, serials: &[String]) -> Response {
-    let body = json!({ "recipient": recipient.number, "tickets": serials });
-    app.request("POST", "/transfers").key(key).json(&body).send().await
+    app.post(key, "/transfers", json!({ "recipient": recipient.number, "tickets": serials })).await
 }
 
 async fn claim(app: &TestApp, user: &User, transfer: &str) -> Response {

@@ -163,8 +163,8 @@ async fn end_keys(app: &TestApp) {
     let key = session("ama", PASSWORD).await;
     let (account, another) = (format!("/accounts/{}", ama.number), json!({ "password": "another-Passw0rd-of-hers" }));
     ends("another password", &key, "PUT", &account, &ama.key, another).await;
-    let program = app.request("POST", "/integrations").key(staff).json(&json!({ "name": "Shop", "role": "public" })).send().await;
-    let (key, path) = (program.body["key"].as_str().unwrap(), program.body["self"].as_str().unwrap());
+    let program = app.post(staff, "/integrations", json!({ "name": "Shop", "role": "public" })).await;
+    let (key, path) = (program.body["key"].as_str().unwrap(), program.uri());
     ends("the end of an integration", key, "DELETE", path, staff, Value::Null).await;
     let toggles = format!("/accounts/{}/toggles", kofi.number);
     ends("a deactivation", &kofi.key, "POST", &toggles, staff, Value::Null).await;

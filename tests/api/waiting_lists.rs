@@ -31,8 +31,7 @@ async fn create_event(app: &TestApp, price: f64, capacity: i64) -> (User, Event)
 }
 
 async fn join(app: &TestApp, user: &User, section: &str, quantity: i64) -> Response {
-    let body = json!({ "quantity": quantity });
-    app.request("POST", &format!("{section}/waiting-list")).key(&user.key).json(&body).send().await
+    app.post(&user.key, &format!("{section}/waiting-list"), json!({ "quantity": quantity })).await
 }
 
 /// Joins, and returns the URI of the entry.
@@ -280,7 +279,7 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
         assert_eq!(rejection(&app.get(&yaw.key, &path).await), (404, "resource.not-found"));
     }
     assert_eq!(app.delete(&app.staff.key, &his).await.status, 204);
-    assert_eq!(app.request("POST", &list).key(&app.public_key).json(&json!({ "quantity": 1 })).send().await.status, 403);
+    assert_eq!(app.post(&app.public_key, &list, json!({ "quantity": 1 })).await.status, 403);
 }
 
 async fn lists_end_with_their_sale(app: TestApp) {

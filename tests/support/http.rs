@@ -44,6 +44,11 @@ impl TestApp {
         self.request("GET", path).key(key).send().await
     }
 
+    /// Sends a POST with this key.
+    pub async fn post(&self, key: &str, path: &str, body: Value) -> Response {
+        self.request("POST", path).key(key).json(&body).send().await
+    }
+
     /// Sends a PUT with this key.
     pub async fn put(&self, key: &str, path: &str, body: Value) -> Response {
         self.request("PUT", path).key(key).json(&body).send().await

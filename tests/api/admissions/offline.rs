@@ -69,8 +69,7 @@ fn micros(time: Timestamp) -> String {
 /// Uploads scans of these serials at these times.
 async fn upload(app: &TestApp, key: &str, event: &Event, device: &str, scans: &[(&str, Timestamp)]) -> Response {
     let scans: Vec<Value> = scans.iter().map(|(serial, time)| json!({ "serial": serial, "scanned": micros(*time) })).collect();
-    let body = json!({ "device": device, "scans": scans });
-    app.request("POST", &format!("{}/offline-scans", event.uri)).key(key).json(&body).send().await
+    app.post(key, &format!("{}/offline-scans", event.uri), json!({ "device": device, "scans": scans })).await
 }
 
 async fn conflicts(app: &TestApp, key: &str, event: &Event, device: &str) -> Vec<Value> {
@@ -200,8 +199,7 @@ async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
     let changed = app.read(&format!("{}/tickets?modified_since={since}", event.uri)).await;
     assert_eq!(changed["total"], 2, "other gates learn of it");
     assert_eq!(changed["entries"][0]["redeemed"], scanned.format_rfc3339());
-    let missing =
-        app.request("POST", &format!("{}/offline-scans", event.uri)).key(&key).json(&json!({ "device": " " })).send().await;
+    let missing = app.post(&key, &format!("{}/offline-scans", event.uri), json!({ "device": " " })).await;
     assert_eq!((missing.status, missing.invalid_arguments()), (400, vec!["-device".to_owned(), "-scans".to_owned()]));
 }
 
@@ -363,7 +361,7 @@ impl Gates<'_> {
         let (serial, device) = (self.serial(random), device(random));
         let body = json!({ "serials": [serial], "device": device });
         let path = format!("{}/admissions", self.event.uri);
-        let response = self.app.request("POST", &path).key(&self.kofi.key).json(&body).send().await;
+        let response = self.app.post(&self.kofi.key, &path, body).await;
         if response.status == 201 {
             self.admitted.insert((serial, device));
         }

@@ -23,8 +23,7 @@ on_both_databases![
 
 /// Scans these serials.
 async fn scan(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
-    let body = json!({ "serials": serials });
-    app.request("POST", &format!("{}/scans", event.uri)).key(key).json(&body).send().await
+    app.post(key, &format!("{}/scans", event.uri), json!({ "serials": serials })).await
 }
 
 /// Returns the refused serials in a response, with their reasons.
@@ -122,8 +121,7 @@ async fn replaced_ticket_is_void(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
     let copy = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let offer = json!({ "recipient": esi.number, "tickets": [copy] });
-    let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+    let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [copy] })).await;
     assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "pending")]);
 
     let claim = format!("{}/claims", transfer.uri());

@@ -36,7 +36,7 @@ async fn only_order(app: &TestApp, account: &str) -> String {
 
 /// Voids an order as a platform administrator.
 async fn void(app: &TestApp, order: &str) -> Response {
-    app.request("POST", &format!("{order}/voids")).key(&app.staff.key).json(&json!({ "reason": "Fraud." })).send().await
+    app.post(&app.staff.key, &format!("{order}/voids"), json!({ "reason": "Fraud." })).await
 }
 
 async fn undone_ticket_admits_again(app: TestApp) {

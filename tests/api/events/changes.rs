@@ -47,8 +47,7 @@ async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let created = create(&app, &kofi.key, &event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
     let uri = uri(&created);
-    let poetry = json!({ "name": "Words", "subcategories": ["Poetry"] });
-    let words = app.request("POST", "/categories").key(&app.staff.key).json(&poetry).send().await;
+    let words = app.post(&app.staff.key, "/categories", json!({ "name": "Words", "subcategories": ["Poetry"] })).await;
     let words = &words.body["self"];
 
     for (body, complaints) in [

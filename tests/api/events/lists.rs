@@ -284,7 +284,7 @@ async fn sorts_by_popularity_and_start(app: TestApp) {
         app.put(&kofi.key, uri, json!({ "start": start })).await;
     }
     let free = serde_json::to_value(section("Floor", 0.0, 10)).unwrap();
-    let floor = app.request("POST", &format!("{hit}/sections")).key(&kofi.key).json(&free).send().await;
+    let floor = app.post(&kofi.key, &format!("{hit}/sections"), free).await;
     publish(&app, &host, &hit).await;
     ama.order(floor.uri(), 3).await.unwrap();
 

@@ -23,8 +23,7 @@ on_both_databases![
 race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
 
 async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
-    let body = json!({ "account": account });
-    app.request("POST", &format!("{host}/administrators")).key(key).json(&body).send().await
+    app.post(key, &format!("{host}/administrators"), json!({ "account": account })).await
 }
 
 async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
@@ -212,8 +211,7 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
     let advertisement = create_advertisement(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
     let advertisement = advertisement.uri();
     let at_event = |path: &str| format!("{}{path}", event.uri);
-    let token =
-        app.request("POST", &at_event("/tokens")).key(&kofi.key).json(&json!({ "sections": [event.sections[0]] })).send().await;
+    let token = app.post(&kofi.key, &at_event("/tokens"), json!({ "sections": [event.sections[0]] })).await;
     let copied = json!({
         "host": host.uri, "title": "Once", "description": "Jazz.", "type": "Standard", "public": true,
         "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,

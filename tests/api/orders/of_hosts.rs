@@ -119,7 +119,7 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
     }
     // An administrator of both hosts sees all of it.
     let administrators = format!("{}/administrators", host_of(&app, &other).await);
-    app.request("POST", &administrators).key(&esi.key).json(&json!({ "account": kofi.number })).send().await;
+    app.post(&esi.key, &administrators, json!({ "account": kofi.number })).await;
     assert_eq!(app.get(&kofi.key, order).await.body["total"], 305.97);
     assert_eq!(app.get(&kofi.key, &format!("{order}/payments")).await.body["entries"][0]["refunded"], 101.99);
 }

@@ -47,8 +47,8 @@ impl Fixture<'_> {
     /// Creates a transfer of a ticket from Ama to Kofi.
     async fn transfer(&self) -> String {
         let offer = json!({ "recipient": self.kofi.number, "tickets": [self.sold().await.1] });
-        let created = self.app.request("POST", "/transfers").key(&self.ama.key).json(&offer).send().await;
-        created.body["self"].as_str().unwrap().to_owned()
+        let created = self.app.post(&self.ama.key, "/transfers", offer).await;
+        created.uri().to_owned()
     }
 
     async fn advertisement(&self, name: &str) -> String {

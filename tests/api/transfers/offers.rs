@@ -80,8 +80,7 @@ async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
     let body = json!({ "recipient": esi, "tickets": [unknown, good, kofis] });
     let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&body).send().await;
     assert_eq!(response.body["fields"][0]["detail"], format!("names no ticket of yours (at {unknown}, {kofis})"));
-    let myself = json!({ "recipient": ama, "tickets": [good] });
-    let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&myself).send().await;
+    let response = app.post(&fixture.ama.key, "/transfers", json!({ "recipient": ama, "tickets": [good] })).await;
     assert_eq!(response.body["fields"][0]["detail"], "must be somebody else");
     assert_eq!(tables(&app).await, before);
 }
