@@ -128,8 +128,7 @@ async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
 }
 
 async fn delivers_mail_once(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_until_empty().await;
@@ -144,8 +143,7 @@ async fn delivers_mail_once(app: TestApp) {
 }
 
 async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
     let mut tx = app.state.db.begin().await.unwrap();
     outbox::push(&app.state, &mut tx, [mail_about("ama@example.com", "Good news")]).await.unwrap();
@@ -156,8 +154,7 @@ async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
 }
 
 async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::RejectRecipient("451 later")).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
 
     for (tries, pause) in (1..).zip(RETRY_DELAYS) {
@@ -184,8 +181,7 @@ async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
 }
 
 async fn permanent_rejection_is_final(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
 
     app.enqueue_mail("ama@example.com", "Good news").await;
     let row = app.wait_until_given_up().await;
@@ -194,8 +190,7 @@ async fn permanent_rejection_is_final(app: TestApp) {
 }
 
 async fn invalid_address_is_final(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
     app.enqueue_mail("ama@example.com\r\nBcc: kofi@example.com", "Good news").await;
     let row = app.wait_until_given_up().await;
@@ -204,8 +199,7 @@ async fn invalid_address_is_final(app: TestApp) {
 }
 
 async fn retries_server_that_requires_authentication(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::RejectSender("530 sign in first")).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::RejectSender("530 sign in first")).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_for_attempts(1, 10).await;
 
@@ -262,8 +256,7 @@ async fn retries_unresponsive_server(app: TestApp) {
 }
 
 async fn retries_connection_closed_during_data(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::CloseDuringData).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::CloseDuringData).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_for_attempts(1, 10).await;
     app.advance_clock(Duration::from_secs(10));
@@ -277,8 +270,7 @@ async fn retries_connection_closed_during_data(app: TestApp) {
 }
 
 async fn retries_connection_closed_before_acceptance(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::CloseBeforeAccept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::CloseBeforeAccept).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_for_attempts(1, 10).await;
 
@@ -301,8 +293,7 @@ async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
 }
 
 async fn rejected_mail_does_not_block_others(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
     for number in 0..12 {
         app.enqueue_mail(if number == 0 { "no address" } else { "ama@example.com" }, &format!("Number {number}")).await;
@@ -314,8 +305,7 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
 }
 
 async fn two_servers_deliver_each_mail_once(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let second = app.open_second_state(server.settings()).await;
     for number in 0..40 {
         app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
@@ -383,8 +373,7 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
 }
 
 async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Unresponsive).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Unresponsive).await;
     let second = app.open_second_state(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
     let platform = RunningApp::start(Arc::clone(&second), ANY_PORT).unwrap();
     for number in 0..9 {
@@ -444,8 +433,7 @@ async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
 }
 
 async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
-    app.mailbox.use_smtp(server.settings());
+    let _server = app.start_mail_server(SmtpBehavior::RejectRecipient("451 later")).await;
     app.sign_up("ama").await;
     assert_eq!(app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await.status, 201);
 
@@ -462,8 +450,7 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
 }
 
 async fn mail_of_earlier_version_is_delivered(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let text = "insert into outbox (id, recipient, subject, body, created, attempts, due)
         values (1, 'ama@example.com', 'Good news', 'It is well.\n.\nStill.\n', 0, 0, 0)";
     app.execute_sql(text).await;

@@ -15,9 +15,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_two_servers;
-use crate::support::{
-    MailServer, PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, section, wait_until,
-};
+use crate::support::{PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, section, wait_until};
 
 on_two_servers![
     resources_with_equal_ids_are_distinct,
@@ -174,8 +172,7 @@ async fn end_keys(app: &TestApp) {
 }
 
 async fn concurrent_mails_have_distinct_ids(app: TestApp) {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
     for name in ["ama", "yaw"] {
         app.sign_up(name).await;
     }

@@ -11,7 +11,7 @@ use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
 use tokio::sync::OwnedRwLockWriteGuard;
 
-use super::TestApp;
+use super::{MailServer, SmtpBehavior, TestApp};
 
 /// A mail transport that a test can inspect, block and redirect. Clones share their state.
 #[derive(Clone)]
@@ -82,6 +82,13 @@ impl MailTransport for Mailbox {
 }
 
 impl TestApp {
+    /// Starts an SMTP server with this behavior, to which mail is delivered from now on.
+    pub async fn start_mail_server(&self, behavior: SmtpBehavior) -> MailServer {
+        let server = MailServer::start(behavior).await;
+        self.mailbox.use_smtp(server.settings());
+        server
+    }
+
     /// Delivers all due mail, beside the job that does the same.
     pub async fn deliver_mail(&self) {
         while mail::deliver_due(&self.state).await.unwrap() > 0 {}

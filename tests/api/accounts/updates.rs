@@ -188,13 +188,6 @@ async fn login_during_password_change_leaves_no_session(app: TestApp) {
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
-/// Starts an SMTP server that receives all mail from now on.
-async fn start_mail_server(app: &TestApp) -> MailServer {
-    let server = MailServer::start(SmtpBehavior::Accept).await;
-    app.mailbox.use_smtp(server.settings());
-    server
-}
-
 /// Waits until this many mails have arrived, and returns the recipient, the subject and the text of the last one.
 async fn last_mail(app: &TestApp, server: &MailServer, count: usize) -> (String, String, String) {
     app.deliver_mail().await;
@@ -210,7 +203,7 @@ async fn email_change_is_reported_to_old_address(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let integration = app.create_integration_key(&ama).await;
-    let server = start_mail_server(&app).await;
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let path = format!("/accounts/{}", ama.number);
     let change = |email: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send();
     let status = async |key: &str| app.get(key, &path).await.status;
@@ -228,7 +221,7 @@ async fn email_change_is_reported_to_old_address(app: TestApp) {
 
 async fn password_change_is_reported(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let server = start_mail_server(&app).await;
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let change = |body: Value| app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&body).send();
 
     assert_eq!(change(json!({ "password": "another horse" })).await.status, 200);
@@ -249,7 +242,7 @@ async fn password_change_is_reported(app: TestApp) {
 async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
-    let server = start_mail_server(&app).await;
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
     assert_eq!(app.submit_code(&reset, json!({ "code": code, "password": "another horse" })).await.status, 200);
     let (to, subject, text) = last_mail(&app, &server, 1).await;
