@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -70,7 +69,7 @@ async fn session_shows_last_use(app: TestApp) {
 }
 
 async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
-    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let neighbour = app.start_second_server(app.state.settings.clone()).await;
     let status = async |key: &str| {
         let here = app.use_key(key).await.status;
         (here, app.request("GET", "/time").at(neighbour.address).key(key).send().await.status)

@@ -8,7 +8,6 @@ use boxoffice::config::Settings;
 use boxoffice::kernel::audit;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::secret;
-use boxoffice_http::log;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -141,7 +140,7 @@ async fn limits_entries_for_missing_scope(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let redeemer = crate::tokens::redeemer_key(&app, &crate::tokens::global_token(&host, &event).await).await;
     let limits = LimitSettings { keys: 2, ..LimitSettings::default() };
-    let server = app.start_second_server(Settings { limits, ..app.state.settings.clone() }, log::silent()).await;
+    let server = app.start_second_server(Settings { limits, ..app.state.settings.clone() }).await;
     let before = entries(&app, "outcome=refused").await.len();
 
     for (path, key) in [("/regions", &ama.key), ("/sessions", &redeemer)] {

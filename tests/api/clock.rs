@@ -9,13 +9,12 @@ use boxoffice::kernel::context::Context;
 use boxoffice::kernel::types::clock::{MAX_LEAD, Timestamp};
 use boxoffice::state::Ctx;
 use boxoffice_http::error::Error;
-use boxoffice_http::log;
 use futures::join;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
 use tokio::time::sleep;
 
-use crate::support::{PASSWORD, RESERVATION_TTL, TestApp, card_payment, section, wait_until};
+use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, section, wait_until};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
@@ -73,7 +72,7 @@ async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
     app.advance_clock(HOUR);
     let before = ama.order(&event.sections[0], 1).await.unwrap();
 
-    let restarted = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let restarted = app.start_second_server(app.state.settings.clone()).await;
     let body = json!({ "items": { event.sections[0].as_str(): 1 } });
     let after = app.request("POST", "/orders").at(restarted.address).key(&ama.key).json(&body).send().await;
 
@@ -178,7 +177,8 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
     let messages = Messages::default();
-    let other = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;
+    let other =
+        app.start_second_server_on(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!()), ANY_PORT).await;
     let watch = async || clock_watch::watch(&other.state).await.unwrap();
     let status = async |key: &str| app.request("GET", "/sessions/active").at(other.address).key(key).send().await.status;
     let delivery = app.mailbox.block().await;
@@ -308,12 +308,12 @@ async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
 
 async fn corrects_times_in_the_future_after_restart(app: TestApp) {
     let (_, _, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
-    let ahead = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let ahead = app.start_second_server(app.state.settings.clone()).await;
     ahead.state.clock.advance(JUMP);
     use_server(&app, ahead.address, &event.sections[0]).await;
     ahead.stop().await;
 
-    let restarted = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let restarted = app.start_second_server(app.state.settings.clone()).await;
     clock_watch::watch(&restarted.state).await.unwrap();
 
     let [orders, .., codes, due, _] = latest_times(&app).await;
@@ -328,7 +328,8 @@ async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 1).await.unwrap();
     let messages = Messages::default();
-    let behind = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;
+    let behind =
+        app.start_second_server_on(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!()), ANY_PORT).await;
     let before = latest_times(&app).await;
 
     behind.state.clock.rewind(JUMP);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use boxoffice_conformance::fixtures;
 use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
-use boxoffice_http::log;
 use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -157,7 +156,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
 /// The two updates go to different servers.
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let stage = Fixtures::on(&app).await;
-    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let neighbour = app.start_second_server(app.state.settings.clone()).await;
     let other = HttpClient::new(&format!("http://{}", neighbour.address)).unwrap();
     // Ending a session is idempotent: an ended session is unchanged.
     for operation in stage.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
@@ -194,7 +193,7 @@ async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&s
 async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
-    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let neighbour = app.start_second_server(app.state.settings.clone()).await;
     rename(&app, &host, &kofi.key, "-", None).await;
     let add = async |letter: char, is_here: bool| {
         let at = |request: PlainRequest| if is_here { request } else { request.at(neighbour.address) };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use slog::{Drain, Logger, o};
 
 use crate::on_both_databases;
-use crate::support::{Operation, Response, TestApp, operations};
+use crate::support::{ANY_PORT, Operation, Response, TestApp, operations};
 
 on_both_databases![
     unknown_path_parameter_is_not_found,
@@ -119,7 +119,7 @@ impl io::Write for LogBuffer {
 async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let pages = LogBuffer::default();
-    let broken = app.start_second_server(app.state.settings.clone(), pages.logger()).await;
+    let broken = app.start_second_server_on(app.state.settings.clone(), pages.logger(), ANY_PORT).await;
     let keys = [&app.public_key, &ama.key, &app.staff.key];
     for key in keys {
         assert_eq!(app.request("GET", "/regions").at(broken.address).key(key).send().await.status, 200);

@@ -3,7 +3,6 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice::features::catalog::media;
-use boxoffice_http::log;
 use reqwest::Client;
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
@@ -216,7 +215,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
     let mut settings = app.state.settings.clone();
     settings.limits.keys = 1;
-    let server = app.start_second_server(settings, log::silent()).await;
+    let server = app.start_second_server(settings).await;
     let get = async |path: &str| app.request("GET", path).no_key().version(None).at(server.address).send().await;
 
     for number in 1..=10 {

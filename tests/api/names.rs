@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
-use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
@@ -220,7 +219,7 @@ async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
     let mut renaming = app.state.db.begin().await.unwrap();
     renaming.query("update hosts set name = 'New Name', folded_name = 'new name'").execute().await.unwrap();
 
-    join(app.start_second_server(app.state.settings.clone(), log::silent()), commit_after_pause(renaming)).await;
+    join(app.start_second_server(app.state.settings.clone()), commit_after_pause(renaming)).await;
 
     assert_eq!(app.scalar::<String>("select folded_name from hosts").await, "new name");
 }

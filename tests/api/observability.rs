@@ -7,7 +7,7 @@ use std::time::Duration;
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
-use boxoffice_http::{Listener, log};
+use boxoffice_http::Listener;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn health_checks_need_no_key(app: TestApp) {
 }
 
 async fn is_not_ready_without_database(app: TestApp) {
-    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let other = app.start_second_server(app.state.settings.clone()).await;
     other.state.db.close().await;
 
     let (status, body) = get(other.server, "/readyz").await;
@@ -62,7 +62,7 @@ async fn is_not_ready_without_database(app: TestApp) {
 }
 
 async fn is_not_ready_while_database_rejects_changes(app: TestApp) {
-    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let other = app.start_second_server(app.state.settings.clone()).await;
     // Stands for a full disk: the check can't write to its table.
     app.execute_sql("alter table job_runs rename to lost_job_runs").await;
 
@@ -89,7 +89,7 @@ async fn is_ready_without_media_folder(app: TestApp) {
 }
 
 async fn is_not_ready_while_stopping(app: TestApp) {
-    let other = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let other = app.start_second_server(app.state.settings.clone()).await;
     let server = other.server;
     let stopping = tokio::spawn(other.stop());
 
@@ -169,7 +169,7 @@ async fn access_log_names_caller_but_no_secret(app: TestApp) {
 async fn takes_request_id_of_trusted_proxy(app: TestApp) {
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..LimitSettings::default() };
     let settings = Settings { limits, ..app.state.settings.clone() };
-    let behind_proxy = app.start_second_server(settings, log::silent()).await;
+    let behind_proxy = app.start_second_server(settings).await;
     let ask = async |server, id: &str| {
         let response = app.request("GET", "/healthz").at(server).no_key().version(None).header("X-Request-ID", id).send().await;
         response.header("x-request-id").to_owned()
@@ -183,7 +183,7 @@ async fn takes_request_id_of_trusted_proxy(app: TestApp) {
 async fn slow_statements_are_logged_without_values(app: TestApp) {
     let buffer = LogBuffer::default();
     let settings = Settings { slow_statement: Some(Duration::from_nanos(1)), ..app.state.settings.clone() };
-    let server = app.start_second_server(settings, buffer.logger()).await;
+    let server = app.start_second_server_on(settings, buffer.logger(), ANY_PORT).await;
 
     let body = json!({ "identification": "ama@example.com", "password": "a-secret-of-hers" });
     app.request("POST", "/sessions").at(server.address).json(&body).send().await;

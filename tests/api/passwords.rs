@@ -48,7 +48,7 @@ impl TestApp {
     /// Starts a second server with the default cost of hashes, which is higher than that of the test's own server.
     async fn start_server_with_default_cost(&self) -> SecondServer {
         let settings = Settings { passwords: PasswordSettings::default(), ..self.state.settings.clone() };
-        self.start_second_server(settings, log::silent()).await
+        self.start_second_server(settings).await
     }
 
     async fn sign_in_at(&self, server: &SecondServer, password: &str) -> Response {
@@ -197,7 +197,7 @@ async fn rejected_change_is_not_hashed(app: TestApp) {
 
 async fn common_passwords_are_configurable(app: TestApp) {
     let passwords = PasswordSettings { allow_common: true, ..app.state.settings.passwords };
-    let server = app.start_second_server(Settings { passwords, ..app.state.settings.clone() }, log::silent()).await;
+    let server = app.start_second_server(Settings { passwords, ..app.state.settings.clone() }).await;
     let sign_up = async |username: &str, password: &str| {
         let body = json!({ "username": username, "email": format!("{username}@example.com"), "password": password });
         app.request("POST", "/accounts").at(server.address).json(&body).send().await

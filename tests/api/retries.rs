@@ -235,7 +235,7 @@ async fn different_request_with_same_key_is_rejected(app: TestApp) {
 }
 
 async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
-    let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice_http::log::silent()).await;
+    let neighbour = app.start_second_server(app.state.settings.clone()).await;
     for round in 0..8 {
         let key = format!("round-{round}");
         let send = |request: Request| request.key(&app.staff.key).header("Idempotency-Key", &key).json(&zone()).send();

@@ -4,7 +4,6 @@ mod races;
 mod voids;
 
 use boxoffice::config::{FeeSchedule, Settings};
-use boxoffice_http::log;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -380,7 +379,7 @@ async fn return_refunds_fees_at_time_of_order(app: TestApp) {
         app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
     let fee_steps = "20:1.50,7.25".parse::<FeeSchedule>().unwrap();
     let settings = Settings { fee_steps, ..app.state.settings.clone() };
-    let other = app.start_second_server(settings, log::silent()).await;
+    let other = app.start_second_server(settings).await;
     let at_other = Client::connect(&format!("http://{}", other.address), &ama.key).unwrap();
 
     let items = event.sections.iter().map(|section| (section.clone(), 2)).collect::<std::collections::HashMap<_, _>>();

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use boxoffice::config::Settings;
-use boxoffice_http::log;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -15,7 +14,7 @@ async fn reservation_time_is_configurable(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
     let settings = Settings { reservation: Duration::from_secs(5 * 60), ..app.state.settings.clone() };
-    let other = app.start_second_server(settings, log::silent()).await;
+    let other = app.start_second_server(settings).await;
     let read = async |path: &str| app.request("GET", path).at(other.address).key(&app.staff.key).send().await.body;
     assert_eq!(read("/defaults").await["reservationMinutes"], 5);
 
@@ -37,7 +36,7 @@ async fn reservation_time_is_configurable(app: TestApp) {
 
 async fn minimum_client_version_is_configurable(app: TestApp) {
     let settings = Settings { minimum_client_version: "3.2.1".parse().unwrap(), ..app.state.settings.clone() };
-    let other = app.start_second_server(settings, log::silent()).await;
+    let other = app.start_second_server(settings).await;
     let ask = async |version| app.request("GET", "/defaults").at(other.address).version(Some(version)).send().await;
 
     for version in ["3.0.0", "3.2.0", "3.2", "2.9.9"] {

@@ -2,7 +2,6 @@
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice::config::Settings;
-use boxoffice_http::log;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
@@ -193,7 +192,7 @@ async fn servers_accept_codes_of_each_other(app: TestApp) {
     let uri = ticket(&app, &ama).await;
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { ticket_key_file: folder.path().join("ticket.key"), ..app.state.settings.clone() };
-    let second = app.start_second_server(settings, log::silent()).await;
+    let second = app.start_second_server(settings).await;
 
     let path = format!("{uri}/code");
     let of_second = app.request("GET", &path).key(&ama.key).at(second.address).send().await;

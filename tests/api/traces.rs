@@ -45,7 +45,7 @@ async fn order_has_spans_of_batch_and_statements(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer), log::silent()).await;
+    let server = app.start_second_server(traced(&app, tracer)).await;
     let traceparent = format!("00-{TRACE}-{PARENT}-01");
 
     let order = app.request("POST", "/orders").at(server.address).key(&ama.key).header("traceparent", &traceparent);
@@ -93,8 +93,8 @@ async fn trace_is_continued_for_trusted_proxy_only(app: TestApp) {
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
     let settings = traced(&app, tracer);
     let untrusting = Settings { limits: LimitSettings::default(), ..settings.clone() };
-    let trusting = app.start_second_server(settings, log::silent()).await;
-    let untrusting = app.start_second_server(untrusting, log::silent()).await;
+    let trusting = app.start_second_server(settings).await;
+    let untrusting = app.start_second_server(untrusting).await;
     let time = async |address, traceparent: &str| {
         let response = app.request("GET", "/time").at(address).header("traceparent", traceparent).send().await;
         response.header("traceparent").to_owned()
@@ -124,7 +124,7 @@ async fn mail_has_span(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer), log::silent()).await;
+    let server = app.start_second_server(traced(&app, tracer)).await;
 
     // The job of the other server may deliver a mail first.
     let mut delivered = 0;
@@ -150,7 +150,7 @@ async fn silent_collector_blocks_no_request(app: TestApp) {
     let url = format!("http://{}/v1/traces", silent.local_addr().unwrap());
     let buffer = LogBuffer::default();
     let (tracer, exporter) = Tracer::open(&url, 1, &buffer.logger()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer), log::silent()).await;
+    let server = app.start_second_server(traced(&app, tracer)).await;
 
     // More spans than the queue has room for.
     let tracer = &server.state.settings.tracer;

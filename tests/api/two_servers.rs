@@ -9,7 +9,6 @@ use std::time::Duration;
 use boxoffice::kernel::jobs::{Job, Jobs};
 use boxoffice::kernel::types::id::Id;
 use boxoffice::state::App;
-use boxoffice_http::log;
 use futures::FutureExt;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -108,7 +107,7 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
     assert_ne!(get(&one.uri).await, get(&other.uri).await);
 
     // These ids are random, and don't advance the id generator of a server that starts later.
-    let next = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let next = app.start_second_server(app.state.settings.clone()).await;
     assert_eq!(next.state.clock.next_id().to_string().len(), 14);
     next.stop().await;
 
@@ -311,7 +310,7 @@ async fn lease_of_server_whose_clock_was_ahead_ends(app: TestApp) {
     )
     .await;
 
-    let server = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let server = app.start_second_server(app.state.settings.clone()).await;
 
     let holder = "select server from job_runs where name = 'return orders of cancelled events'";
     wait_until(async || app.scalar::<String>(holder).await == server.state.server_name).await;

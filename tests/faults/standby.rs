@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::{fault_duration, print_figure};
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{Event, Host, PgCluster, Response, SecondServer, TestApp, User, section, wait_until};
+use crate::support::{ANY_PORT, Event, Host, PgCluster, Response, SecondServer, TestApp, User, section, wait_until};
 
 /// A server without a standby, and another one on the same database that reads from a standby.
 struct TwoServers {
@@ -36,7 +36,7 @@ impl TwoServers {
         let settings = Settings { read_database: Some(url), ..app.state.settings.clone() };
         let log = tempfile::NamedTempFile::new().unwrap();
         let logger = Logger::root(Mutex::new(slog_json::Json::default(log.reopen().unwrap())).fuse(), o!());
-        let reader = app.start_second_server(settings, logger).await;
+        let reader = app.start_second_server_on(settings, logger, ANY_PORT).await;
         let servers = Self { app, reader, log: log.into_file(), standby, primary };
         servers.wait_for_standby().await;
         Some(servers)

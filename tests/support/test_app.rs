@@ -190,12 +190,12 @@ impl TestApp {
         self.failures.0.allow_server_errors();
     }
 
-    /// Starts another server on the same database, with its own settings and log. It shares the gateway and the mailbox.
-    pub async fn start_second_server(&self, settings: Settings, log: Logger) -> SecondServer {
-        self.start_second_server_on(settings, log, ANY_PORT).await
+    /// Starts another server on the same database, with its own settings. It shares the gateway and the mailbox.
+    pub async fn start_second_server(&self, settings: Settings) -> SecondServer {
+        self.start_second_server_on(settings, log::silent(), ANY_PORT).await
     }
 
-    /// Like [`TestApp::start_second_server`], with a listener of its own. The proxy in front of it speaks plain HTTP.
+    /// Like [`TestApp::start_second_server`], with a log and a listener of its own. The proxy in front of it speaks plain HTTP.
     pub async fn start_second_server_on(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> SecondServer {
         let state = open(&self.database_url, settings, log, &self.gateway, &self.mailbox).await;
         let platform = RunningApp::start(Arc::clone(&state), listener).unwrap();
@@ -239,7 +239,7 @@ impl TestApp {
 
         let before = rows_read().await;
         let start: String = self.scalar("select cast(clock_timestamp() as text)").await;
-        let server = self.start_second_server(self.state.settings.clone(), log::silent()).await;
+        let server = self.start_second_server(self.state.settings.clone()).await;
         for _ in 0..50 {
             check(&self.request("GET", path).at(server.address).key(key).send().await);
         }

@@ -6,7 +6,6 @@ use boxoffice::config::Settings;
 use boxoffice::features::identity::sessions;
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::http::LimitSettings;
-use boxoffice_http::log;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
 
@@ -33,7 +32,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A second server with these limits, which believes in `X-Forwarded-For`.
 async fn limited_server(app: &TestApp, limits: LimitSettings) -> SecondServer {
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..limits };
-    app.start_second_server(Settings { limits, ..app.state.settings.clone() }, log::silent()).await
+    app.start_second_server(Settings { limits, ..app.state.settings.clone() }).await
 }
 
 /// Logs in from an address.

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::client_ip::TrustedProxies;
-use boxoffice_http::log;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
@@ -56,7 +55,7 @@ async fn every_operation_with_key_is_limited(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
     let any_guesses = LimitSettings { guesses: 0, ..one_a_minute() };
-    let server = app.start_second_server(limited(&app, any_guesses), log::silent()).await;
+    let server = app.start_second_server(limited(&app, any_guesses)).await;
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
         true => app.staff.key.clone(),
         false => redeemer.clone(),
@@ -74,7 +73,7 @@ async fn every_operation_with_key_is_limited(app: TestApp) {
 
 async fn counts_each_key_separately(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let server = app.start_second_server(limited(&app, LimitSettings { keys: 2, ..one_a_minute() }), log::silent()).await;
+    let server = app.start_second_server(limited(&app, LimitSettings { keys: 2, ..one_a_minute() })).await;
     let ask = async |key: &str| app.request("GET", "/time").at(server.address).key(key).send().await;
 
     let (first, second, third) = (ask(&ama.key).await, ask(&ama.key).await, ask(&ama.key).await);
@@ -92,7 +91,7 @@ async fn counts_each_key_separately(app: TestApp) {
 async fn counts_public_key_by_address(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), guesses: 0, ..one_a_minute() };
-    let server = app.start_second_server(limited(&app, limits), log::silent()).await;
+    let server = app.start_second_server(limited(&app, limits)).await;
     let ask = async |key: &str, from: &str| {
         app.request("GET", "/time").at(server.address).key(key).header("X-Forwarded-For", from).send().await
     };
@@ -112,7 +111,7 @@ async fn counts_public_key_by_address(app: TestApp) {
 }
 
 async fn limited_client_receives_retry_after(app: TestApp) {
-    let server = app.start_second_server(limited(&app, one_a_minute()), log::silent()).await;
+    let server = app.start_second_server(limited(&app, one_a_minute())).await;
     let ask = async || app.request("GET", "/time").at(server.address).send().await;
     ask().await;
 
@@ -138,7 +137,7 @@ async fn try_credentials(app: &TestApp, server: SocketAddr, path: &str, body: Va
 
 async fn counts_credential_attempts_by_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let server = app.start_second_server(limited(&app, credential_limit(2)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(2))).await;
     let sign_in = async |name: &str, password: &str| {
         try_credentials(&app, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
     };
@@ -160,8 +159,8 @@ async fn counts_credential_attempts_by_address(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
     let believing = LimitSettings { trusted_proxies, ..credential_limit(1) };
-    let believing = app.start_second_server(limited(&app, believing), log::silent()).await;
-    let wary = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
+    let believing = app.start_second_server(limited(&app, believing)).await;
+    let wary = app.start_second_server(limited(&app, credential_limit(1))).await;
 
     for (from, status) in [
         ("198.51.100.7", 404),
@@ -181,7 +180,7 @@ async fn counts_credential_attempts_by_address(app: TestApp) {
 }
 
 async fn counts_invalid_credential_attempts(app: TestApp) {
-    let server = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(1))).await;
 
     for (path, body) in [
         ("/sessions", json!({ "identification": "ama" })),
@@ -198,8 +197,7 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
 /// Account enumeration, and one password tried with many names.
 async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
-    let server =
-        app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..credential_limit(1) }), log::silent()).await;
+    let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..credential_limit(1) })).await;
     let look_up = async |name: &str, from: &str| {
         try_credentials(&app, server.address, "/lookups", json!({ "identification": name }), Some(from)).await
     };
@@ -221,7 +219,7 @@ async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
 }
 
 async fn credential_attempts_count_for_key_limit(app: TestApp) {
-    let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..credential_limit(100) }), log::silent()).await;
+    let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..credential_limit(100) })).await;
     let look_up =
         async |name: &str| try_credentials(&app, server.address, "/lookups", json!({ "identification": name }), None).await;
 
@@ -238,7 +236,7 @@ async fn credential_attempts_count_for_key_limit(app: TestApp) {
 /// The Kelvin sign and the dotted I are folded to ASCII letters by some databases and libraries only.
 async fn normalizes_account_names(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let server = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(1))).await;
     let sign_in = async |name: &str| {
         let body = json!({ "identification": name, "password": PASSWORD });
         try_credentials(&app, server.address, "/sessions", body, None).await
