@@ -6,15 +6,11 @@ use super::proxy::{Fault, fault};
 
 pub fn table() -> Vec<Fault> {
     vec![
-        fault("access", "region: key is not needed", &["region_list"]).response("region_list", |_, answer, _| {
-            if answer.status == 401 {
-                answer.replace(200, &json!({"total": 0, "page": 1, "records": 25, "entries": []}));
-            }
+        fault("access", "region: key is not needed", &["region_list"]).response_with("region_list", 401, |answer| {
+            answer.replace(200, &json!({"total": 0, "page": 1, "records": 25, "entries": []}));
         }),
-        fault("access", "order: unknown key is accepted", &["order_get"]).response("order_get", |_, answer, _| {
-            if answer.status == 403 {
-                answer.status = 200;
-            }
+        fault("access", "order: unknown key is accepted", &["order_get"]).response_with("order_get", 403, |answer| {
+            answer.status = 200;
         }),
         fault("access", "order: another account may read it", &["order_get"]).response("order_get", |_, answer, _| {
             if answer.status == 403 && answer.json().is_some_and(|body| body["code"] == "resource.not-yours") {
@@ -29,12 +25,11 @@ pub fn table() -> Vec<Fault> {
                 }
             },
         ),
-        fault("access", "transaction: scope is not checked", &["transaction_list"]).response(
+        fault("access", "transaction: scope is not checked", &["transaction_list"]).response_with(
             "transaction_list",
-            |_, answer, _| {
-                if answer.status == 403 {
-                    answer.replace(200, &json!({"total": 0, "page": 1, "records": 25, "entries": []}));
-                }
+            403,
+            |answer| {
+                answer.replace(200, &json!({"total": 0, "page": 1, "records": 25, "entries": []}));
             },
         ),
     ]

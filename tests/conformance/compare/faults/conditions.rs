@@ -20,21 +20,10 @@ fn tag_faults() -> Vec<Fault> {
                 answer.set_header("etag", &format!("\"{count:022}\""));
             }
         }),
-        fault("conditions", "If-Match is ignored by PUT", REGION).valid_request("region_update", |call, _| {
-            call.headers.remove("if-match");
-            None
-        }),
-        fault("conditions", "If-Match is ignored by DELETE", REGION).valid_request("region_delete", |call, _| {
-            call.headers.remove("if-match");
-            None
-        }),
-        fault("conditions", "If-Match is ignored by the event", &["event_update", "event_get"]).valid_request(
-            "event_update",
-            |call, _| {
-                call.headers.remove("if-match");
-                None
-            },
-        ),
+        fault("conditions", "If-Match is ignored by PUT", REGION).without_header("region_update", "if-match"),
+        fault("conditions", "If-Match is ignored by DELETE", REGION).without_header("region_delete", "if-match"),
+        fault("conditions", "If-Match is ignored by the event", &["event_update", "event_get"])
+            .without_header("event_update", "if-match"),
         fault("conditions", "If-Match is always refused", REGION).valid_request("region_update", |call, _| {
             let has = call.headers.contains_key("if-match");
             has.then(|| changed(412))
@@ -57,10 +46,7 @@ fn tag_faults() -> Vec<Fault> {
                     (answer.status, answer.headers, answer.body) = (refusal.status, refusal.headers, refusal.body);
                 }
             }),
-        fault("conditions", "If-None-Match is ignored", REGION).valid_request("region_get", |call, _| {
-            call.headers.remove("if-none-match");
-            None
-        }),
+        fault("conditions", "If-None-Match is ignored", REGION).without_header("region_get", "if-none-match"),
         fault("conditions", "If-None-Match is always 304", &["region_get", "region_update"]).valid_request(
             "region_get",
             |call, _| {
@@ -71,25 +57,17 @@ fn tag_faults() -> Vec<Fault> {
                 Some(answer)
             },
         ),
-        fault("conditions", "304 lacks the tag", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 304 {
-                answer.headers.remove("etag");
-            }
+        fault("conditions", "304 lacks the tag", REGION).response_with("region_get", 304, |answer| {
+            answer.headers.remove("etag");
         }),
-        fault("conditions", "304 has another tag", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 304 {
-                answer.set_header("etag", "\"BBBBBBBBBBBBBBBBBBBBBB\"");
-            }
+        fault("conditions", "304 has another tag", REGION).response_with("region_get", 304, |answer| {
+            answer.set_header("etag", "\"BBBBBBBBBBBBBBBBBBBBBB\"");
         }),
-        fault("conditions", "tag of PUT differs from the tag of GET", REGION).response("region_update", |_, answer, _| {
-            if answer.status == 200 {
-                answer.set_header("etag", "\"CCCCCCCCCCCCCCCCCCCCCC\"");
-            }
+        fault("conditions", "tag of PUT differs from the tag of GET", REGION).response_with("region_update", 200, |answer| {
+            answer.set_header("etag", "\"CCCCCCCCCCCCCCCCCCCCCC\"");
         }),
-        fault("conditions", "If-None-Match of a list is ignored", &["region_list"]).valid_request("region_list", |call, _| {
-            call.headers.remove("if-none-match");
-            None
-        }),
+        fault("conditions", "If-None-Match of a list is ignored", &["region_list"])
+            .without_header("region_list", "if-none-match"),
     ]
 }
 
@@ -99,18 +77,10 @@ fn changed(status: u16) -> Answer {
 
 fn repeat_faults() -> Vec<Fault> {
     vec![
-        fault("repeats", "host: Idempotency-Key is ignored", &["host_create"]).valid_request("host_create", |call, _| {
-            call.headers.remove("idempotency-key");
-            None
-        }),
-        fault("repeats", "zone: Idempotency-Key is ignored", &["zone_create"]).valid_request("zone_create", |call, _| {
-            call.headers.remove("idempotency-key");
-            None
-        }),
-        fault("repeats", "order: Idempotency-Key is ignored", &["order_create"]).valid_request("order_create", |call, _| {
-            call.headers.remove("idempotency-key");
-            None
-        }),
+        fault("repeats", "host: Idempotency-Key is ignored", &["host_create"]).without_header("host_create", "idempotency-key"),
+        fault("repeats", "zone: Idempotency-Key is ignored", &["zone_create"]).without_header("zone_create", "idempotency-key"),
+        fault("repeats", "order: Idempotency-Key is ignored", &["order_create"])
+            .without_header("order_create", "idempotency-key"),
         fault("repeats", "zone: another body is carried out", &["zone_create"]).valid_request("zone_create", |call, memory| {
             let key = call.header("idempotency-key")?.to_owned();
             let body = String::from_utf8_lossy(&call.body).into_owned();
@@ -120,10 +90,8 @@ fn repeat_faults() -> Vec<Fault> {
             }
             None
         }),
-        fault("repeats", "zone: another body is 409", &["zone_create"]).response("zone_create", |_, answer, _| {
-            if answer.status == 422 {
-                answer.replace(409, &json!({"error": "It is under way.", "code": "idempotency.under-way"}));
-            }
+        fault("repeats", "zone: another body is 409", &["zone_create"]).response_with("zone_create", 422, |answer| {
+            answer.replace(409, &json!({"error": "It is under way.", "code": "idempotency.under-way"}));
         }),
         fault("repeats", "zone: replay has another body", &["zone_create"]).response("zone_create", |_, answer, _| {
             if answer.headers.contains_key("idempotency-replayed")

@@ -59,28 +59,22 @@ fn method_faults() -> Vec<Fault> {
 
 fn body_faults() -> Vec<Fault> {
     vec![
-        fault("bodies", "a key is repeated", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 200 {
-                answer.replace_text("{\"self\"", "{\"name\":\"Another\",\"self\"");
-            }
+        fault("bodies", "a key is repeated", REGION).response_with("region_get", 200, |answer| {
+            answer.replace_text("{\"self\"", "{\"name\":\"Another\",\"self\"");
         }),
-        fault("bodies", "a key of an error is repeated", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 404 {
-                answer.replace_text("{\"error\"", "{\"error\":\"Another\",\"error\"");
-            }
+        fault("bodies", "a key of an error is repeated", REGION).response_with("region_get", 404, |answer| {
+            answer.replace_text("{\"error\"", "{\"error\":\"Another\",\"error\"");
         }),
         fault("bodies", "a byte order mark comes first", REGION).response("region_list", |_, answer, _| {
             answer.body = [b"\xef\xbb\xbf", &*answer.body].concat().into();
         }),
-        fault("bodies", "UTF-8 is broken", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 200 {
-                answer.body = answer
-                    .body
-                    .iter()
-                    .flat_map(|byte| if *byte == b'A' { vec![0xff] } else { vec![*byte] })
-                    .collect::<Vec<_>>()
-                    .into();
-            }
+        fault("bodies", "UTF-8 is broken", REGION).response_with("region_get", 200, |answer| {
+            answer.body = answer
+                .body
+                .iter()
+                .flat_map(|byte| if *byte == b'A' { vec![0xff] } else { vec![*byte] })
+                .collect::<Vec<_>>()
+                .into();
         }),
         fault("bodies", "the text is in ISO-8859-1", &["zone_create", "zone_update"]).response(
             "zone_get zone_create zone_update",
@@ -89,10 +83,8 @@ fn body_faults() -> Vec<Fault> {
                 answer.body = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect::<Vec<_>>().into();
             },
         ),
-        fault("bodies", "a surrogate is alone", REGION).response("region_get", |_, answer, _| {
-            if answer.status == 200 {
-                answer.replace_text("\"city\":\"", "\"city\":\"\\ud800");
-            }
+        fault("bodies", "a surrogate is alone", REGION).response_with("region_get", 200, |answer| {
+            answer.replace_text("\"city\":\"", "\"city\":\"\\ud800");
         }),
         fault("bodies", "a repeated key in a request is accepted", &["region_create"]).request("region_create", |call, _| {
             if let Ok(body) = serde_json::from_slice::<serde_json::Value>(&call.body) {
@@ -109,10 +101,8 @@ fn body_faults() -> Vec<Fault> {
                 answer.status = 0;
             }
         }),
-        fault("bodies", "204 has a media type", &["region_delete"]).response("region_delete", |_, answer, _| {
-            if answer.status == 204 {
-                answer.set_header("content-type", "application/json");
-            }
+        fault("bodies", "204 has a media type", &["region_delete"]).response_with("region_delete", 204, |answer| {
+            answer.set_header("content-type", "application/json");
         }),
     ]
 }
@@ -147,16 +137,16 @@ fn header_faults() -> Vec<Fault> {
             answer.set_header("access-control-allow-origin", &origin);
             answer.set_header("access-control-allow-credentials", "true");
         }),
-        fault("headers", "Location is of another resource", &["region_create"]).response("region_create", |_, answer, _| {
-            if answer.status == 201 {
-                answer.set_header("location", "/regions/17637000000001");
-            }
+        fault("headers", "Location is of another resource", &["region_create"]).response_with("region_create", 201, |answer| {
+            answer.set_header("location", "/regions/17637000000001");
         }),
-        fault("headers", "Location is absolute at another server", &["zone_create"]).response("zone_create", |_, answer, _| {
-            if answer.status == 201 {
+        fault("headers", "Location is absolute at another server", &["zone_create"]).response_with(
+            "zone_create",
+            201,
+            |answer| {
                 answer.set_header("location", "http://internal.example:9000/zones/17637000000001");
-            }
-        }),
+            },
+        ),
         fault("headers", "Allow is missing", REGION).response("", |_, answer, _| {
             answer.headers.remove("allow");
         }),

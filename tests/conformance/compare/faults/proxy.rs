@@ -90,6 +90,28 @@ impl Fault {
         self
     }
 
+    /// Changes responses of this operation with this status.
+    pub fn response_with(
+        self,
+        operation: &'static str,
+        status: u16,
+        change: impl Fn(&mut Answer) + Send + Sync + 'static,
+    ) -> Self {
+        self.response(operation, move |_, answer, _| {
+            if answer.status == status {
+                change(answer);
+            }
+        })
+    }
+
+    /// Removes a header from valid requests to this operation.
+    pub fn without_header(self, operation: &'static str, header: &'static str) -> Self {
+        self.valid_request(operation, move |call, _| {
+            call.headers.remove(header);
+            None
+        })
+    }
+
     /// Changes the JSON of successful responses of this operation.
     pub fn json(self, operation: &'static str, change: impl Fn(&mut Value, &Call) + Send + Sync + 'static) -> Self {
         self.response(operation, move |call, answer, _| {

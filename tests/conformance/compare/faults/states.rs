@@ -95,17 +95,14 @@ pub fn table() -> Vec<Fault> {
                 call.become_read();
                 None
             })
-            .response("session_active_delete", |_, answer, _| {
-                if answer.status == 200 {
-                    answer.empty(204);
-                }
+            .response_with("session_active_delete", 200, |answer| {
+                answer.empty(204);
             }),
-        fault("states", "order: can't be cancelled twice, but with 400", &["order_cancellation_create"]).response(
+        fault("states", "order: can't be cancelled twice, but with 400", &["order_cancellation_create"]).response_with(
             "order_cancellation_create",
-            |_, answer, _| {
-                if answer.status == 409 {
-                    answer.replace(400, &json!({"error": "It is not open.", "code": "arguments.invalid", "fields": []}));
-                }
+            409,
+            |answer| {
+                answer.replace(400, &json!({"error": "It is not open.", "code": "arguments.invalid", "fields": []}));
             },
         ),
     ]

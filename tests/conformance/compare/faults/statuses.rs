@@ -52,20 +52,17 @@ fn status_faults() -> Vec<Fault> {
                 }
             }),
         instead("region: body that is too large is 400", &["region_create"], 413, (400, invalid)),
-        fault("statuses", "zone: body that is too large is accepted", &["zone_create"]).response(
+        fault("statuses", "zone: body that is too large is accepted", &["zone_create"]).response_with(
             "zone_create",
-            |_, answer, _| {
-                if answer.status == 413 {
-                    answer.replace(201, &json!({"self": "/zones/17637000000001"}));
-                }
+            413,
+            |answer| {
+                answer.replace(201, &json!({"self": "/zones/17637000000001"}));
             },
         ),
         instead("region: another media type is 400", &["region_create"], 415, (400, invalid)),
         instead("region: PUT of another media type is 400", &["region_update"], 415, (400, invalid)),
-        fault("statuses", "session: wrong password is 404", &["session_create"]).response("session_create", |_, answer, _| {
-            if answer.status == 401 {
-                answer.replace(404, &json!({"error": "There is no such account.", "code": "resource.not-found"}));
-            }
+        fault("statuses", "session: wrong password is 404", &["session_create"]).response_with("session_create", 401, |answer| {
+            answer.replace(404, &json!({"error": "There is no such account.", "code": "resource.not-found"}));
         }),
     ]
 }
@@ -135,11 +132,13 @@ fn error_faults() -> Vec<Fault> {
         code("404 of a list has the code of a resource", &["region_list"], 404, "resource.not-found"),
         code("404 has the code of an endpoint", &["region_get"], 404, "endpoint.unknown"),
         code("412 has the code of the version", &["region_update"], 412, "resource.changed"),
-        fault("errors", "errors of venues are those of regions", &["venue_create"]).response("venue_create", |_, answer, _| {
-            if answer.status == 409 {
+        fault("errors", "errors of venues are those of regions", &["venue_create"]).response_with(
+            "venue_create",
+            409,
+            |answer| {
                 answer.replace(409, &json!({"error": "Another region holds this name.", "code": "region.taken"}));
-            }
-        }),
+            },
+        ),
         fault("errors", "400 names an argument that is valid, too", &["region_create"]).response(
             "region_create",
             |_, answer, _| {
@@ -152,10 +151,8 @@ fn error_faults() -> Vec<Fault> {
                 }
             },
         ),
-        fault("errors", "missing is called invalid", &["region_create"]).response("region_create", |_, answer, _| {
-            if answer.status == 400 {
-                answer.replace_text("\"missing\"", "\"invalid\"");
-            }
+        fault("errors", "missing is called invalid", &["region_create"]).response_with("region_create", 400, |answer| {
+            answer.replace_text("\"missing\"", "\"invalid\"");
         }),
         fault("errors", "success has a password hash", &["account_get", "account_list"]).json("account_get", |body, _| {
             body["state"] = json!("$2b$12$KIXQ0yXQG1vTn5K2c8e5ue0cT8y1H1o8nJ0mQJ1y3l5wXH6i4bU3K");

@@ -165,10 +165,8 @@ fn life_faults() -> Vec<Fault> {
                 call.become_read();
                 None
             })
-            .response("zone_delete", |_, answer, _| {
-                if answer.status == 200 {
-                    answer.empty(204);
-                }
+            .response_with("zone_delete", 200, |answer| {
+                answer.empty(204);
             }),
         fault("lives", "region: second DELETE is 204", &["region_delete"]).response("region_delete", |_, answer, memory| {
             delete_again(answer, memory, 204);
@@ -181,10 +179,8 @@ fn life_faults() -> Vec<Fault> {
                 memory.insert("deleted".to_owned(), json!(true));
             }
         }),
-        fault("lives", "any: DELETE of an unknown one is 204", &["venue_delete"]).response("venue_delete", |_, answer, _| {
-            if answer.status == 404 {
-                answer.empty(204);
-            }
+        fault("lives", "any: DELETE of an unknown one is 204", &["venue_delete"]).response_with("venue_delete", 404, |answer| {
+            answer.empty(204);
         }),
         fault("lives", "category: deleted one can still be read", &["category_delete"]).response("category_get", keep_read),
         fault("lives", "integration: deleted one can still be read", &["integration_delete"])
