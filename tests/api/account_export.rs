@@ -26,8 +26,8 @@ impl TestApp {
 }
 
 async fn export_has_everything_about_account(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
     esi.order(&event.sections[0], 1).await.unwrap();

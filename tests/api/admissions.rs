@@ -45,12 +45,11 @@ fn admitted(response: &Response) -> Vec<&str> {
 }
 
 async fn admits_tickets_in_serial_order(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let hers = ama.order_free_tickets(&event.sections[0], 2).await;
     let other = esi.order_free_tickets(&event.sections[1], 1).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     app.advance_clock(Duration::from_secs(60));
 
     let serials = [&hers[1], &other[0], &hers[0], &hers[1]];
@@ -77,17 +76,15 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
 }
 
 async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let [good, pending, void, redeemed] = ama.order_free_tickets(&event.sections[0], 4).await.try_into().unwrap();
     let other_section = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
     let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
     assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed]).await.status, 201);
-    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
 
     for serial in bad {
@@ -101,11 +98,9 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
 }
 
 async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let floor = ama.order_free_tickets(&event.sections[1], 1).await;
-    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let tickets = async || app.get(&kofi.key, &format!("{}/tickets", event.uri)).await.body;
     let before = tickets().await;
 
@@ -118,11 +113,9 @@ async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
 }
 
 async fn second_scan_does_not_admit_again(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 20)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 20)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 12).await;
-    let global = global_token(&host, &event).await;
+    let global = global_token(&event).await;
     let keys = join_all((0..6).map(|_| redeemer_key(&app, &global))).await;
 
     // All redeemers scan all tickets at once, each starting with another one.
@@ -142,11 +135,9 @@ async fn second_scan_does_not_admit_again(app: TestApp) {
 }
 
 async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 50)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 40).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let forth: Vec<&str> = serials.iter().map(String::as_str).collect();
     let back: Vec<&str> = forth.iter().rev().copied().collect();
 
@@ -159,13 +150,11 @@ async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
 }
 
 async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 3).await;
-    let own = redeemer_key(&app, &global_token(&host, &event).await).await;
-    let of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
+    let own = redeemer_key(&app, &global_token(&event).await).await;
+    let of_another_event = redeemer_key(&app, &global_token(&other).await).await;
 
     for key in [&ama.key, &of_another_event] {
         assert_eq!(rejection(&admit(&app, key, &event, &[&serials[0]]).await), (403, "resource.not-yours"));
@@ -183,11 +172,9 @@ async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
 }
 
 async fn admission_names_redeemer(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 3).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let gate = redeemer_key(&app, &token).await;
 
     let by_token = admit(&app, &gate, &event, &[&serials[0]]).await;
@@ -201,14 +188,12 @@ async fn admission_names_redeemer(app: TestApp) {
 }
 
 async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
     let floor = ama.order_free_tickets(&event.sections[1], 2).await;
     let path = format!("{}/admissions", event.uri);
-    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let vip_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&event).await).await;
     let empty = app.get(&vip_gate, &path).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 
@@ -226,10 +211,9 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
 }
 
 async fn filters_admissions(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let hers = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let other_hers = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
     let path = format!("{}/admissions", event.uri);
@@ -276,15 +260,13 @@ async fn filters_admissions(app: TestApp) {
 }
 
 async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let floor_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
-    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
-    let gate_of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
+    let vip_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
+    let floor_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[1]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&event).await).await;
+    let gate_of_another_event = redeemer_key(&app, &global_token(&other).await).await;
     let created: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
     let uri = created["self"].as_str().unwrap();
     let read = async |key: &str, uri: &str| app.get(key, uri).await;
@@ -326,13 +308,11 @@ async fn requires_serials(app: TestApp) {
 }
 
 async fn cancelled_event_admits_nobody(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let others = ama.order_free_tickets(&other.sections[0], 1).await;
-    let gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let gate = redeemer_key(&app, &global_token(&event).await).await;
     assert_eq!(admit(&app, &gate, &event, &[&serials[0]]).await.status, 201);
 
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
@@ -355,11 +335,9 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
 }
 
 async fn admits_from_the_time_of_the_event_on(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let gate = redeemer_key(&app, &global_token(&event).await).await;
     let change = async |from: Value| app.put(&kofi.key, &event.uri, json!({ "admissionFrom": from })).await;
     let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
     let end = app.read(&event.uri).await["end"].clone();

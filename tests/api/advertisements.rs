@@ -135,8 +135,7 @@ async fn creates_draft(app: TestApp) {
 }
 
 async fn normalizes_times_to_utc(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut body = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
     body["schedule"] = json!([
         { "start": "2998-12-20T19:30:15.250+01:00", "end": "2998-12-20 19:00" },
@@ -196,8 +195,7 @@ async fn names_all_missing_arguments(app: TestApp) {
 }
 
 async fn names_all_unknown_references(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
     let whole = advertisement_body("Jazz", &event, &[&zone]);
     let mut wrong = whole.clone();
@@ -323,9 +321,8 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
 }
 
 async fn advertisement_of_private_event_is_private(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
     let zone = app.create_zone(300, 250).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     publish(&app, &uri).await;
@@ -338,7 +335,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
 
     assert_eq!(shown(&ama.key).await, (403, (json!(0), json!(0))));
     assert_eq!(shown(&kofi.key).await, (200, (json!(1), json!(0))));
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
     assert_eq!(shown(&ama.key).await, (200, (json!(1), json!(1))));
 }
 

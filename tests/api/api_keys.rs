@@ -132,13 +132,12 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
 
 /// Changes of credentials and of roles, and what can't be undone.
 async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
-    let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
-    let host = app.create_host(&esi).await;
-    let event = app.create_listed_event(&host, &[]).await;
+    let (esi, event) = app.sign_up_host("esi", &[]).await;
+    let yaw = app.sign_up("yaw").await;
     app.execute_sql("update accounts set role = 'administrator' where username = 'esi'").await;
     let account = format!("/accounts/{}", esi.number);
     let new = json!({ "username": "kwame", "email": "kwame@example.com", "password": "correct horse", "role": "administrator" });
-    let administrators = format!("{}/administrators", host.uri);
+    let administrators = format!("{}/administrators", event.host.uri);
 
     for (method, path, body) in [
         ("PUT", account.clone(), json!({ "password": "correct horse" })),
@@ -149,7 +148,7 @@ async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
         ("DELETE", account.clone(), Value::Null),
         ("POST", administrators, json!({ "account": yaw.number })),
         ("DELETE", event.uri.clone(), Value::Null),
-        ("DELETE", host.uri.clone(), Value::Null),
+        ("DELETE", event.host.uri.clone(), Value::Null),
     ] {
         let session = app.sign_in("esi", PASSWORD).await.unwrap();
         let mut revocation = app.state.db.begin().await.unwrap();

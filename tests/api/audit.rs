@@ -135,10 +135,8 @@ async fn rejections_with_public_key_share_an_entry(app: TestApp) {
 
 /// Without a limit, any key could fill the log.
 async fn limits_entries_for_missing_scope(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = crate::tokens::redeemer_key(&app, &crate::tokens::global_token(&host, &event).await).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let redeemer = crate::tokens::redeemer_key(&app, &crate::tokens::global_token(&event).await).await;
     let limits = LimitSettings { keys: 2, ..LimitSettings::default() };
     let server = app.start_second_server(Settings { limits, ..app.state.settings.clone() }).await;
     let before = entries(&app, "outcome=refused").await.len();
@@ -166,10 +164,8 @@ async fn unchanging_requests_are_not_recorded(app: TestApp) {
 
 /// A GET that creates a key.
 async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let token = crate::tokens::global_token(&host, &event).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let token = crate::tokens::global_token(&event).await;
     crate::tokens::redeemer_key(&app, &token).await;
     app.request("GET", "/tokens/ZZZZZZZZ").send().await;
 

@@ -97,8 +97,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 }
 
 async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
     let category = &event.category.self_;
     let before = app.request("GET", category).send().await.body;

@@ -343,8 +343,8 @@ async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
 
 async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let floor = event.sections[0].as_str();
     let order = ama.order(floor, 1).await.unwrap();
     let day = 24 * HOUR;

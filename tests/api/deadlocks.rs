@@ -62,8 +62,8 @@ async fn slow_down(app: &TestApp) {
 }
 
 async fn mutual_transfers_do_not_deadlock(app: TestApp) {
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
+    let yaw = app.sign_up("yaw").await;
     let (hers, his) =
         (ama.order_free_tickets(&event.sections[0], 20).await, yaw.order_free_tickets(&event.sections[0], 20).await);
     let offer = async |from: &User, to: &User, serial: &str| {
@@ -129,7 +129,7 @@ impl Call {
 /// The resources that all operations of a round share.
 struct Fixtures<'a> {
     app: &'a TestApp,
-    host: &'a Host<'a>,
+    host: &'a Host,
     ama: User,
     yaw: User,
     /// Will be removed.
@@ -166,7 +166,7 @@ struct Fixtures<'a> {
 }
 
 impl<'a> Fixtures<'a> {
-    async fn create(app: &'a TestApp, host: &'a Host<'a>, round: usize) -> Self {
+    async fn create(app: &'a TestApp, host: &'a Host, round: usize) -> Self {
         let ama = app.sign_up(&format!("ama-{round}")).await;
         let yaw = app.sign_up(&format!("yaw-{round}")).await;
         let esi = app.sign_up(&format!("esi-{round}")).await;
@@ -176,7 +176,7 @@ impl<'a> Fixtures<'a> {
         let second = app.create_listed_event(host, &[section("Floor", 10.0, 1000)]).await;
         let mut draft = app.create_draft(host).await;
         for block in &blocks {
-            draft.sections.push(app.add_section(host, &draft, block).await);
+            draft.sections.push(app.add_section(&draft, block).await);
         }
         let submitted = app.create_draft(host).await;
         let zones = [app.create_zone(300, 250).await, app.create_zone(300, 250).await];

@@ -63,10 +63,8 @@ impl TestApp {
 
 /// Signs up Kofi, and creates an event with sections at these prices.
 async fn create_event(app: &TestApp, prices: &[f64]) -> (User, Event) {
-    let kofi = app.sign_up("kofi").await;
     let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await;
-    (kofi, event)
+    app.sign_up_host("kofi", &sections.collect::<Vec<_>>()).await
 }
 
 async fn deletion_keeps_account_number_in_ledger(app: TestApp) {

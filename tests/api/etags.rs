@@ -238,9 +238,7 @@ async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
 }
 
 async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let venue = app.read(&event.uri).await["venue"]["self"].as_str().unwrap().to_owned();
     let region = app.read(&venue).await["region"].as_str().unwrap().to_owned();
     let other = app.create_region().await;
@@ -252,7 +250,7 @@ async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
 
     let absent = send("DELETE", "/regions/17637000000000", staff, Value::Null, OTHER).await;
     let absent_any = send("DELETE", "/regions/17637000000000", staff, Value::Null, "*").await;
-    let foreign = send("PUT", &host.uri, &ama.key, json!({ "contact": "Me" }), OTHER).await;
+    let foreign = send("PUT", &event.host.uri, &ama.key, json!({ "contact": "Me" }), OTHER).await;
     let malformed = send("PUT", &other, staff, json!({ "name": 7 }), OTHER).await;
     let in_use_stale = send("DELETE", &region, staff, Value::Null, OTHER).await;
     let in_use = send("DELETE", &region, staff, Value::Null, "*").await;
@@ -271,11 +269,9 @@ async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
 
 /// Changed by a POST, which takes no precondition.
 async fn other_changes_change_etag(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let seen = app.get(&kofi.key, &event.uri).await.header("etag").to_owned();
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
 
     let change = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "description": "Jazz, indoors." }));
     let rejected = change.header("If-Match", &seen).send().await;

@@ -51,9 +51,9 @@ fn progress(run: &Value) -> Value {
 
 async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let sections = [section("Floor", 100.0, 100), section("Free", 0.0, 100)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
+    let yaw = app.sign_up("yaw").await;
     let (floor, free) = (event.sections[0].as_str(), event.sections[1].as_str());
     let orders = [buy(&app, &ama, &[(floor, 2), (free, 1)]).await, buy(&app, &yaw, &[(floor, 1)]).await];
     let used = yaw.order_free_tickets(free, 1).await;
@@ -93,8 +93,8 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
 
 async fn tickets_of_other_events_stay_valid(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
     let order = buy(&app, &ama, &[(&event.sections[0], 1), (&other.sections[0], 1)]).await;
     cancel(&app, &event).await;
@@ -135,8 +135,8 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
 
 async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, esi) = (app.sign_up("kofi").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Free", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
 
     assert_eq!(rejection(&start(&app, &kofi.key, &event).await), (409, "event.not-cancelled"));
     cancel(&app, &event).await;
@@ -156,8 +156,8 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
 
 async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    let yaw = app.sign_up("yaw").await;
     let mut orders = Vec::new();
     for _ in 0..6 {
         orders.push(buy(&app, &ama, &[(&event.sections[0], 2)]).await);

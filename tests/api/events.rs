@@ -36,7 +36,7 @@ on_both_databases![
 ];
 
 /// Builds an event of this host with all required properties, and times.
-async fn event_body(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
+async fn event_body(app: &TestApp, host: &Host, title: &str) -> Value {
     json!({
         "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
         "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
@@ -230,9 +230,8 @@ async fn removed_host_cannot_create_events(app: TestApp) {
 }
 
 async fn draft_is_visible_to_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
 
     let statuses = async || {
         let keys = [&app.public_key, &ama.key, &kofi.key, &app.staff.key];
@@ -317,8 +316,8 @@ async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
 }
 
 async fn draft_is_submitted_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
     let submit = |key: &str| app.request("POST", &format!("{}/submissions", event.uri)).key(key).send();
 
     let stranger = submit(&ama.key).await;
@@ -341,8 +340,7 @@ async fn draft_is_submitted_once(app: TestApp) {
 }
 
 async fn removed_host_cannot_submit_events(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     remove_hosts(&app).await;
 
     let response = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;

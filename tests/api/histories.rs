@@ -10,8 +10,8 @@ use crate::support::{TestApp, card_payment, rejection, section};
 on_both_databases![staff_read_histories, sales_are_listed_by_day];
 
 async fn staff_read_histories(app: TestApp) {
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
+    let yaw = app.sign_up("yaw").await;
     let order = ama.order(&event.sections[0], 3).await.unwrap();
     app.pay(&ama.key, &order.self_, json!({ "method": "card", "token": "tok_decline" })).await;
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
@@ -58,9 +58,8 @@ async fn staff_read_histories(app: TestApp) {
 
 async fn sales_are_listed_by_day(app: TestApp) {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Floor", 100.0, 10), section("Free", 0.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
     let day = || app.state.clock.now().date();
     let first = day();
     ama.order_items([(event.sections[1].as_str(), 2)]).await.unwrap();

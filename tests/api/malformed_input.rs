@@ -287,8 +287,7 @@ fn png(width: u32, height: u32, kind: &[u8], chunk: &[u8]) -> String {
 }
 
 async fn rejects_decompression_bomb(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let put = async |banner: &str| {
         let request = app.request("PUT", &format!("/events/{}", event.id)).key(&ama.key);
         request.json(&json!({ "banner": banner })).send().await

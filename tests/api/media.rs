@@ -82,8 +82,7 @@ async fn prefers_icon_from_operator_folder(app: TestApp) {
 }
 
 async fn serves_event_images_unchanged(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let (ama, event) = app.sign_up_host("ama", &[]).await;
 
     let banner = format!("data:image/jpeg;base64,{PNG}");
     let changed = app.put(&ama.key, &event.uri, json!({ "banner": banner, "thumbnail": WEBP })).await;
@@ -100,8 +99,7 @@ async fn serves_event_images_unchanged(app: TestApp) {
 }
 
 async fn private_image_is_not_publicly_cacheable(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let changed = app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
     let path = changed.body["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
 
@@ -129,8 +127,7 @@ async fn known_image_is_not_modified(app: TestApp) {
 }
 
 async fn replaced_image_has_new_etag(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let (ama, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
     app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
     let before = header(&fetch(&app, &path).await, ETAG);
@@ -145,8 +142,7 @@ async fn replaced_image_has_new_etag(app: TestApp) {
 }
 
 async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let (ama, event) = app.sign_up_host("ama", &[]).await;
     app.put(&ama.key, &event.uri, json!({ "banner": WEBP, "thumbnail": WEBP })).await;
 
     let changed = app.put(&ama.key, &event.uri, json!({ "banner": "" })).await;
@@ -170,15 +166,13 @@ async fn size_and_ink(response: reqwest::Response) -> (u32, u32, usize) {
 }
 
 async fn placeholder_has_title_of_public_event_only(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let host = app.create_host(&ama).await;
-    let event = app.create_draft(&host).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let [banner, thumbnail] = ["banner", "thumbnail"].map(|kind| format!("/media/{kind}/{}", event.id));
 
     let draft_url = app.read(&event.uri).await["banner"].clone();
     let draft_banner = size_and_ink(fetch(&app, &banner).await).await;
     let draft_thumbnail = size_and_ink(fetch(&app, &thumbnail).await).await;
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
     let listed = fetch(&app, &banner).await;
     let tag = header(&listed, ETAG);
     assert_eq!(header(&listed, CACHE_CONTROL), "public, max-age=300");
@@ -196,8 +190,7 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
 }
 
 async fn generated_images_are_drawn_once(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let (_, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
 
     let images = futures::future::join_all((0..20).map(|_| fetch(&app, &path))).await;
@@ -211,8 +204,7 @@ async fn generated_images_are_drawn_once(app: TestApp) {
 }
 
 async fn limits_requests_for_images_per_address(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let (_, event) = app.sign_up_host("ama", &[]).await;
     let mut settings = app.state.settings.clone();
     settings.limits.keys = 1;
     let server = app.start_second_server(settings).await;
@@ -230,8 +222,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
 }
 
 async fn unknown_image_is_not_found(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (_, event) = app.sign_up_host_with_draft("ama").await;
     // An image without a committed event, as left by a failed transaction.
     let orphan = media::parse("banner", PNG).unwrap();
     app.state.media.put("banner/17637000000001", &orphan).await.unwrap();
@@ -249,8 +240,7 @@ async fn unknown_image_is_not_found(app: TestApp) {
 }
 
 async fn rejects_invalid_images(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
 
     let text = app.put(&ama.key, &event.uri, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
     let cut = app.put(&ama.key, &event.uri, json!({ "thumbnail": &PNG[..60] })).await;

@@ -174,9 +174,8 @@ async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
 }
 
 async fn name_is_unique_in_section(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 10), section("VIP", 90.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, event) = app.sign_up_host("kofi", &sections).await;
     let [floor, vip] = [&event.sections[0], &event.sections[1]];
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
     modifier(&app, &kofi.key, floor, gate.clone()).await;
@@ -215,16 +214,15 @@ async fn modifier_is_managed_by_event_administrators(app: TestApp) {
 }
 
 async fn modifiers_of_draft_are_hidden(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
-    let floor = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
+    let floor = app.add_section(&event, &section("Floor", 20.0, 10)).await;
     let uri = modifier(&app, &kofi.key, &floor, json!({ "name": "Gate", "priceDelta": 5 })).await;
 
     let before = [&ama.key, &app.public_key].map(|key| app.get(key, &uri));
     let before = futures::future::join_all(before).await;
     let to_its_own = app.get(&kofi.key, &uri).await;
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
     let listed = app.get(&ama.key, &uri).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
     let cancelled = app.get(&app.public_key, &uri).await;
@@ -234,10 +232,8 @@ async fn modifiers_of_draft_are_hidden(app: TestApp) {
 }
 
 async fn modifier_has_one_path(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[]).await;
     let [floor, vip] = [&event.sections[0], &event.sections[1]];
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
     let uri = modifier(&app, &kofi.key, floor, gate.clone()).await;
@@ -313,11 +309,9 @@ async fn update_clears_bounds(app: TestApp) {
 }
 
 async fn lists_modifiers(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Stage", 20.0, 10)]).await;
-    let draft = app.create_draft(&host).await;
-    let hidden = app.add_section(&host, &draft, &section("Floor", 20.0, 10)).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Stage", 20.0, 10)]).await;
+    let draft = app.create_draft(&event.host).await;
+    let hidden = app.add_section(&draft, &section("Floor", 20.0, 10)).await;
     let mut uris = Vec::new();
     for body in [
         json!({ "name": "Early bird", "priceDelta": -5 }),
@@ -387,10 +381,8 @@ async fn deleting_section_deletes_its_modifiers(app: TestApp) {
 
 /// Creates a listed event of Kofi, with sections at 20.00 and 40.00.
 async fn create_concert(app: &TestApp) -> (crate::support::User, Event) {
-    let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 100), section("Balcony", 40.0, 100)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
-    (kofi, event)
+    app.sign_up_host("kofi", &sections).await
 }
 
 async fn active_modifiers_are_counted(app: TestApp) {
@@ -423,9 +415,8 @@ async fn active_modifiers_are_counted(app: TestApp) {
 }
 
 async fn section_has_at_most_fifty_modifiers(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 10), section("Balcony", 20.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, event) = app.sign_up_host("kofi", &sections).await;
     let named = |number: i32| json!({ "name": format!("Rate {number}"), "priceDelta": 1 });
     let mut last = String::new();
     for number in 0..48 {

@@ -33,9 +33,7 @@ fn uri(response: &Response) -> String {
 }
 
 async fn equal_names_are_taken(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let floor = json!({
         "name": "Floor", "basePrice": 20, "capacity": 10, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
     });
@@ -60,7 +58,7 @@ async fn equal_names_are_taken(app: TestApp) {
             "title",
             "event.taken",
             json!({
-                "host": host.uri, "description": "Jazz.", "type": "Standard", "public": true, "category": category,
+                "host": event.host.uri, "description": "Jazz.", "type": "Standard", "public": true, "category": category,
                 "subcategory": "Jazz", "venue": venue,
             }),
         ),

@@ -35,7 +35,7 @@ async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
     event_at(app, &host, prices).await
 }
 
-async fn event_at(app: &TestApp, host: &Host<'_>, prices: &[f64]) -> Event {
+async fn event_at(app: &TestApp, host: &Host, prices: &[f64]) -> Event {
     let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
     app.create_listed_event(host, &sections.collect::<Vec<_>>()).await
 }
@@ -193,7 +193,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
     let early = app.create_listed_event(&host, &[with(json!({ "salesStart": "2998-01-01T00:00" }))]).await;
     let late = app.create_listed_event(&host, &[with(json!({ "salesEnd": "2021-01-01T00:00" }))]).await;
     let mut draft = app.create_draft(&host).await;
-    draft.sections = vec![app.add_section(&host, &draft, &section("VIP", 10.0, 5)).await];
+    draft.sections = vec![app.add_section(&draft, &section("VIP", 10.0, 5)).await];
     let over = app.create_listed_event(&host, &[section("VIP", 10.0, 5)]).await;
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
     assert_eq!(app.request("PUT", &over.uri).key(&kofi.key).json(&past).send().await.status, 200);
@@ -248,9 +248,8 @@ pub fn limited_section(name: &str, price: f64, maximum: i64) -> types::SectionCr
 }
 
 async fn section_limits_tickets_per_account(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
     let sections = [limited_section("VIP", 10.0, 4), limited_section("Lawn", 0.0, 1), section("Floor", 10.0, 100)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (_, event) = app.sign_up_host("kofi", &sections).await;
     let [vip, lawn, floor] = [0, 1, 2].map(|section| event.sections[section].as_str());
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let maximum = (409, "section.account-maximum".to_owned());

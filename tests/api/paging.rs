@@ -18,11 +18,10 @@ const CASES: usize = 4;
 
 /// Creates at least [`LEAST`] entries for every list, and returns the path variables of the lists.
 async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
     let sections = ["Floor", "Balcony", "Box"].map(|name| section(name, 0.0, 100));
-    let event = app.create_listed_event(&host, &sections).await;
-    let paid = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
+    let esi = app.sign_up("esi").await;
+    let paid = app.create_listed_event(&event.host, &[section("Floor", 20.0, 100)]).await;
     let zone = app.create_zone(300, 250).await;
     let mut friends = Vec::new();
     for number in 0..MIN_ENTRIES {
@@ -38,10 +37,10 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     }
     for (number, friend) in friends.iter().enumerate() {
         app.create_host(&ama).await;
-        app.create_draft(&host).await;
-        let another = app.create_listed_event(&host, &sections).await;
+        app.create_draft(&event.host).await;
+        let another = app.create_listed_event(&event.host, &sections).await;
         ama.order(&another.sections[0], 1).await.unwrap();
-        send(&kofi.key, "POST", &format!("{}/administrators", host.uri), json!({ "account": friend.number })).await;
+        send(&kofi.key, "POST", &format!("{}/administrators", event.host.uri), json!({ "account": friend.number })).await;
         send(&kofi.key, "POST", &format!("{}/tokens", event.uri), json!({ "sections": [event.sections[0]] })).await;
         let modifier = json!({ "name": format!("Modifier {number}"), "priceDelta": -1 });
         send(&kofi.key, "POST", &format!("{}/modifiers", event.sections[0]), modifier).await;
@@ -108,7 +107,7 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     .await;
     vec![
         ("number", ama.number.clone()),
-        ("host", last(&host.uri)),
+        ("host", last(&event.host.uri)),
         ("event", event.id.clone()),
         ("section", last(&event.sections[0])),
         ("order", order.number.to_string()),

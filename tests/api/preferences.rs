@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Response, TestApp};
+use crate::support::{Response, TestApp, id_of};
 
 on_both_databases![
     new_account_has_no_preferences,
@@ -24,10 +24,6 @@ async fn get(app: &TestApp, key: &str, number: &str) -> Response {
     app.get(key, &format!("/accounts/{number}/preferences")).await
 }
 
-fn id(uri: &str) -> &str {
-    uri.rsplit('/').next().unwrap()
-}
-
 async fn new_account_has_no_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
@@ -43,10 +39,10 @@ async fn region_is_given_by_id_or_uri(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (accra, volta) = (app.create_region().await, app.create_region().await);
 
-    for (region, named) in [(&accra, id(&accra)), (&volta, volta.as_str()), (&accra, &format!("/v3{accra}"))] {
+    for (region, named) in [(&accra, id_of(&accra)), (&volta, volta.as_str()), (&accra, &format!("/v3{accra}"))] {
         let changed = put(&app, &ama.key, &ama.number, json!({ "region": named })).await;
 
-        let expected = json!({ "self": format!("/accounts/{}/preferences", ama.number), "region": id(region) });
+        let expected = json!({ "self": format!("/accounts/{}/preferences", ama.number), "region": id_of(region) });
         assert_eq!((changed.status, &changed.body), (200, &expected), "{named}");
         assert_eq!(get(&app, &ama.key, &ama.number).await.body, expected);
         assert_eq!(put(&app, &ama.key, &ama.number, json!({ "city": "Ho" })).await.body, expected, "omitted properties stay");
@@ -62,7 +58,7 @@ async fn rejects_unknown_region(app: TestApp) {
         let rejected = put(&app, &ama.key, &ama.number, json!({ "region": unknown })).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["region".to_owned()]), "{unknown}");
     }
-    assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id(&accra), "nothing was changed");
+    assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id_of(&accra), "nothing was changed");
 }
 
 async fn blank_or_null_region_is_unset(app: TestApp) {
@@ -70,7 +66,7 @@ async fn blank_or_null_region_is_unset(app: TestApp) {
     let accra = app.create_region().await;
 
     for blank in [json!(""), json!("  "), Value::Null] {
-        assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": accra })).await.body["region"], id(&accra));
+        assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": accra })).await.body["region"], id_of(&accra));
         let unset = put(&app, &ama.key, &ama.number, json!({ "region": blank })).await;
         assert_eq!((unset.status, &unset.body["region"]), (200, &Value::Null), "{blank}");
         assert_eq!(get(&app, &ama.key, &ama.number).await.body, unset.body);
@@ -148,8 +144,8 @@ async fn deleted_region_is_removed_from_preferences(app: TestApp) {
 
     assert_eq!(removed.status, 204);
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], Value::Null);
-    assert_eq!(get(&app, &kofi.key, &kofi.number).await.body["region"], id(&volta));
-    assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": volta })).await.body["region"], id(&volta));
+    assert_eq!(get(&app, &kofi.key, &kofi.number).await.body["region"], id_of(&volta));
+    assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": volta })).await.body["region"], id_of(&volta));
 }
 
 async fn preferences_require_owner_or_staff(app: TestApp) {
@@ -158,7 +154,7 @@ async fn preferences_require_owner_or_staff(app: TestApp) {
     let body = json!({ "region": accra });
 
     let staffs = put(&app, &app.staff.key, &ama.number, body.clone()).await;
-    assert_eq!((staffs.status, &staffs.body["region"]), (200, &json!(id(&accra))));
+    assert_eq!((staffs.status, &staffs.body["region"]), (200, &json!(id_of(&accra))));
     assert_eq!(get(&app, &app.staff.key, &ama.number).await.body, staffs.body);
 
     for (key, number, expected) in [

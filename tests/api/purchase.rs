@@ -10,14 +10,14 @@ async fn purchase_from_sign_up_to_admission(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let mut event = app.create_draft(&host).await;
-    let standing = app.add_section(&host, &event, &section("Standing", 0.0, 100)).await;
-    let seats = app.add_section(&host, &event, &section("Seats", 120.0, 50)).await;
+    let standing = app.add_section(&event, &section("Standing", 0.0, 100)).await;
+    let seats = app.add_section(&event, &section("Seats", 120.0, 50)).await;
     event.sections = vec![standing.clone(), seats.clone()];
 
     // The event is hidden until staff have approved it.
     let ama = app.sign_up("ama").await;
     assert_eq!(ama.client.event_get().event(&event.id).send().await.rejection(), (403, "resource.not-yours".to_owned()));
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
     let published = ama.client.published_event_list().send().await.unwrap();
     assert_eq!(published.entries.iter().map(|event| event.self_.as_str()).collect::<Vec<_>>(), [event.uri.as_str()]);
 

@@ -152,9 +152,8 @@ async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
 }
 
 async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
     let sections = [limited_section("Paid", 10.0, 5), limited_section("Free", 0.0, 3)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (_, event) = app.sign_up_host("kofi", &sections).await;
     let [paid, free] = [0, 1].map(|section| event.sections[section].as_str());
     let users = sign_up_users(&app, 2).await;
 

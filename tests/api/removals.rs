@@ -135,10 +135,8 @@ fn every_operation_is_listed() {
 
 /// The reservations have ended for the server that deletes the event, whose clock is ahead.
 async fn payment_for_deleted_event_is_refunded(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let deleted = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let kept = app.create_listed_event(&host, &[section("Floor", 30.0, 10)]).await;
+    let (kofi, ama, deleted) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let kept = app.create_listed_event(&deleted.host, &[section("Floor", 30.0, 10)]).await;
     let hers = ama.order(&deleted.sections[0], 1).await.unwrap().self_;
     let both = app.place_order(&ama.key, json!({ &deleted.sections[0]: 1, &kept.sections[0]: 1 })).await;
     let both = both.uri();

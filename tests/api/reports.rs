@@ -23,7 +23,7 @@ on_both_databases![
 ];
 
 /// Creates an event of Kofi: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with a fee of 0.99, a free lawn.
-async fn create_concert(app: &TestApp, host: &Host<'_>) -> Event {
+async fn create_concert(app: &TestApp, host: &Host) -> Event {
     app.create_listed_event(host, &[section("Stalls", 100.0, 50), section("Balcony", 20.0, 40), section("Lawn", 0.0, 30)]).await
 }
 
@@ -42,12 +42,10 @@ fn sales_figures(units: i64, sales: f64, fees: f64) -> Value {
 }
 
 async fn host_without_sales_has_zero_totals(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let empty = app.create_draft(&host).await;
-    let event = create_concert(&app, &host).await;
+    let (kofi, empty) = app.sign_up_host_with_draft("kofi").await;
+    let event = create_concert(&app, &empty.host).await;
 
-    let of_host = format!("{}/statistics", host.uri);
+    let of_host = format!("{}/statistics", empty.host.uri);
     let expected = json!({ "self": of_host, "events": 2, "orders": 0, "revenue": 0.0, "tickets": 0, "customers": 0 });
     assert_eq!(app.get(&kofi.key, &of_host).await.body, expected);
     for (event, capacity) in [(&empty, 0), (&event, 120)] {
@@ -228,7 +226,7 @@ async fn reports_sales_of_section(app: TestApp) {
     let long = event.sections[0].clone();
     let id = long.rsplit('/').next().unwrap().to_owned();
     // An identifier takes precedence over an equal name.
-    app.add_section(&host, &event, &section(&id, 5.0, 5)).await;
+    app.add_section(&event, &section(&id, 5.0, 5)).await;
 
     for section in [&id, &format!("/sections/{id}"), &format!("/v3/sections/{id}"), &long, &format!("/v3{long}"), "Stalls"] {
         let sales = app.get(&kofi.key, &format!("{}/sales?section={section}", event.uri)).await;

@@ -43,9 +43,7 @@ async fn open(app: &TestApp, retention: RetentionSettings) -> Arc<App> {
 async fn deletes_what_is_no_longer_needed(app: TestApp) {
     let retention = RetentionSettings { unpaid_orders: Some(DAY * 2), ..app.state.settings.retention.clone() };
     let server = open(&app, retention).await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
     let paid = ama.order(floor, 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &paid, card_payment()).await;
@@ -82,7 +80,7 @@ async fn deletes_what_is_no_longer_needed(app: TestApp) {
     assert_eq!((status(&paid).await, status(&declined).await, status(&unpaid).await), (200, 200, 404));
     assert_eq!(app.scalar::<i64>("select count(*) from order_items").await, 2);
     assert_eq!(app.read("/orders").await["total"], 2);
-    for list in [&event.uri, &host.uri] {
+    for list in [&event.uri, &event.host.uri] {
         assert_eq!(app.read(&format!("{list}/orders")).await["total"], 2);
     }
 }

@@ -35,9 +35,8 @@ struct OrderFixture {
 }
 
 async fn create_order(app: &TestApp) -> OrderFixture {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
     let order = place(&ama, &event).await;
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
     OrderFixture { kofi, ama, event, order }
@@ -145,9 +144,8 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
 }
 
 async fn newest_payments_are_refunded_first(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
     let order = place(&ama, &event).await;
     app.pay(&ama.key, &order, partial_card_payment(200.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 32, "reference": "Receipt 7" })).await;
@@ -249,8 +247,8 @@ async fn rejects_tickets_of_other_orders(app: TestApp) {
 
 async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
-    let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
-    let elsewhere = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 20.0, 10)]).await;
+    let (esi, elsewhere) = app.sign_up_host("esi", &[section("Floor", 20.0, 10)]).await;
+    let yaw = app.sign_up("yaw").await;
     let own = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let mixed = [event.sections[0].as_str(), elsewhere.sections[0].as_str(), own.sections[0].as_str()];
     let of_both = ama.order_items([(mixed[0], 1), (mixed[1], 1)]).await.unwrap();
@@ -374,9 +372,7 @@ async fn contract_limits_returns_and_voids(app: TestApp) {
 
 /// The second server has other fees.
 async fn return_refunds_fees_at_time_of_order(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event =
-        app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
     let fee_steps = "20:1.50,7.25".parse::<FeeSchedule>().unwrap();
     let settings = Settings { fee_steps, ..app.state.settings.clone() };
     let other = app.start_second_server(settings).await;

@@ -73,8 +73,7 @@ async fn lists_pending_submissions_oldest_first(app: TestApp) {
 }
 
 async fn submission_id_is_derived_from_content(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submitted = submit(&app, &kofi.key, &event.uri).await;
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
     let staff = &app.staff.key;
@@ -96,8 +95,7 @@ async fn submission_id_is_derived_from_content(app: TestApp) {
 }
 
 async fn approval_lists_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
 
     let before = app.state.clock.now().format_rfc3339();
@@ -113,8 +111,8 @@ async fn approval_lists_event(app: TestApp) {
 }
 
 async fn rejection_returns_event_to_draft(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
     submit(&app, &kofi.key, &event.uri).await;
 
     let decided = decide(&app, &event.uri, "approved=false&reason=Who%20performs%3F").await;
@@ -127,8 +125,7 @@ async fn rejection_returns_event_to_draft(app: TestApp) {
 }
 
 async fn resubmission_keeps_id(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let first = submit(&app, &kofi.key, &event.uri).await;
     decide(&app, &event.uri, "approved=false&reason=No").await;
 
@@ -184,8 +181,7 @@ async fn submission_is_decided_once(app: TestApp) {
 }
 
 async fn decision_is_validated(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
 
     let silent = decide(&app, &event.uri, "reason=Because").await;
@@ -197,8 +193,7 @@ async fn decision_is_validated(app: TestApp) {
 }
 
 async fn review_requires_staff(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
     let submission = submission_of(&event.uri);
 
@@ -212,11 +207,9 @@ async fn review_requires_staff(app: TestApp) {
 }
 
 async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
-    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &event.host.uri).await.status, 204);
 
     let approved = decide(&app, &event.uri, "approved=true").await;
     let waiting = contents(&app, "").await;
@@ -228,9 +221,7 @@ async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
 }
 
 async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submission = submission_of(&event.uri);
     let submit = async || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
     let decide = async |query: &str| app.delete(&app.staff.key, &format!("{submission}?{query}")).await;
@@ -247,9 +238,7 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
 }
 
 async fn decision_mail_names_content(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let title = app.get(&kofi.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
     submit(&app, &kofi.key, &event.uri).await;
     let venue = add_venue(&app, &kofi.key, "Backyard").await;

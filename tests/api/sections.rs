@@ -53,8 +53,7 @@ fn long(event: &Event, section: &Value) -> Value {
 }
 
 async fn new_section_is_active_and_empty(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
 
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
 
@@ -81,8 +80,7 @@ async fn new_section_is_active_and_empty(app: TestApp) {
 }
 
 async fn names_all_invalid_arguments(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
 
     let nothing = add(&app, &kofi.key, &event.uri, &json!({ "name": "", "active": true })).await;
     let wrong = json!({
@@ -101,7 +99,7 @@ async fn name_is_unique_in_event(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
     add(&app, &kofi.key, &event.uri, &floor()).await;
-    let balcony = app.add_section(&host, &event, &section("Balcony", 30.0, 10)).await;
+    let balcony = app.add_section(&event, &section("Balcony", 30.0, 10)).await;
 
     let same = add(&app, &kofi.key, &event.uri, &floor()).await;
     let renamed = app.put(&kofi.key, &balcony, json!({ "name": "Floor" })).await;
@@ -116,8 +114,7 @@ async fn name_is_unique_in_event(app: TestApp) {
 }
 
 async fn sales_must_end_after_start(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut body = floor();
     let created = add(&app, &kofi.key, &event.uri, &body).await;
     body["name"] = "Balcony".into();
@@ -149,13 +146,12 @@ async fn section_is_managed_by_event_administrators(app: TestApp) {
 }
 
 async fn sections_of_draft_are_hidden(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
-    let uri = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
+    let (_, event) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
+    let uri = app.add_section(&event, &section("Floor", 20.0, 10)).await;
 
     let before = app.get(&ama.key, &uri).await;
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
     let after = app.get(&app.public_key, &uri).await;
 
     assert_eq!(rejection(&before), (403, "resource.not-yours"));
@@ -163,10 +159,8 @@ async fn sections_of_draft_are_hidden(app: TestApp) {
 }
 
 async fn section_has_two_uris(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[]).await;
     let short = |long: &str| long.strip_prefix(&event.uri).unwrap().to_owned();
     let (long, balcony) = (&event.sections[0], &event.sections[1]);
     let elsewhere = format!("{}{}", other.uri, short(long));
@@ -188,8 +182,7 @@ async fn section_has_two_uris(app: TestApp) {
 }
 
 async fn update_keeps_omitted_properties(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
     let uri = created.uri();
 
@@ -277,9 +270,8 @@ async fn expired_reservation_is_released_once(app: TestApp) {
 }
 
 async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Free", 0.0, 10), section("Paid", 20.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
     let [free, paid] = [&event.sections[0], &event.sections[1]];
     ama.order_items([(free.as_str(), 1)]).await.unwrap();
     ama.order(paid, 1).await.unwrap();
@@ -300,9 +292,7 @@ async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
 }
 
 async fn deleted_section_is_removed_from_tokens(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event =
-        app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
     let token = kofi.client.event_token_create().event(event.id.as_str());
     let token = token.body_map(|body| body.sections(event.sections.clone())).send().await.unwrap();
 
@@ -324,8 +314,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
 }
 
 async fn removed_host_cannot_add_sections(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     app.execute_sql("update hosts set removed = true").await;
 
     let response = add(&app, &kofi.key, &event.uri, &floor()).await;
@@ -351,7 +340,7 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
     for number in 0..98 {
-        app.add_section(&host, &event, &section(&format!("Block {number}"), 20.0, 10)).await;
+        app.add_section(&event, &section(&format!("Block {number}"), 20.0, 10)).await;
     }
     let more = ["A", "B", "C", "D", "E"].map(|name| {
         let mut body = floor();

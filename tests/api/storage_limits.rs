@@ -57,9 +57,7 @@ async fn event_has_at_most_thousand_tokens(app: TestApp) {
 }
 
 async fn event_has_at_most_thousand_advertisements(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let zone = app.create_zone(300, 250).await;
     app.execute_sql(
         "with recursive g (n) as (select 1 union all select n + 1 from g where n < 999)
@@ -71,7 +69,7 @@ async fn event_has_at_most_thousand_advertisements(app: TestApp) {
 
     let last = create_advertisement(&app, &kofi.key, &advertisement_body("Last", &event, &[&zone])).await;
     let one_more = create_advertisement(&app, &kofi.key, &advertisement_body("One More", &event, &[&zone])).await;
-    let other_event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let other_event = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
     let other = create_advertisement(&app, &kofi.key, &advertisement_body("Other", &other_event, &[&zone])).await;
     let move_to_event = json!({ "event": event.id });
     let moved = app.request("PUT", other.uri()).key(&kofi.key).json(&move_to_event).send().await;

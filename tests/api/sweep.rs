@@ -177,11 +177,9 @@ async fn every_body_format_is_validated(app: TestApp) {
 }
 
 async fn every_list_is_limited(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let order = kofi.order(&event.sections[0], 1).await.unwrap();
-    let host_id = host.uri.rsplit('/').next().unwrap();
+    let host_id = event.host.uri.rsplit('/').next().unwrap();
     let zone = app.create_zone(300, 250).await;
     let known = [
         ("event", event.id.as_str()),

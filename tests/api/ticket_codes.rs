@@ -43,15 +43,13 @@ fn reason(response: &Response) -> &str {
 }
 
 async fn code_admits_like_its_serial(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
     let first = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let first_code = code(&app, &ama, &ticket(&app, &ama).await).await;
     let second = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let second_code = code(&app, &ama, &ticket(&app, &ama).await).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
 
     assert_eq!(reason(&admit(&app, &kofi.key, &other, &[&first_code]).await), "unknown", "it is of another event");
     let admitted = admit(&app, &key, &event, &[&first_code, &first]).await;
@@ -103,9 +101,8 @@ async fn altered_code_admits_nobody(app: TestApp) {
 }
 
 async fn claimed_ticket_has_another_code(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let hers = ticket(&app, &ama).await;
     let before = code(&app, &ama, &hers).await;

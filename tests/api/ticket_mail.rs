@@ -163,8 +163,8 @@ impl TestApp {
 
 async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let offered = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": serials })).await;
     let transfer = offered.uri();
@@ -183,8 +183,8 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
 
 async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Free", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let title = app.read(&event.uri).await["title"].as_str().unwrap().to_owned();
     let buy_and_transfer = async |transferred: usize| {
         let order = ama.order(&event.sections[0], 3).await.unwrap();
@@ -215,8 +215,8 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
 
 async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     ama.order_free_tickets(&event.sections[0], 2).await;
     let change = async |start: &str| {
         let body = json!({ "start": start });
@@ -250,9 +250,9 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
 
 async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
     app.stop_jobs().await;
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
+    let esi = app.sign_up("esi").await;
     ama.order_free_tickets(&event.sections[0], 2).await;
     esi.order(&event.sections[1], 1).await.unwrap();
 

@@ -50,10 +50,8 @@ async fn serials(client: &Client, event: &Event) -> Vec<String> {
 }
 
 async fn wallet_contains_all_tickets_of_account(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let jazz = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let rock = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, jazz) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let rock = app.create_listed_event(&jazz.host, &[section("Floor", 0.0, 10)]).await;
     let path = format!("/accounts/{}/tickets", ama.number);
     let empty = app.get(&ama.key, &path).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
@@ -82,14 +80,12 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
 }
 
 async fn wallet_requires_owner(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
 
     let his = kofi.client.account_ticket_list().number(ama.number.as_str()).send().await;
     assert_eq!(his.rejection(), (403, "resource.not-yours".to_owned()));
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let gates = app.client(&key).account_ticket_list().number(ama.number.as_str()).send().await;
     assert_eq!(gates.rejection(), (403, "key.refused".to_owned()));
     let staff = app.staff.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
@@ -181,27 +177,25 @@ async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
         assert_eq!(read(key).await.body, hers.body);
     }
     assert_eq!(rejection(&read(&esi.key).await), (403, "resource.not-yours"));
-    assert_eq!(rejection(&read(&redeemer_key(&app, &global_token(&host, &event).await).await).await), (403, "key.refused"));
+    assert_eq!(rejection(&read(&redeemer_key(&app, &global_token(&event).await).await).await), (403, "key.refused"));
     for unknown in ["/tickets/17637000000001", "/tickets/nothing"] {
         assert_eq!(rejection(&app.get(&ama.key, unknown).await), (404, "resource.not-found"));
     }
 }
 
 async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&other.sections[0], 1).await;
     let floor = ama.order_free_tickets(&event.sections[1], 2).await;
     let vip = kofi.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = redeemer_client(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let main_gate = redeemer_client(&app, &global_token(&host, &event).await).await;
+    let vip_gate = redeemer_client(&app, &create_token(&event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_client(&app, &global_token(&event).await).await;
 
     assert_eq!(serials(&vip_gate, &event).await, vip);
     assert_eq!(serials(&main_gate, &event).await, [floor.clone(), vip.clone()].concat());
 
-    let balcony = app.add_section(&host, &event, &section("Balcony", 0.0, 10)).await;
+    let balcony = app.add_section(&event, &section("Balcony", 0.0, 10)).await;
     let late = ama.order_free_tickets(&balcony, 1).await;
     assert_eq!(serials(&vip_gate, &event).await, vip);
     let all = [floor, vip, late].concat();
@@ -216,15 +210,13 @@ async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
 
 /// Concurrent requests share statements, but only with callers who see the same tickets. A page that doesn't exist fails by itself.
 async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[1], 2).await;
     app.advance_clock(Duration::from_secs(3600));
     let changed = format!("modified_since={}", app.state.clock.now().to_minutes());
     kofi.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let vip_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&event).await).await;
     let list = async |key: &str, query: &str| {
         let list = app.get(key, &format!("{}/tickets?{query}", event.uri)).await;
         (list.status, list.body)
@@ -248,12 +240,10 @@ async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
 }
 
 async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
-    let gate_of_another_event = redeemer_client(&app, &global_token(&host, &other).await).await;
+    let gate_of_another_event = redeemer_client(&app, &global_token(&other).await).await;
 
     for client in [&ama.client, &gate_of_another_event] {
         let rejected = client.event_ticket_list().event(&event.id).send().await;
@@ -279,10 +269,8 @@ async fn void_tickets_are_not_valid(app: TestApp) {
 }
 
 async fn redeemer_requests_changes_since_time(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let gate = redeemer_client(&app, &global_token(&host, &event).await).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let gate = redeemer_client(&app, &global_token(&event).await).await;
     let early = ama.order_free_tickets(&event.sections[0], 2).await;
     let start = app.state.clock.now();
     app.advance_clock(Duration::from_secs(3600));
@@ -316,13 +304,11 @@ async fn changes(client: &Client, event: &Event, since: Timestamp) -> Vec<(Strin
 }
 
 async fn changes_include_tickets_that_became_void(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let returned = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     let voided = ama.order(&event.sections[1], 1).await.unwrap().self_.clone();
     let [one, other, floor] = serials(&kofi.client, &event).await.try_into().unwrap();
-    let vip_gate = redeemer_client(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let vip_gate = redeemer_client(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     app.advance_clock(Duration::from_secs(3600));
     let before = app.state.clock.now();
     assert_eq!(changes(&kofi.client, &event, before).await, []);
@@ -358,8 +344,8 @@ async fn changes_include_tickets_of_deleted_account(app: TestApp) {
 
 /// The clocks of two servers differ, or a change waits for another one that began later.
 async fn later_change_has_later_time(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let hers = ama.order_free_tickets(&event.sections[0], 1).await;
     app.execute_sql("update tickets set modified = modified + 3600000000").await;
     let ahead = app.scalar::<i64>("select modified from tickets").await;
@@ -371,13 +357,12 @@ async fn later_change_has_later_time(app: TestApp) {
 }
 
 async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let [hers, void] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
     let other = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
     set_status(&app, &void, "Void").await;
-    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let (app, event) = (&app, &event);
     let find = |key: &str, query: &str| {
         let request = app.request("GET", &format!("{}/tickets?{query}", event.uri)).key(key);
@@ -400,9 +385,9 @@ async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
 }
 
 async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let sections = [section("VIP", 0.0, 10), section("Floor", 0.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
+    let esi = app.sign_up("esi").await;
     let rename = async |user: &User, first: &str, last: &str| {
         let body = json!({ "firstName": first, "lastName": last });
         let response = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&body).send().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Client, Event, Host, Rejection, TestApp, rejection, section, types};
+use crate::support::{Client, Event, Rejection, TestApp, rejection, section, types};
 
 on_both_databases![
     every_event_has_global_token_for_all_sections,
@@ -24,14 +24,14 @@ on_both_databases![
 ];
 
 /// Creates a token for these sections.
-pub async fn create_token(host: &Host<'_>, event: &Event, sections: &[&str]) -> types::Token {
+pub async fn create_token(event: &Event, sections: &[&str]) -> types::Token {
     let sections = serde_json::from_value::<types::TokenCreate>(json!({ "sections": sections })).unwrap();
-    host.owner.client.event_token_create().event(&event.id).body(sections).send().await.unwrap().into_inner()
+    event.host.owner.client.event_token_create().event(&event.id).body(sections).send().await.unwrap().into_inner()
 }
 
 /// Returns an event's global token.
-pub async fn global_token(host: &Host<'_>, event: &Event) -> types::Token {
-    let tokens = host.owner.client.event_token_list().event(&event.id).global(true).send().await.unwrap();
+pub async fn global_token(event: &Event) -> types::Token {
+    let tokens = event.host.owner.client.event_token_list().event(&event.id).global(true).send().await.unwrap();
     tokens.entries[0].clone()
 }
 
@@ -50,15 +50,13 @@ fn token_id(token: &types::Token) -> &str {
 }
 
 async fn every_event_has_global_token_for_all_sections(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_draft(&host).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
 
-    let before = global_token(&host, &event).await;
-    let vip = app.add_section(&host, &event, &section("VIP", 0.0, 10)).await;
-    let floor = app.add_section(&host, &event, &section("Floor", 0.0, 10)).await;
-    let door = create_token(&host, &event, &[&floor]).await;
-    let after = global_token(&host, &event).await;
+    let before = global_token(&event).await;
+    let vip = app.add_section(&event, &section("VIP", 0.0, 10)).await;
+    let floor = app.add_section(&event, &section("Floor", 0.0, 10)).await;
+    let door = create_token(&event, &[&floor]).await;
+    let after = global_token(&event).await;
 
     assert!(before.global && before.sections.is_empty());
     assert_eq!((&after.self_, &after.code), (&before.self_, &before.code));
@@ -118,11 +116,9 @@ async fn token_has_a_name_that_refusals_show(app: TestApp) {
 }
 
 async fn rejects_sections_of_other_events(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let mine = event.sections[0].as_str();
     let strange = other.sections[0].as_str();
     let (collection, path) = (format!("{}/tokens", event.uri), token.self_.as_str());
@@ -156,11 +152,9 @@ async fn rejects_sections_of_other_events(app: TestApp) {
 }
 
 async fn tokens_require_host_or_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let key = redeemer_key(&app, &token).await;
     let sections = json!({ "sections": [event.sections[0]] });
     let collection = format!("{}/tokens", event.uri);
@@ -197,12 +191,10 @@ async fn tokens_require_host_or_staff(app: TestApp) {
 }
 
 async fn token_update_changes_scope_of_its_keys(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip_ticket = ama.order_free_tickets(&event.sections[0], 1).await;
     let floor_ticket = ama.order_free_tickets(&event.sections[1], 1).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let gate = redeemer_client(&app, &token).await;
     let tickets = async || {
         let tickets = gate.event_ticket_list().event(&event.id).send().await.unwrap();
@@ -222,25 +214,21 @@ async fn token_update_changes_scope_of_its_keys(app: TestApp) {
 }
 
 async fn global_token_is_immutable(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let global = global_token(&host, &event).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let global = global_token(&event).await;
 
     for key in [&kofi.key, &app.staff.key] {
         let body = json!({ "sections": event.sections });
         assert_eq!(rejection(&app.request("PUT", &global.self_).key(key).json(&body).send().await), (409, "token.global"));
         assert_eq!(rejection(&app.delete(key, &global.self_).await), (409, "token.global"));
     }
-    assert_eq!(global_token(&host, &event).await, global);
+    assert_eq!(global_token(&event).await, global);
 }
 
 async fn deleted_token_revokes_its_keys(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let keys = [redeemer_key(&app, &token).await, redeemer_key(&app, &token).await];
     let admissions = format!("{}/admissions", event.uri);
     let admitted = app.post(&keys[0], &admissions, json!({ "serials": [serials[0]] })).await;
@@ -263,14 +251,12 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
 }
 
 async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let admissions = format!("{}/admissions", event.uri);
     let body = json!({ "serials": serials });
     let exchange = |code: String| app.public_client.token_authentication_get().code(code).send();
-    for token in [global_token(&host, &event).await, create_token(&host, &event, &[&event.sections[0]]).await] {
+    for token in [global_token(&event).await, create_token(&event, &[&event.sections[0]]).await] {
         let key = redeemer_key(&app, &token).await;
         let path = format!("{}/codes", token.self_);
         assert_eq!(rejection(&app.request("POST", &path).key(&ama.key).send().await), (403, "resource.not-yours"));
@@ -292,11 +278,9 @@ async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {
 }
 
 async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let global = global_token(&host, &event).await;
-    let token = create_token(&host, &event, &[&event.sections[1]]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let global = global_token(&event).await;
+    let token = create_token(&event, &[&event.sections[1]]).await;
 
     let of = async |client: &Client, token: &types::Token| {
         client.token_authentication_get().code(token.code.as_str()).send().await.unwrap().into_inner()
@@ -317,9 +301,7 @@ async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
 }
 
 async fn key_expiry_follows_event_end(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let day = Duration::from_secs(24 * 60 * 60);
     let ends_in = async |days: u32| {
         let now = app.state.clock.now();
@@ -327,7 +309,7 @@ async fn key_expiry_follows_event_end(app: TestApp) {
         assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await.status, 200);
     };
     ends_in(1).await;
-    let code = global_token(&host, &event).await.code.to_string();
+    let code = global_token(&event).await.code.to_string();
     let key = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
     let status = async || app.get(&key, &format!("{}/tickets", event.uri)).await.status;
 
@@ -340,14 +322,12 @@ async fn key_expiry_follows_event_end(app: TestApp) {
 }
 
 async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let (now, hour) = (app.state.clock.now(), Duration::from_secs(60 * 60));
     let times = json!({ "start": now.to_minutes(), "end": now.plus(hour).to_minutes() });
     let moved = app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await;
     assert_eq!(moved.status, 200, "{moved:?}");
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let exchange = async || app.request("GET", &format!("/tokens/{}", token.code.as_str())).send().await;
     let tickets = format!("{}/tickets", event.uri);
     let key = redeemer_key(&app, &token).await;
@@ -362,10 +342,8 @@ async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
 }
 
 async fn deleting_event_deletes_its_tokens(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let key = redeemer_key(&app, &token).await;
 
     kofi.client.event_delete().event(&event.id).send().await.unwrap();

@@ -14,7 +14,7 @@ use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Rejection, Response, TestApp, User, rejection, section, types};
+use crate::support::{Event, Rejection, Response, TestApp, User, id_of, rejection, section, types};
 use crate::tokens::redeemer_key;
 
 on_both_databases![
@@ -41,8 +41,8 @@ struct Fixture {
 }
 
 async fn create_fixture(app: &TestApp, tickets: usize) -> Fixture {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
+    let esi = app.sign_up("esi").await;
     let serials = ama.order_free_tickets(&event.sections[0], tickets).await;
     Fixture { kofi, ama, esi, event, serials }
 }
@@ -106,11 +106,6 @@ fn all(serials: &[String], status: &str) -> Vec<(String, String)> {
     serials.iter().map(|serial| (serial.clone(), status.to_owned())).collect()
 }
 
-/// Returns the last segment of a URI.
-fn id(uri: &str) -> &str {
-    uri.rsplit('/').next().unwrap()
-}
-
 /// The serial, status, owner and last change of every ticket; the id and status of every transfer; the number of tickets in
 /// transfers.
 type Tables = (Vec<(String, String, i64, i64)>, Vec<(i64, String)>, i64);
@@ -148,7 +143,7 @@ async fn claim_transfers_ownership(app: TestApp) {
     assert_eq!(wallet(&app, &ama).await, [pending(&serials[0]), issued(&serials[1]), pending(&serials[2])]);
     assert_eq!(wallet(&app, &esi).await, []);
 
-    let claimed = esi.client.transfer_claim_create().transfer(id(uri)).send().await.unwrap().into_inner();
+    let claimed = esi.client.transfer_claim_create().transfer(id_of(uri)).send().await.unwrap().into_inner();
 
     assert_eq!((claimed.self_.as_str(), claimed.status.clone()), (uri, types::TransferStatus::Claimed));
     assert_eq!((&claimed.sender.number, &claimed.recipient.number), (&ama.number, &esi.number));
@@ -160,12 +155,12 @@ async fn claim_transfers_ownership(app: TestApp) {
     assert_eq!(wallet(&app, &ama).await, [issued(&serials[1])]);
     assert_eq!(wallet(&app, &esi).await.len(), 2);
     for user in [&esi, &app.staff] {
-        let read = user.client.transfer_get().transfer(id(uri)).send().await.unwrap();
+        let read = user.client.transfer_get().transfer(id_of(uri)).send().await.unwrap();
         assert_eq!(*read, claimed);
     }
     let ticket = &claimed.tickets[0].self_;
-    assert_eq!(esi.client.ticket_get().ticket(id(ticket)).send().await.unwrap().owner.number, esi.number);
-    let former = ama.client.ticket_get().ticket(id(ticket)).send().await;
+    assert_eq!(esi.client.ticket_get().ticket(id_of(ticket)).send().await.unwrap().owner.number, esi.number);
+    let former = ama.client.ticket_get().ticket(id_of(ticket)).send().await;
     assert_eq!(former.rejection(), (403, "resource.not-yours".to_owned()));
 }
 

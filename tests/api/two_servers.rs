@@ -38,8 +38,8 @@ fn align_ids(app: &TestApp) {
 
 /// The two servers receive consecutive requests.
 async fn resources_with_equal_ids_are_distinct(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
+    let esi = app.sign_up("esi").await;
     let floor = event.sections[0].as_str();
     let serials = ama.order_free_tickets(floor, 4).await;
     let make = async |key: &str, path: &str, bodies: [Value; 2]| {
@@ -67,8 +67,8 @@ async fn resources_with_equal_ids_are_distinct(app: TestApp) {
 }
 
 async fn concurrent_payments_have_distinct_ids(app: TestApp) {
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
+    let yaw = app.sign_up("yaw").await;
     let hers = ama.order(&event.sections[0], 1).await.unwrap().self_;
     let his = yaw.order(&event.sections[0], 2).await.unwrap().self_;
     align_ids(&app);

@@ -199,8 +199,7 @@ async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
 }
 
 async fn venue_with_events_cannot_be_deleted(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
 
     let removed = app.delete(&app.staff.key, &event.venue.self_).await;

@@ -26,8 +26,7 @@ on_both_databases![
 
 /// Creates a listed event of Kofi with a section of this price and capacity.
 async fn create_event(app: &TestApp, price: f64, capacity: i64) -> (User, Event) {
-    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", price, capacity)]).await;
-    (kofi, event)
+    app.sign_up_host("kofi", &[section("Floor", price, capacity)]).await
 }
 
 async fn join(app: &TestApp, user: &User, section: &str, quantity: i64) -> Response {
@@ -327,9 +326,8 @@ async fn lists_end_with_their_sale(app: TestApp) {
 }
 
 async fn entries_are_limited(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
     let sections: Vec<_> = (0..21).map(|number| section(&format!("Block {number}"), 0.0, 1)).collect();
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (_, event) = app.sign_up_host("kofi", &sections).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     ama.order_items(event.sections.iter().map(|section| (section.as_str(), 1))).await.unwrap();
     for section in &event.sections[..20] {
@@ -346,9 +344,7 @@ async fn entries_are_limited(app: TestApp) {
 }
 
 async fn rules_of_sale_apply_to_entries(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[limited_section("VIP", 0.0, 2)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[limited_section("VIP", 0.0, 2)]).await;
     let vip = event.sections[0].as_str();
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     change(&app, &kofi, vip, json!({ "capacity": 2 })).await;
@@ -365,11 +361,11 @@ async fn rules_of_sale_apply_to_entries(app: TestApp) {
     assert_eq!(post(&app, &kofi, &format!("{}/withdrawals", event.uri)).await.status, 200);
     assert_eq!(rejection(&join(&app, &kofi, vip, 1).await), (409, "event.not-listed"));
     assert_eq!(rejection(&join(&app, &yaw, vip, 1).await), (403, "resource.not-yours"));
-    let over = app.create_listed_event(&host, &[section("Floor", 0.0, 1)]).await;
+    let over = app.create_listed_event(&event.host, &[section("Floor", 0.0, 1)]).await;
     change(&app, &kofi, &over.uri, json!({ "start": "2020-01-01T00:00", "end": "2020-01-01T01:00" })).await;
     assert_eq!(rejection(&join(&app, &yaw, &over.sections[0], 1).await), (409, "event.over"));
-    let orphan = app.create_listed_event(&host, &[section("Floor", 0.0, 1)]).await;
-    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
+    let orphan = app.create_listed_event(&event.host, &[section("Floor", 0.0, 1)]).await;
+    assert_eq!(app.delete(&kofi.key, &event.host.uri).await.status, 204);
     assert_eq!(rejection(&join(&app, &yaw, &orphan.sections[0], 1).await), (409, "host.removed"));
 }
 

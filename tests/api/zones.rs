@@ -108,8 +108,7 @@ async fn only_staff_delete_zones(app: TestApp) {
 }
 
 async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
     let before = app.read(&zone).await;
@@ -128,8 +127,7 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
 }
 
 async fn booked_zone_cannot_be_deleted(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
 
@@ -145,8 +143,7 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
 }
 
 async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     for round in 0..8 {
         let zone = app.create_zone(300, 250).await;
         let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);

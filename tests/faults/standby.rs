@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::{fault_duration, print_figure};
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, Event, Host, PgCluster, Response, SecondServer, TestApp, User, section, wait_until};
+use crate::support::{ANY_PORT, Event, PgCluster, Response, SecondServer, TestApp, User, section, wait_until};
 
 /// A server without a standby, and another one on the same database that reads from a standby.
 struct TwoServers {
@@ -59,10 +59,8 @@ impl TwoServers {
         response
     }
 
-    async fn create_event(&self, kofi: &User) -> (String, Event) {
-        let host: Host<'_> = self.app.create_host(kofi).await;
-        let event = self.app.create_listed_event(&host, &[section("Lawn", 0.0, 1000)]).await;
-        (host.uri, event)
+    async fn create_event(&self) -> (User, Event) {
+        self.app.sign_up_host("kofi", &[section("Lawn", 0.0, 1000)]).await
     }
 }
 
@@ -84,8 +82,7 @@ async fn reads_see_every_write_before_them() {
     for parameters in ["", "&statement-cache-capacity=0"] {
         let Some(servers) = TwoServers::start(parameters).await else { return };
         let app = &servers.app;
-        let kofi = app.sign_up("kofi").await;
-        let (host, event) = servers.create_event(&kofi).await;
+        let (kofi, event) = servers.create_event().await;
         let seen = async |orders: usize| {
             kofi.order(&event.sections[0], 1).await.unwrap();
             let statistics = servers.get(&kofi, &format!("{}/statistics", event.uri)).await;
@@ -93,7 +90,7 @@ async fn reads_see_every_write_before_them() {
             let title = format!("Jazz number {orders}");
             let changed = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "title": title }));
             assert_eq!(changed.send().await.status, 200);
-            for list in [format!("{host}/events"), "/published-events?search=jazz".to_owned()] {
+            for list in [format!("{}/events", event.host.uri), "/published-events?search=jazz".to_owned()] {
                 let body = servers.get(&kofi, &list).await.body;
                 let titles: Vec<&Value> = body["entries"].as_array().unwrap().iter().map(|event| &event["title"]).collect();
                 assert_eq!(titles, [&title], "{list}");
@@ -133,8 +130,7 @@ async fn reads_see_every_write_before_them() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn read_that_fails_on_the_standby_is_repeated() {
     let Some(servers) = TwoServers::start("").await else { return };
-    let kofi = servers.app.sign_up("kofi").await;
-    let (_, event) = servers.create_event(&kofi).await;
+    let (kofi, event) = servers.create_event().await;
     kofi.order(&event.sections[0], 3).await.unwrap();
     let mut primary = PgConnection::connect(&servers.primary.url).await.unwrap();
     for (end, is_used_afterwards) in [("select pg_cancel_backend(pid)", true), ("select pg_terminate_backend(pid)", false)] {
@@ -165,13 +161,12 @@ async fn read_that_fails_on_the_standby_is_repeated() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_standby_fails_no_request() {
     let Some(mut servers) = TwoServers::start("").await else { return };
-    let kofi = servers.app.sign_up("kofi").await;
-    let (host, event) = servers.create_event(&kofi).await;
+    let (kofi, event) = servers.create_event().await;
     kofi.order(&event.sections[0], 3).await.unwrap();
     let paths = [
         format!("{}/statistics", event.uri),
         format!("{}/exports/tickets", event.uri),
-        format!("{host}/transactions"),
+        format!("{}/transactions", event.host.uri),
         "/published-events".to_owned(),
     ];
     let (app, reader) = (&servers.app, servers.reader.address);
@@ -218,16 +213,15 @@ async fn lost_standby_fails_no_request() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn promoted_standby_is_not_used() {
     let Some(servers) = TwoServers::start("").await else { return };
-    let kofi = servers.app.sign_up("kofi").await;
-    let (host, _event) = servers.create_event(&kofi).await;
+    let (kofi, event) = servers.create_event().await;
     execute(&servers.standby, "select pg_promote()").await;
 
     let before = count(&servers.reader, "standby");
     for number in 0..20 {
-        let event = servers.app.create_draft(&Host { uri: host.clone(), owner: &kofi }).await;
-        let list = servers.get(&kofi, &format!("{host}/events?records=100")).await.body;
+        let draft = servers.app.create_draft(&event.host).await;
+        let list = servers.get(&kofi, &format!("{}/events?records=100", event.host.uri)).await.body;
         assert_eq!(list["entries"].as_array().unwrap().len(), number + 2);
-        assert_eq!(list["entries"][number + 1]["self"], event.uri);
+        assert_eq!(list["entries"][number + 1]["self"], draft.uri);
     }
 
     assert_eq!(count(&servers.reader, "standby"), before);

@@ -5,21 +5,31 @@ use serde_json::json;
 use super::{Response, TestApp, User, types};
 
 /// A host and its administrator.
-pub struct Host<'a> {
+#[derive(Clone)]
+pub struct Host {
     /// Its URI.
     pub uri: String,
     /// Its administrator.
-    pub owner: &'a User,
+    pub owner: User,
 }
 
 /// An event with its sections.
 pub struct Event {
+    /// Its host.
+    pub host: Host,
     /// Its URI.
     pub uri: String,
     /// Its identifier.
     pub id: String,
     /// The long URIs of its sections, in order of creation.
     pub sections: Vec<String>,
+}
+
+impl Event {
+    /// An event of this host without sections.
+    pub fn new(host: &Host, uri: &str) -> Self {
+        Self { host: host.clone(), uri: uri.to_owned(), id: id_of(uri).to_owned(), sections: Vec::new() }
+    }
 }
 
 /// Builds a section with this name, price and capacity, on sale from 2020 to 2999.
@@ -38,11 +48,11 @@ pub fn id_of(uri: &str) -> &str {
 
 impl TestApp {
     /// Creates a host that this user administers.
-    pub async fn create_host<'a>(&self, owner: &'a User) -> Host<'a> {
+    pub async fn create_host(&self, owner: &User) -> Host {
         let name = format!("{} Presents {}", owner.username, self.state.clock.next_id());
         let host =
             owner.client.host_create().body_map(|body| body.name(name).contact("Front office").email("office@example.com"));
-        Host { uri: host.send().await.unwrap().self_.clone(), owner }
+        Host { uri: host.send().await.unwrap().self_.clone(), owner: owner.clone() }
     }
 
     /// Creates a category with the subcategories Jazz and Rock, and returns its URI.
@@ -86,7 +96,7 @@ impl TestApp {
     }
 
     /// Creates a draft of an event in the year 2998, without sections.
-    pub async fn create_draft(&self, host: &Host<'_>) -> Event {
+    pub async fn create_draft(&self, host: &Host) -> Event {
         let title = format!("Jazz Night {}", self.state.clock.next_id());
         let event = json!({
             "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
@@ -95,16 +105,16 @@ impl TestApp {
         });
         let event: types::EventCreate = serde_json::from_value(event).unwrap();
         let uri = host.owner.client.event_create().body(event).send().await.unwrap().self_.clone();
-        Event { id: id_of(&uri).to_owned(), uri, sections: Vec::new() }
+        Event::new(host, &uri)
     }
 
     /// Creates an event with these sections, and has the staff approve it.
-    pub async fn create_listed_event(&self, host: &Host<'_>, sections: &[types::SectionCreate]) -> Event {
+    pub async fn create_listed_event(&self, host: &Host, sections: &[types::SectionCreate]) -> Event {
         let mut event = self.create_draft(host).await;
         for section in sections {
-            event.sections.push(self.add_section(host, &event, section).await);
+            event.sections.push(self.add_section(&event, section).await);
         }
-        self.list_event(host, &event).await;
+        self.list_event(&event).await;
         event
     }
 
@@ -112,6 +122,13 @@ impl TestApp {
     pub async fn sign_up_host(&self, name: &str, sections: &[types::SectionCreate]) -> (User, Event) {
         let owner = self.sign_up(name).await;
         let event = self.create_listed_event(&self.create_host(&owner).await, sections).await;
+        (owner, event)
+    }
+
+    /// Signs up a user who creates a host and a draft of an event.
+    pub async fn sign_up_host_with_draft(&self, name: &str) -> (User, Event) {
+        let owner = self.sign_up(name).await;
+        let event = self.create_draft(&self.create_host(&owner).await).await;
         (owner, event)
     }
 
@@ -123,14 +140,14 @@ impl TestApp {
     }
 
     /// Adds a section to an event, and returns its long URI.
-    pub async fn add_section(&self, host: &Host<'_>, event: &Event, section: &types::SectionCreate) -> String {
-        let created = host.owner.client.section_create().event(&event.id).body(section.clone()).send().await.unwrap();
+    pub async fn add_section(&self, event: &Event, section: &types::SectionCreate) -> String {
+        let created = event.host.owner.client.section_create().event(&event.id).body(section.clone()).send().await.unwrap();
         format!("{}{}", event.uri, created.self_)
     }
 
     /// Submits an event, and has the staff approve it.
-    pub async fn list_event(&self, host: &Host<'_>, event: &Event) {
-        let submission = host.owner.client.event_submission_create().event(&event.id).send().await.unwrap();
+    pub async fn list_event(&self, event: &Event) {
+        let submission = event.host.owner.client.event_submission_create().event(&event.id).send().await.unwrap();
         let decision = self.staff.client.submission_delete().submission(id_of(&submission.self_)).approved(true);
         decision.send().await.unwrap();
     }

@@ -317,13 +317,13 @@ pub fn test_settings(folder: &Path) -> Settings {
     }
 }
 
-/// Opens the server's state, with the gateway and the mailbox of a test.
 /// Commits a transaction after a pause, in which the requests that are sent meanwhile begin to wait for its locks.
 pub async fn commit_after_pause(lock: Tx) {
     sleep(Duration::from_millis(500)).await;
     lock.commit().await.unwrap();
 }
 
+/// Opens the server's state, with the gateway and the mailbox of a test.
 async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &FakeGateway, mailbox: &Mailbox) -> Arc<App> {
     let mut state = App::open(database_url, settings, log).await.unwrap();
     let parts = Arc::get_mut(&mut state).unwrap();

@@ -8,6 +8,7 @@ use super::{Client, TestApp, types};
 pub const PASSWORD: &str = "correct horse battery";
 
 /// A user who has signed up and logged in.
+#[derive(Clone)]
 pub struct User {
     /// A client with this user's key.
     pub client: Client,

@@ -85,14 +85,12 @@ fn reasons(response: &Response) -> Vec<(&str, &str)> {
 }
 
 async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let [vip, pending, void] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
     let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let key = redeemer_key(&app, &token).await;
     let path = format!("{}/gate-list", event.uri);
 
@@ -136,9 +134,7 @@ async fn gate_list_has_changes(app: TestApp) {
 }
 
 async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 20_000)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
     // As many orders would take long.
     app.execute_sql(
@@ -150,7 +146,7 @@ async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
     )
     .await;
     app.execute_sql("update sections set sold = 10001").await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
 
     let (first, content) = gate_list(&app, &key, &format!("{}/gate-list", event.uri)).await;
     let (last, rest) = gate_list(&app, &key, first["next"].as_str().unwrap()).await;
@@ -176,11 +172,9 @@ async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
 }
 
 async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let token = global_token(&host, &event).await;
+    let token = global_token(&event).await;
     let key = redeemer_key(&app, &token).await;
     let scanned = app.state.clock.now();
     app.advance_clock(Duration::from_secs(3600));
@@ -204,17 +198,15 @@ async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
 }
 
 async fn refused_scan_has_reason(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
     app.advance_clock(Duration::from_secs(3600));
     let [pending, void, early, late, good] = ama.order_free_tickets(&event.sections[0], 5).await.try_into().unwrap();
     let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
     let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
-    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let now = app.state.clock.now();
     let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
 
@@ -248,11 +240,9 @@ async fn refused_scan_has_reason(app: TestApp) {
 }
 
 async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let token = global_token(&host, &event).await;
+    let token = global_token(&event).await;
     let key = redeemer_key(&app, &token).await;
     let scanned = app.state.clock.now();
     app.advance_clock(Duration::from_secs(60));
@@ -288,17 +278,15 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     let since = micros(app.state.clock.now().plus(Duration::from_secs(1)));
     let path = format!("{}/admission-conflicts?modified_since={since}", event.uri);
     assert_eq!(app.get(&key, &path).await.body["total"], 0);
-    let floor = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
+    let floor = redeemer_key(&app, &create_token(&event, &[&event.sections[1]]).await).await;
     assert_eq!(conflicts(&app, &floor, &event, "Gate A").await, [] as [Value; 0], "of another section");
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
 }
 
 async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let body = json!({ "serials": [serial], "device": "Gate B" });
     let online = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
     assert_eq!(online.status, 201);
@@ -311,11 +299,9 @@ async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
 }
 
 async fn undone_scan_stays_undone(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let scanned = app.state.clock.now();
     assert_eq!(upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await.body["admitted"], 1);
     let admission = app.read(&format!("{}/admissions", event.uri)).await["entries"][0]["self"].clone();
@@ -463,11 +449,9 @@ async fn random_scans_admit_each_ticket_once(app: TestApp) {
 }
 
 async fn concurrent_gates_admit_each_ticket_once(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 50)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 20).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let now = app.state.clock.now();
     let (app, event, key) = (&app, &event, &key);
     let scans: Vec<(&str, Timestamp)> = serials.iter().map(|serial| (serial.as_str(), now)).collect();

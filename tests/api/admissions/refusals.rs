@@ -33,17 +33,15 @@ fn refused(response: &Response) -> Vec<(&str, &str)> {
 }
 
 async fn refusal_has_reason_for_each_serial(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
     let [pending, void, redeemed] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
     let [floor, floor_redeemed] = ama.order_free_tickets(&event.sections[1], 2).await.try_into().unwrap();
     let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
     assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed, &floor_redeemed]).await.status, 201);
-    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let serials = [&redeemed, &pending, &void, &floor, &floor_redeemed, &other_event, "scribble", &pending];
 
     let (by_admission, by_scan) = (admit(&app, &key, &event, &serials).await, scan(&app, &key, &event, &serials).await);
@@ -67,12 +65,10 @@ async fn refusal_has_reason_for_each_serial(app: TestApp) {
 }
 
 async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [good, pending, other] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
     set_status(&app, &pending, "Pending").await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
 
     let response = scan(&app, &key, &event, &[&pending, &good, "scribble", &good]).await;
 
@@ -86,17 +82,15 @@ async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
     // The other operation still returns a plain array.
     let plain = admit(&app, &key, &event, &[&pending, &other]).await;
     assert_eq!((plain.status, admitted(&plain)), (201, vec![other.as_str()]));
-    let all = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let all = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&all.sections[0], 1).await.remove(0);
     assert_eq!(scan(&app, &kofi.key, &all, &[&ticket]).await.body["refused"], json!([]));
 }
 
 async fn refusal_shows_earlier_admission(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [by_gate, by_host] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
-    let token = global_token(&host, &event).await;
+    let token = global_token(&event).await;
     let key = redeemer_key(&app, &token).await;
     let body = json!({ "serials": [by_gate], "redeemer": "Yaw", "device": "Gate A" });
     let first = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
@@ -117,9 +111,8 @@ async fn refusal_shows_earlier_admission(app: TestApp) {
 }
 
 async fn replaced_ticket_is_void(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let copy = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [copy] })).await;
     assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "pending")]);
@@ -131,11 +124,9 @@ async fn replaced_ticket_is_void(app: TestApp) {
 }
 
 async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
 
     for response in [admit(&app, &key, &event, &[&ticket, "x", "x"]).await, scan(&app, &key, &event, &[&ticket, "x"]).await] {
@@ -160,9 +151,8 @@ async fn serials_are_compared_without_case(app: TestApp) {
 }
 
 async fn serials_of_requests_are_compared_without_case(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
     let [offered, returned] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
 
     let offer = async |serials: &[&str]| {
@@ -181,10 +171,8 @@ async fn serials_of_requests_are_compared_without_case(app: TestApp) {
 }
 
 async fn code_is_compared_without_case(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
-    let token = global_token(&host, &event).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10)]).await;
+    let token = global_token(&event).await;
 
     let response = app.request("GET", &format!("/tokens/{}", token.code.to_lowercase())).send().await;
 

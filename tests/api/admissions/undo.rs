@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{admit, admitted};
-use crate::support::{Event, Response, TestApp, card_payment, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 use crate::{on_both_databases, race_tests};
 
@@ -40,11 +40,9 @@ async fn void(app: &TestApp, order: &str) -> Response {
 }
 
 async fn undone_ticket_admits_again(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let admission = admit_one(&app, &key, &event, &serials[0]).await;
     admit_one(&app, &key, &event, &serials[1]).await;
 
@@ -62,13 +60,11 @@ async fn undone_ticket_admits_again(app: TestApp) {
 }
 
 async fn only_host_and_admitting_token_may_undo(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 4).await;
-    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
     let (key, colleague) = (redeemer_key(&app, &token).await, redeemer_key(&app, &token).await);
-    let other = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let other = redeemer_key(&app, &global_token(&event).await).await;
     let by_host = admit_one(&app, &kofi.key, &event, &serials[0]).await;
     let mut by_token = Vec::new();
     for serial in &serials[1..] {
@@ -145,11 +141,9 @@ async fn gate_sees_undone_ticket(app: TestApp) {
 }
 
 async fn concurrent_undo_and_admission_agree(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 8).await;
-    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
     let (app, event, key, kofi) = (&app, &event, &key, &kofi);
 
     let rounds = serials.iter().map(|serial| async move {
@@ -168,14 +162,20 @@ async fn concurrent_undo_and_admission_agree(app: TestApp) {
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], admitted_again);
 }
 
+/// Has Ama buy a ticket, which is admitted. Returns the order, the serial and the admission.
+async fn buy_and_admit(app: &TestApp, kofi: &User, ama: &User, event: &Event) -> (String, String, String) {
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    let tickets = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
+    let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let admission = admit_one(app, &kofi.key, event, &serial).await;
+    (order, serial, admission)
+}
+
 async fn concurrent_undo_and_return_agree(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {
-        let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
-        assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
-        let tickets = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
-        let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
-        let admission = admit_one(&app, &kofi.key, &event, &serial).await;
+        let (order, _, admission) = buy_and_admit(&app, &kofi, &ama, &event).await;
 
         let (undone, returned) = join(app.delete(&kofi.key, &admission), app.return_tickets(&kofi.key, &order, json!({}))).await;
 
@@ -187,11 +187,7 @@ async fn concurrent_undo_and_return_agree(app: TestApp) {
 async fn concurrent_undo_and_void_agree(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {
-        let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
-        assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
-        let tickets = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
-        let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
-        let admission = admit_one(&app, &kofi.key, &event, &serial).await;
+        let (order, serial, admission) = buy_and_admit(&app, &kofi, &ama, &event).await;
 
         let (undone, voided) = join(app.delete(&kofi.key, &admission), void(&app, &order)).await;
 

@@ -28,8 +28,7 @@ fn detail(response: &Response) -> &str {
 }
 
 async fn artwork_must_fit_every_booked_zone(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let (wide, turned) = (app.create_zone(728, 90).await, app.create_zone(250, 300).await);
 
@@ -54,8 +53,7 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
 }
 
 async fn validates_artwork_and_zones_after_update(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (small, second, wide) =
         (app.create_zone(300, 250).await, app.create_zone(300, 250).await, app.create_zone(728, 90).await);
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&small])).await;
@@ -85,8 +83,7 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
 }
 
 async fn detects_artwork_type_by_content(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(320, 50).await;
     let png = png(320, 50);
     let (jpeg, webp) = (image(320, 50, ImageFormat::Jpeg), webp(320, 50));
@@ -159,8 +156,7 @@ async fn rejected_update_keeps_artwork(app: TestApp) {
 }
 
 async fn accepts_large_artwork(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
     // A PNG may contain any text.
     let png_with = |bytes: u32| {

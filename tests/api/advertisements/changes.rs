@@ -16,8 +16,7 @@ on_both_databases![
 ];
 
 async fn update_keeps_omitted_properties(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let before = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&before);
 
@@ -39,8 +38,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 }
 
 async fn accepts_own_representation(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut new = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
     new["description"] = "Play:\n\n```\nla();\n\tla();\n```".into();
     let created = create(&app, &kofi.key, &new).await;
@@ -58,8 +56,7 @@ async fn accepts_own_representation(app: TestApp) {
 }
 
 async fn update_follows_creation_rules(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&created);
     let backward = json!([{ "start": "2998-12-20 00:00", "end": "2998-12-19 00:00" }]);

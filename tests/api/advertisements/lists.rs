@@ -97,8 +97,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
 }
 
 async fn lists_in_pages_in_order_of_creation(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     drafts(&app, &kofi, &event, &app.create_zone(300, 250).await, ["Charlie", "Alpha", "Bravo"]).await;
 
     let first = app.get(&kofi.key, "/advertisements?records=2").await;

@@ -35,10 +35,8 @@ async fn check(app: &TestApp, region: &str, after: &str) {
 }
 
 async fn changes_are_visible_immediately(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
     let (stalls, circle) = (event.sections[0].as_str(), event.sections[1].as_str());
     let shown = app.read(&event.uri).await;
     let (category, venue) = (shown["category"]["self"].as_str().unwrap(), shown["venue"]["self"].as_str().unwrap());
@@ -92,9 +90,9 @@ async fn changes_are_visible_immediately(app: TestApp) {
         assert!(requested.status < 300, "{withdrawn}: {}", requested.body);
         check(withdrawn).await;
     }
-    let draft = app.create_draft(&host).await;
+    let draft = app.create_draft(&event.host).await;
     check("a draft is made").await;
-    app.list_event(&host, &draft).await;
+    app.list_event(&draft).await;
     check("it is listed").await;
     let cancelled = app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
     assert!(cancelled.status < 300, "{}", cancelled.body);

@@ -17,11 +17,9 @@ async fn copy(app: &TestApp, key: &str, event: &Event, body: Value) -> Response 
 }
 
 async fn copy_has_everything_but_sales(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut floor = section("Floor", 100.0, 10);
     (floor.sales_start, floor.sales_end) = ("2020-01-01T00:00".to_owned(), "2998-12-20T18:00".to_owned());
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[floor, section("Free", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[floor, section("Free", 0.0, 10)]).await;
     let add = async |modifier: Value| {
         app.request("POST", &format!("{}/modifiers", event.sections[0])).key(&kofi.key).json(&modifier).send().await
     };
@@ -56,8 +54,8 @@ async fn copy_has_everything_but_sales(app: TestApp) {
     let tokens = app.get(&kofi.key, &format!("{uri}/tokens")).await.body;
     assert_eq!((&tokens["total"], &tokens["entries"][0]["global"]), (&json!(1), &json!(true)));
     // The copy is independent of the event, and can be sold.
-    let copy = Event { id: uri.rsplit('/').next().unwrap().to_owned(), uri: uri.to_owned(), sections: Vec::new() };
-    app.list_event(&host, &copy).await;
+    let copy = Event::new(&event.host, uri);
+    app.list_event(&copy).await;
     ama.order_free_tickets(&format!("{uri}{}", sections[1]["self"].as_str().unwrap()), 1).await;
     assert_eq!(app.read(&event.sections[1]).await["sold"], 2);
 }
@@ -94,8 +92,7 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
 }
 
 async fn images_are_copied_and_discarded(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "banner": PNG })).send().await;
     let files = || {
         let folder = app.state.settings.media.folder().unwrap().join("banner");

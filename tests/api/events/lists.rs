@@ -34,7 +34,7 @@ fn titles(page: &Response) -> Vec<String> {
 }
 
 /// Creates drafts with these titles, and returns their URIs.
-async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N]) -> [String; N] {
+async fn drafts<const N: usize>(app: &TestApp, host: &Host, titles: [&str; N]) -> [String; N] {
     let mut uris = titles.map(str::to_owned);
     for title in &mut uris {
         let created = create(app, &host.owner.key, &event_body(app, host, title).await).await;
@@ -44,7 +44,7 @@ async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N
 }
 
 /// Submits and approves an event.
-async fn publish(app: &TestApp, host: &Host<'_>, uri: &str) {
+async fn publish(app: &TestApp, host: &Host, uri: &str) {
     let submission = app.request("POST", &format!("{uri}/submissions")).key(&host.owner.key).send().await;
     let decision = format!("{}?approved=true", super::uri(&submission));
     assert_eq!(app.delete(&app.staff.key, &decision).await.status, 200);
@@ -232,10 +232,8 @@ async fn active_events_have_not_ended(app: TestApp) {
 }
 
 async fn finds_events_by_section_name(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
     let id = event.sections[0].rsplit('/').next().unwrap();
 
     let found = async |name: &str| {

@@ -26,7 +26,7 @@ on_both_databases![
 ];
 
 /// Creates a draft from these properties.
-async fn draft(app: &TestApp, host: &Host<'_>, title: &str, properties: Value) -> String {
+async fn draft(app: &TestApp, host: &Host, title: &str, properties: Value) -> String {
     let mut body = event_body(app, host, title).await;
     for (name, value) in properties.as_object().unwrap() {
         body[name] = value.clone();

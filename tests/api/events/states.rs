@@ -30,12 +30,12 @@ const DECIDED: Expected = Refused(409, "submission.decided");
 const NEVER_SUBMITTED: Expected = Refused(404, "resource.not-found");
 
 /// Creates an event in this status, with a free section.
-async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
+async fn event_in(app: &TestApp, host: &Host, status: &str) -> Event {
     let mut event = app.create_draft(host).await;
-    event.sections.push(app.add_section(host, &event, &section("Lawn", 0.0, 10)).await);
+    event.sections.push(app.add_section(&event, &section("Lawn", 0.0, 10)).await);
     match status {
         "Under Review" => assert_eq!(perform(app, host, &event, "submit").await.status, 201),
-        "Listed" | "Cancelled" => app.list_event(host, &event).await,
+        "Listed" | "Cancelled" => app.list_event(&event).await,
         _ => {}
     }
     if status == "Cancelled" {
@@ -45,7 +45,7 @@ async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
     event
 }
 
-async fn perform(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) -> Response {
+async fn perform(app: &TestApp, host: &Host, event: &Event, action: &str) -> Response {
     let key = &host.owner.key;
     let post = |path: &str| app.request("POST", &format!("{}/{path}", event.uri)).key(key).send();
     let decide = |approved: bool| {

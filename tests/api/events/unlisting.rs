@@ -77,14 +77,12 @@ async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
 }
 
 async fn withdrawn_event_can_be_published_again(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Lawn", 0.0, 10)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Lawn", 0.0, 10)]).await;
     let first = app.read(&event.uri).await["published"].clone();
     unlist(&app, &kofi.key, &event, "withdrawals").await;
     app.advance_clock(Duration::from_secs(3600));
 
-    app.list_event(&host, &event).await;
+    app.list_event(&event).await;
 
     let again = app.get(&app.public_key, &event.uri).await.body;
     assert_eq!(again["status"], "Listed");
@@ -212,7 +210,7 @@ async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
 async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
-    let unknown = Event { uri: "/events/17637000000001".to_owned(), id: String::new(), sections: Vec::new() };
+    let unknown = Event::new(&event.host, "/events/17637000000001");
 
     for how in ["withdrawals", "cancellations"] {
         assert_eq!(rejection(&unlist(&app, &ama.key, &event, how).await), (403, "resource.not-yours"));

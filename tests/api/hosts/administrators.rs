@@ -119,22 +119,21 @@ async fn only_administrators_manage_administrators(app: TestApp) {
 }
 
 async fn removed_administrator_loses_permissions(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let draft = app.create_draft(&host).await;
-    add(&app, &kofi.key, &host.uri, &ama.number).await;
+    let (kofi, draft) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
+    add(&app, &kofi.key, &draft.host.uri, &ama.number).await;
 
-    let removed = remove(&app, &ama.key, &host.uri, &kofi.number).await;
+    let removed = remove(&app, &ama.key, &draft.host.uri, &kofi.number).await;
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
-    assert_eq!(administrators(&app, &host.uri).await.join(" "), ama.number);
-    assert_eq!(rejection(&app.put(&kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
+    assert_eq!(administrators(&app, &draft.host.uri).await.join(" "), ama.number);
+    assert_eq!(rejection(&app.put(&kofi.key, &draft.host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
     assert_eq!(app.get(&kofi.key, &draft.uri).await.status, 403);
     assert_eq!(app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap().total, 0);
     for account in [&kofi.number, "GH-00000000"] {
-        assert_eq!(rejection(&remove(&app, &ama.key, &host.uri, account).await), (404, "resource.not-found"), "{account}");
+        assert_eq!(rejection(&remove(&app, &ama.key, &draft.host.uri, account).await), (404, "resource.not-found"), "{account}");
     }
-    assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201, "he can come back");
+    assert_eq!(add(&app, &ama.key, &draft.host.uri, &kofi.number).await.status, 201, "he can come back");
 }
 
 async fn last_administrator_cannot_be_removed(app: TestApp) {

@@ -126,18 +126,16 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
 }
 
 async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let listed = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Lawn", 0.0, 10)]).await;
-    let (draft, reviewed) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    let (kofi, listed) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Lawn", 0.0, 10)]).await;
+    let (draft, reviewed) = (app.create_draft(&listed.host).await, app.create_draft(&listed.host).await);
     kofi.client.event_submission_create().event(&reviewed.id).send().await.unwrap();
     let event = json!({
-        "host": host.uri, "title": "One More", "description": "Jazz.", "type": "Standard", "public": true,
+        "host": listed.host.uri, "title": "One More", "description": "Jazz.", "type": "Standard", "public": true,
         "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
     });
     let before = app.read("/events").await;
 
-    assert_eq!(app.delete(&kofi.key, &host.uri).await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &listed.host.uri).await.status, 204);
 
     let balcony = serde_json::to_value(section("Balcony", 5.0, 5)).unwrap();
     let approval = format!("{}?approved=true", crate::review::submission_of(&reviewed.uri));
@@ -215,9 +213,7 @@ async fn host_is_removed_once(app: TestApp) {
 }
 
 async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100), section("Lawn", 0.0, 100)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 100), section("Lawn", 0.0, 100)]).await;
     let [floor, lawn] = [event.sections[0].as_str(), event.sections[1].as_str()];
     let mut crowd = Vec::new();
     for number in 0..4 {
@@ -226,7 +222,7 @@ async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
 
     let wants = crowd.iter().flat_map(|user| [floor, lawn, floor, lawn].map(|section| (user, section)));
     let wants = join_all(wants.map(|(user, section)| app.place_order(&user.key, json!({ section: 1 }))));
-    let (responses, removed) = join(wants, app.delete(&kofi.key, &host.uri)).await;
+    let (responses, removed) = join(wants, app.delete(&kofi.key, &event.host.uri)).await;
 
     assert_eq!(removed.status, 204);
     let sold = responses.iter().filter(|response| response.status == 201).count();

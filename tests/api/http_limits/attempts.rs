@@ -189,10 +189,10 @@ async fn give(app: &TestApp, server: &SecondServer, key: &str, event: &Event, re
 }
 
 async fn rejected_complimentary_orders_are_limited(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let mut limited = section("Floor", 10.0, 100);
     limited.maximum_per_account = serde_json::from_value(json!(40)).unwrap();
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[limited]).await;
+    let (kofi, ama, event) = app.create_sale(&[limited]).await;
+    let esi = app.sign_up("esi").await;
     let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
     let email = |name: &str| json!({ "email": format!("{name}@example.com") });
     let give = async |key: &str, recipient: Value| give(&app, &server, key, &event, recipient).await;
@@ -279,9 +279,8 @@ async fn codes_are_limited_by_email_address(app: TestApp) {
 
 /// The requests are executed in the same batches as the orders of buyers.
 async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Balcony", 10.0, 1), section("Floor", 10.0, 10)];
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let (kofi, ama, event) = app.create_sale(&sections).await;
     let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
     let give = async |to: Value| give(&app, &server, &kofi.key, &event, to).await.status;
     assert_eq!(give(json!({ "account": ama.number })).await, 201);

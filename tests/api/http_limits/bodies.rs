@@ -76,9 +76,8 @@ async fn limits_memory_of_bodies(app: TestApp) {
 }
 
 async fn checks_access_before_large_body(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let draft = app.create_draft(&host).await;
+    let (kofi, draft) = app.sign_up_host_with_draft("kofi").await;
+    let ama = app.sign_up("ama").await;
     let respond = async |target: &str, key: &str| {
         let mut upload = begin_upload(app.server, target, key).await;
         read(&mut upload, Duration::from_secs(20)).await.unwrap_or_default()

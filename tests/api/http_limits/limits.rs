@@ -50,10 +50,8 @@ fn assert_refused(response: &Response, name: &str, limit: u32, about: &str) {
 }
 
 async fn every_operation_with_key_is_limited(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let redeemer = redeemer_key(&app, &global_token(&event).await).await;
     let any_guesses = LimitSettings { guesses: 0, ..one_a_minute() };
     let server = app.start_second_server(limited(&app, any_guesses)).await;
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {

@@ -44,10 +44,8 @@ fn assert_too_slow(response: Option<Raw>, about: &str) {
 }
 
 async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let redeemer = redeemer_key(&app, &global_token(&event).await).await;
     let impatient = listener(BodyTimeouts { idle: Duration::from_millis(50), total: LONG });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), impatient).await;
     let with_body: Vec<_> = operations().into_iter().filter(|operation| operation.body_schema().is_some()).collect();

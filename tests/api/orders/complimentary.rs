@@ -19,10 +19,9 @@ async fn issue(app: &TestApp, key: &str, event: &Event, body: Value) -> Response
 }
 
 async fn host_issues_complimentary_tickets(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut later = section("Later", 50.0, 10);
     later.sales_start = "2998-01-01T00:00".to_owned();
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 10), later]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10), later]).await;
     let items = json!({ &event.sections[0]: 2, &event.sections[1]: 1 });
 
     let issued = issue(&app, &kofi.key, &event, json!({ "account": ama.number, "items": items })).await;
@@ -49,10 +48,10 @@ async fn host_issues_complimentary_tickets(app: TestApp) {
 }
 
 async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let mut limited = section("Floor", 10.0, 4);
     limited.maximum_per_account = serde_json::from_value(json!(2)).unwrap();
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[limited]).await;
+    let (kofi, ama, event) = app.create_sale(&[limited]).await;
+    let yaw = app.sign_up("yaw").await;
     let give = async |number: &str, quantity: i64| {
         issue(&app, &kofi.key, &event, json!({ "account": number, "items": { &event.sections[0]: quantity } })).await
     };
@@ -68,10 +67,8 @@ async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
 }
 
 async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 10.0, 100)]).await;
-    let other = app.create_listed_event(&host, &[section("Floor", 10.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 10.0, 100)]).await;
     let floor = event.sections[0].as_str();
     let items = json!({ floor: 1 });
 

@@ -178,7 +178,7 @@ async fn quote_is_rejected_like_order(app: TestApp) {
     let sections = [section("Floor", 20.0, 10), inactive, over];
     let event = app.create_listed_event(&host, &sections).await;
     let draft = app.create_draft(&host).await;
-    let hidden = app.add_section(&host, &draft, &section("Floor", 20.0, 10)).await;
+    let hidden = app.add_section(&draft, &section("Floor", 20.0, 10)).await;
     ama.order(&event.sections[0], 6).await.unwrap();
 
     let short = super::short(&event.sections[0]);

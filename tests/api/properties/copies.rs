@@ -147,12 +147,7 @@ async fn post(app: &TestApp, user: &User, path: &str, body: &Value) -> Result<Va
     Ok(response.body)
 }
 
-async fn create(
-    app: &TestApp,
-    host: &Host<'_>,
-    (category, venue): (&str, &str),
-    source: &Source,
-) -> Result<Event, TestCaseError> {
+async fn create(app: &TestApp, host: &Host, (category, venue): (&str, &str), source: &Source) -> Result<Event, TestCaseError> {
     let now = DateTime::from_timestamp_micros(app.state.clock.now().0).unwrap().format(MINUTE).to_string();
     let at = |minutes: i64| moved(&now, minutes);
     let (description, disclaimer, subcategory, tags) = &source.texts;
@@ -162,7 +157,7 @@ async fn create(
         "start": at(source.start), "end": source.length.map(|length| at(source.start + length)),
         "disclaimer": disclaimer, "tags": tags,
     });
-    let uri = post(app, host.owner, "/events", &body).await?["self"].as_str().unwrap().to_owned();
+    let uri = post(app, &host.owner, "/events", &body).await?["self"].as_str().unwrap().to_owned();
     let mut sections = Vec::new();
     for (number, section) in source.sections.iter().enumerate() {
         let (start, length) = section.sales;
@@ -171,7 +166,7 @@ async fn create(
             "salesStart": at(start), "salesEnd": at(start + length), "description": section.description,
             "active": section.active, "maximumPerAccount": section.maximum,
         });
-        let created = post(app, host.owner, &format!("{uri}/sections"), &body).await?;
+        let created = post(app, &host.owner, &format!("{uri}/sections"), &body).await?;
         let section_uri = format!("{uri}{}", created["self"].as_str().unwrap());
         for (number, modifier) in section.modifiers.iter().enumerate() {
             let body = json!({
@@ -179,19 +174,19 @@ async fn create(
                 "availableFrom": modifier.window.0.map(at), "availableTo": modifier.window.1.map(at),
                 "minOrder": modifier.bounds.0, "maxOrder": modifier.bounds.1,
             });
-            post(app, host.owner, &format!("{section_uri}/modifiers"), &body).await?;
+            post(app, &host.owner, &format!("{section_uri}/modifiers"), &body).await?;
         }
         sections.push(section_uri);
     }
-    Ok(Event { id: uri.rsplit('/').next().unwrap().to_owned(), uri, sections })
+    Ok(Event { sections, ..Event::new(host, &uri) })
 }
 
 /// Sells tickets of the event, and returns or cancels them.
-async fn sell(app: &TestApp, host: &Host<'_>, customer: &User, event: &Event, source: &Source) -> TestCaseResult {
+async fn sell(app: &TestApp, host: &Host, customer: &User, event: &Event, source: &Source) -> TestCaseResult {
     if matches!(source.state, State::Draft) {
         return Ok(());
     }
-    app.list_event(host, event).await;
+    app.list_event(event).await;
     for (uri, section) in event.sections.iter().zip(&source.sections).filter(|(_, section)| section.ordered > 0) {
         let placed = app.place_order(&customer.key, json!({ uri: section.ordered })).await;
         prop_assert!([201, 409].contains(&placed.status), "{}", placed.body);
@@ -207,8 +202,8 @@ async fn sell(app: &TestApp, host: &Host<'_>, customer: &User, event: &Event, so
         }
     }
     if matches!(source.state, State::Cancelled) {
-        post(app, host.owner, &format!("{}/cancellations", event.uri), &json!({})).await?;
-        post(app, host.owner, &format!("{}/returns", event.uri), &json!({ "reason": "Rain" })).await?;
+        post(app, &host.owner, &format!("{}/cancellations", event.uri), &json!({})).await?;
+        post(app, &host.owner, &format!("{}/returns", event.uri), &json!({ "reason": "Rain" })).await?;
     }
     Ok(())
 }

@@ -115,7 +115,7 @@ async fn prices_match_model(app: TestApp) {
 }
 
 /// Creates these sections, and compares their prices and those of orders with the model.
-async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Section]) -> TestCaseResult {
+async fn check(app: &TestApp, host: &Host, customer: &User, sections: &[Section]) -> TestCaseResult {
     let beginning = app.state.clock.now();
     let at = |slot: i64| Timestamp(beginning.0 + (2 * slot - 1) * i64::try_from(SLOT.as_micros() / 2).unwrap());
     let event = app.create_listed_event(host, &[]).await;
@@ -123,7 +123,7 @@ async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Sect
     for (number, model) in sections.iter().enumerate() {
         let mut body = section(&format!("Block {number}"), model.base as f64 / 100.0, 1000);
         body.sales_end = at(model.sales_end).format_rfc3339();
-        let uri = app.add_section(host, &event, &body).await;
+        let uri = app.add_section(&event, &body).await;
         let mut modifiers = Vec::new();
         for (number, modifier) in model.modifiers.iter().enumerate() {
             let time = |slot: Option<i64>| slot.map(|slot| at(slot).format_rfc3339());

@@ -135,7 +135,7 @@ async fn search_finds_what_events_have(app: TestApp) {
 /// Sends a request of the host's administrator, and returns the body of the response.
 async fn request(
     app: &TestApp,
-    host: &Host<'_>,
+    host: &Host,
     method: &'static str,
     path: &str,
     body: Option<Value>,
@@ -147,7 +147,7 @@ async fn request(
     Ok(response.body)
 }
 
-async fn publish(app: &TestApp, host: &Host<'_>, event: &str) -> TestCaseResult {
+async fn publish(app: &TestApp, host: &Host, event: &str) -> TestCaseResult {
     let submission = request(app, host, "POST", &format!("{event}/submissions"), None).await?;
     let decision = app.staff.client.submission_delete().submission(id_of(submission["self"].as_str().unwrap())).approved(true);
     decision.send().await.unwrap();
@@ -165,7 +165,7 @@ fn body(title: &str, texts: &Texts) -> Value {
 /// Makes a change through the API and in the model.
 async fn apply(
     app: &TestApp,
-    host: &Host<'_>,
+    host: &Host,
     (category, venue): (&str, &str),
     events: &mut Vec<ModelEvent>,
     step: &Step,

@@ -75,7 +75,7 @@ impl<'a> World<'a> {
         let host = self.app.create_host(&self.kofi).await;
         let mut event = self.app.create_draft(&host).await;
         for name in ["Stalls", "Balcony"] {
-            event.sections.push(self.app.add_section(&host, &event, &section(name, 10.0, 100)).await);
+            event.sections.push(self.app.add_section(&event, &section(name, 10.0, 100)).await);
         }
         event
     }

@@ -21,7 +21,7 @@ struct Fixture<'a> {
     app: &'a TestApp,
     kofi: &'a User,
     ama: &'a User,
-    host: &'a Host<'a>,
+    host: &'a Host,
     /// An event on sale, with a large section.
     event: &'a Event,
     zone: &'a str,
@@ -199,11 +199,9 @@ async fn rows(app: &TestApp) -> Vec<(String, i64)> {
 async fn every_post_and_patch_is_idempotent(app: TestApp) {
     // A job that runs between two counts would change the numbers of rows.
     app.stop_jobs().await;
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let host = app.create_host(&kofi).await;
-    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 100)]).await;
     let zone = app.create_zone(300, 250).await;
-    let fixture = Fixture { app: &app, kofi: &kofi, ama: &ama, host: &host, event: &event, zone: &zone };
+    let fixture = Fixture { app: &app, kofi: &kofi, ama: &ama, host: &event.host, event: &event, zone: &zone };
     let mut tried = 0;
     for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
         let (id, prepared) = (&operation.id, fixture.request(&operation.id).await);

@@ -39,8 +39,8 @@ async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
 }
 
 async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
+    let esi = app.sign_up("esi").await;
     for _ in 0..6 {
         let order = ama.order(&event.sections[0], 3).await.unwrap().self_.clone();
         let tickets = wallet(&app, &ama).await;

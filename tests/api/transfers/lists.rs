@@ -3,8 +3,8 @@
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::{Fixture, claim, create_fixture, id, offer, read, reject};
-use crate::support::{Rejection, Response, TestApp, User, rejection, section, types};
+use super::{Fixture, claim, create_fixture, offer, read, reject};
+use crate::support::{Rejection, Response, TestApp, User, id_of, rejection, section, types};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
@@ -114,10 +114,10 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
 
 /// A page is cut by its size, also if an account sends many tickets with long descriptions.
 async fn large_histories_are_read_in_parts(app: TestApp) {
-    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let mut long = section("Floor", 0.0, 100);
     long.description = Some("€".repeat(5000).parse().unwrap());
-    let event = app.create_listed_event(&app.create_host(&kofi).await, &[long]).await;
+    let (kofi, ama, event) = app.create_sale(&[long]).await;
+    let esi = app.sign_up("esi").await;
     let serials = ama.order_free_tickets(&event.sections[0], 50).await;
     let fixture = Fixture { kofi, ama, esi, event, serials };
     let mut expected = Vec::new();
@@ -188,7 +188,7 @@ async fn history_requires_owner(app: TestApp) {
     assert_eq!(rejection(&app.request("GET", &path).send().await), (403, "key.refused"));
     let staff = app.staff.client.account_transfer_list().number(fixture.ama.number.as_str());
     let staff = staff.status(types::TransferStatus::Pending).send().await.unwrap();
-    assert_eq!((staff.total, id(&staff.entries[0].self_)), (1, id(&uri)));
+    assert_eq!((staff.total, id_of(&staff.entries[0].self_)), (1, id_of(&uri)));
 
     for key in [&fixture.ama.key, &app.staff.key] {
         assert_eq!(rejection(&app.get(key, "/accounts/ZZ-ZZZZZZZZ/transfers").await), (404, "resource.not-found"));

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{claim, create_fixture, id, offer, read, reject, serials_of, tables};
+use super::{claim, create_fixture, offer, read, reject, serials_of, tables};
 use crate::on_both_databases;
-use crate::support::{Rejection, TestApp, rejection};
+use crate::support::{Rejection, TestApp, id_of, rejection};
 
 on_both_databases![
     transfer_hides_addresses_of_both_sides,
@@ -25,7 +25,7 @@ async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
         assert_eq!(read(&app, user, &uri).await["self"], uri.as_str());
     }
     for user in [&yaw, &fixture.kofi] {
-        let rejected = user.client.transfer_get().transfer(id(&uri)).send().await;
+        let rejected = user.client.transfer_get().transfer(id_of(&uri)).send().await;
         assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "the event's host neither");
     }
     let redeemer = fixture.gate_key(&app).await;
@@ -125,9 +125,9 @@ async fn only_recipient_claims_or_rejects(app: TestApp) {
     let before = tables(&app).await;
 
     for user in [&fixture.ama, &yaw, &fixture.kofi, &app.staff] {
-        let claimed = user.client.transfer_claim_create().transfer(id(&uri)).send().await;
+        let claimed = user.client.transfer_claim_create().transfer(id_of(&uri)).send().await;
         assert_eq!(claimed.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
-        let rejected = user.client.transfer_rejection_create().transfer(id(&uri)).send().await;
+        let rejected = user.client.transfer_rejection_create().transfer(id_of(&uri)).send().await;
         assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
     }
     assert_eq!(tables(&app).await, before);
@@ -144,7 +144,7 @@ async fn only_both_sides_cancel(app: TestApp) {
     let before = tables(&app).await;
 
     for user in [&yaw, &fixture.kofi, &app.staff] {
-        let rejected = user.client.transfer_delete().transfer(id(&uri)).send().await;
+        let rejected = user.client.transfer_delete().transfer(id_of(&uri)).send().await;
         assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()), "{}", user.username);
     }
     assert_eq!(tables(&app).await, before);
