@@ -55,6 +55,9 @@ pub fn invalid_values_for(schema: &Value, required: bool) -> Vec<InvalidValue> {
 /// Strings with NUL, a bell, a line break, and a bidirectional control.
 const INVISIBLE: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
 
+/// Largest length of a text or list. Many documents declare lengths that no server enforces, such as 2147483647.
+const MAX_SIZE: f64 = 10_000.0;
+
 /// Largest number of invalid objects for one schema, because each is a request.
 const MAX_INVALID_OBJECTS: usize = 30;
 
@@ -66,11 +69,12 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     }
     values.extend(wrong_types(schema));
     let number = |keyword: &str| schema[keyword].as_f64();
+    let size = |keyword: &str| number(keyword).filter(|size| *size <= MAX_SIZE);
     let bounds = |value: Value| InvalidValue::new(InvalidKind::Bounds, value);
     if schema["type"] == "string" {
         values.extend(INVISIBLE.map(|text| InvalidValue::new(InvalidKind::Form, text)));
-        values.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
-        values.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
+        values.extend(size("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
+        values.extend(size("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
         for (keyword, kind) in [("pattern", InvalidKind::Form), ("enum", InvalidKind::Enum), ("format", InvalidKind::Form)] {
             let is_validated =
                 |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|validator| !validator.is_valid(&json!("?! no")));
@@ -99,8 +103,10 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     }
     if schema["type"] == "array" {
         values.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
-        values.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
-        let length = number("minItems").map_or(1, |min| (min as usize).max(1));
+        let sampler = Sampler::new(&Value::Null, &schema["items"], Direction::Request).ok();
+        let item = |seed| sampler.as_ref().and_then(|sampler| sampler.sample(seed).ok()).unwrap_or_else(|| json!("x"));
+        values.extend(size("maxItems").map(|max| bounds((0..=max as u64).map(item).collect())));
+        let length = size("minItems").map_or(1, |min| (min as usize).max(1));
         let items = candidates(&schema["items"], false).into_iter();
         values.extend(items.map(|item| InvalidValue::new(item.kind, json!(vec![item.value; length]))));
         let repeated = Some(&schema["items"]).filter(|_| schema["uniqueItems"] == true).and_then(valid_value);
@@ -234,6 +240,12 @@ mod tests {
             assert!(in_lines.contains(&(kind, json!([value]))), "{value}: {in_lines:?}");
         }
         let named = |index: usize| (format!("p{index}"), json!({ "type": "integer" }));
+        let few = json!({ "type": "array", "items": { "type": "integer" }, "maxItems": 2 });
+        let is_longer = |(kind, value): &(InvalidKind, Value)| {
+            let items = value.as_array().map_or(&[][..], Vec::as_slice);
+            *kind == InvalidKind::Bounds && items.len() == 3 && items.iter().all(Value::is_i64)
+        };
+        assert!(invalid(few).iter().any(is_longer), "apart from their number, the items are valid");
         let wide = json!({ "type": "object", "properties": (0..100).map(named).collect::<serde_json::Map<_, _>>() });
         assert!(invalid(wide).len() < 40);
     }
@@ -263,6 +275,12 @@ mod tests {
         }
         assert_eq!(invalid(json!({})), []);
         assert_eq!(invalid(json!({ "type": "no such type" })), []);
+        for schema in [
+            json!({ "type": "array", "items": { "type": "integer" }, "minItems": 4_000_000_000_u64, "maxItems": u64::MAX }),
+            json!({ "type": "string", "minLength": 4_000_000_000_u64, "maxLength": u64::MAX }),
+        ] {
+            assert!(invalid(schema).iter().all(|(_, value)| value.to_string().len() < 100));
+        }
     }
 
     #[test]
