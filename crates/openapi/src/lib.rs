@@ -62,7 +62,7 @@ pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, Sampler};
-pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};
+pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, compile_foreign, counted, field_values, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 

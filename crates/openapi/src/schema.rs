@@ -160,22 +160,30 @@ pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)
     subschemas
 }
 
-/// Compiles a schema whose references all point into itself. Validates the common formats, `email` more strictly than RFC 5321 (for
-/// other documents than the built-in one only if there is no registry), and the custom `event-time` and `birth-date`; other formats
-/// are ignored.
+/// Compiles a schema whose references all point into itself. Validates the common formats, `email` as in the built-in document: more
+/// strictly than RFC 5321, and the custom `event-time` and `birth-date`; other formats are ignored.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
-    compile_with(schema, Weak::new())
+    build(schema, Weak::new(), true)
+}
+
+/// Compiles a schema of another document than the built-in one, whose references all point into itself. `email` is as in RFC 5321.
+pub fn compile_foreign(schema: &Value) -> anyhow::Result<Validator> {
+    build(schema, Weak::new(), false)
 }
 
 /// Compiles a schema that may refer to schemas in the registry.
 pub fn compile_with(schema: &Value, registry: Weak<SchemaRegistry>) -> anyhow::Result<Validator> {
+    let is_strict = registry.upgrade().is_none_or(|registry| registry.is_builtin);
+    build(schema, registry, is_strict)
+}
+
+fn build(schema: &Value, registry: Weak<SchemaRegistry>, is_strict: bool) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
     let options = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
         .with_email_options(EmailOptions::default().without_display_text());
-    let is_strict = registry.upgrade().is_none_or(|registry| registry.is_builtin);
     let options = if is_strict { options.with_format("email", is_deliverable_email) } else { options };
     options
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())

@@ -44,6 +44,7 @@ fn books() -> Value {
         "title": { "type": "string", "minLength": 1, "maxLength": 40 },
         "pages": { "type": "integer", "minimum": 1, "nullable": true },
         "binding": { "type": "string", "enum": ["soft", "hard"] },
+        "contact": { "type": "string", "format": "email" },
     } });
     let refused = |success: &str, of: Value| {
         let mut responses = json!({ "400": error("Bad request"), "401": error("Who are you?"), "403": error("Not yours") });

@@ -1,6 +1,6 @@
 //! Checks that invalid arguments, sent one at a time, are rejected by name.
 
-use boxoffice_openapi::compile;
+use boxoffice_openapi::compile_foreign;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ impl OperationRun<'_> {
         let mut values = invalid_values_for(&argument.schema, argument.required || argument.not_blank);
         if !self.comparison.is_builtin() {
             // Only the platform treats blank as missing and forbids some characters in every text.
-            let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
+            let Ok(validator) = compile_foreign(&argument.schema) else { return Vec::new() };
             values.retain(|invalid| !validator.is_valid(&invalid.value));
         }
         let parameter = argument.parameter(self.operation.spec);
