@@ -540,6 +540,8 @@ fn validates_responses_of_other_media_types_than_json() {
         ("application/json", json!({ "type": "string", "format": "email" }), "\"\\\"john doe\\\"@example.com\"", ""),
         ("application/json", json!({ "type": "string", "format": "email" }), "\"a@[192.0.2.1]\"", ""),
         ("application/json", json!({ "type": "string", "format": "email" }), "\"a\"", "must be a valid email"),
+        ("application/json", json!({ "type": "string", "format": "byte" }), "\"QUF=\"", ""),
+        ("application/json", json!({ "type": "string", "format": "byte" }), "\"QUF\"", "must be a valid byte"),
     ] {
         let found = content_violations(media_type, schema.clone(), body.as_bytes());
         let expected = if expected.is_empty() { vec![] } else { vec![format!("has a body that {expected}")] };
