@@ -15,6 +15,7 @@ use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::METHODS;
 use crate::resolver::{escape, has_names, is_data, reference};
 
 /// The key of the document that contains the other files, by their paths relative to the document's folder.
@@ -307,20 +308,33 @@ fn normalize(path: &Path) -> PathBuf {
 }
 
 /// Replaces the sections of a document that are references, such as `components: { schemas: { $ref: schemas.yaml } }`, by their
-/// targets. Pointers to `#/components/schemas` then lead somewhere.
+/// targets, and so operations: `get: { $ref: list.yaml }`. Pointers to `#/components/schemas` then lead somewhere.
 fn inline_sections(document: &mut Value) {
-    let sections = document["components"].as_object().into_iter().flat_map(Map::keys);
-    let sections: Vec<String> = sections.map(|name| format!("/components/{}", escape(name))).collect();
-    let top = ["/components", "/paths"].map(str::to_owned);
-    for pointer in top.into_iter().chain(sections) {
-        for _ in 0..MAX_HOPS {
-            let target = document.pointer(&pointer).and_then(reference).and_then(|target| target.strip_prefix('#'));
-            let Some(target) = target.map(|target| percent_decode_str(target).decode_utf8_lossy().into_owned()) else { break };
-            let (Some(target), Some(section)) = (document.pointer(&target).cloned(), document.pointer_mut(&pointer)) else {
-                break;
-            };
-            *section = target;
-        }
+    let members = |document: &Value, pointer: &str| {
+        let names = document.pointer(pointer).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        names.map(|name| format!("{pointer}/{}", escape(name))).collect::<Vec<_>>()
+    };
+    inline(document, "/components");
+    inline(document, "/paths");
+    for section in members(document, "/components") {
+        inline(document, &section);
+    }
+    // A path may be a file.
+    let paths = members(document, "/paths").into_iter().chain(members(document, &format!("/{EXTERNAL_FILES}")));
+    for path in paths.collect::<Vec<_>>() {
+        METHODS.iter().for_each(|method| inline(document, &format!("{path}/{method}")));
+    }
+}
+
+/// Replaces the value at a pointer by its target as long as it is a reference.
+fn inline(document: &mut Value, pointer: &str) {
+    for _ in 0..MAX_HOPS {
+        let target = document.pointer(pointer).and_then(reference).and_then(|target| target.strip_prefix('#'));
+        let Some(target) = target.map(|target| percent_decode_str(target).decode_utf8_lossy().into_owned()) else { return };
+        let (Some(target), Some(section)) = (document.pointer(&target).cloned(), document.pointer_mut(pointer)) else {
+            return;
+        };
+        *section = target;
     }
 }
 

@@ -232,7 +232,8 @@ fn reads_documents_of_several_files() {
         "get:\n  parameters: [{$ref: '../parameters.json#/id'}]\n  responses:\n    200:\n      description: ''\n      content:\n\
          \x20       application/json:\n          schema: {$ref: '../schemas/my tree.yaml'}\n    410: {$ref: '../openapi.yaml#/components/responses/Gone'}\n",
     );
-    write("paths/index.yml", "get: {responses: {204: {description: ''}}}\n");
+    write("paths/index.yml", "get: {$ref: 'all.yaml'}\n");
+    write("paths/all.yaml", "responses: {204: {description: ''}}\n");
     write("parameters.json", r#"{ "id": { "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } } }"#);
     write("schemas/my tree.yaml", "required: [size]\nproperties:\n  size: {type: integer}\n  left: {$ref: 'my%20tree.yaml'}\n");
     write("schemas/index.yaml", "Error: {$ref: 'error.yaml#/definitions/Error'}\n");
@@ -244,10 +245,10 @@ fn reads_documents_of_several_files() {
     for path in [folder.path().to_owned(), folder.path().join("openapi.yaml")] {
         let contract = Contract::read(&path).unwrap();
         assert_eq!(contract.warnings, [""; 0]);
-        assert_eq!(contract.files.len(), 7, "{:?}", contract.files);
+        assert_eq!(contract.files.len(), 8, "{:?}", contract.files);
         let tree = contract.find("GET", "/trees/7").unwrap();
         assert_eq!(tree.parameters[0].name, "id");
-        assert!(contract.find("GET", "/all").is_ok());
+        assert_eq!(contract.find("GET", "/all").unwrap().statuses, [204].into());
         let headers: HeaderMap = [(http::header::CONTENT_TYPE, "application/json".parse().unwrap())].into_iter().collect();
         let is_valid = |status: u16, body: Value| tree.violations(status, &headers, body.to_string().as_bytes()).is_empty();
         assert!(is_valid(200, json!({ "size": 1, "left": { "size": 2 } })));
