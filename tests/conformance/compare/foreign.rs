@@ -45,6 +45,7 @@ fn books() -> Value {
         "pages": { "type": "integer", "minimum": 1, "nullable": true },
         "binding": { "type": "string", "enum": ["soft", "hard"] },
         "contact": { "type": "string", "format": "email" },
+        "self": { "type": "string", "example": "no link" },
     } });
     let refused = |success: &str, of: Value| {
         let mut responses = json!({ "400": error("Bad request"), "401": error("Who are you?"), "403": error("Not yours") });

@@ -17,12 +17,16 @@ use crate::recorder::CheckFailure;
 const MAX_FOLLOWED_LINKS: usize = 4;
 
 impl<'a> OperationRun<'a> {
-    /// Checks all identifiers in a response, and follows `Location` and some `self` links.
+    /// Checks all identifiers in a response, and follows `Location` and some `self` links. In other documents than the built-in one, a
+    /// text elsewhere than on the server is not followed: `self` may also be a name, and the server's public address may be another.
     pub async fn check_self_links(&mut self, exchange: &Exchange) {
         let Exchange { request, response } = exchange;
         self.check_identifiers(exchange);
         let body = response.json();
-        if let Some(uri) = body["self"].as_str().filter(|_| request.method == "GET") {
+        let comparison = self.comparison;
+        let base_url = comparison.target.client.base_url.as_str();
+        let is_here = |uri: &&str| comparison.is_builtin() || uri.starts_with('/') || uri.starts_with(base_url);
+        if let Some(uri) = body["self"].as_str().filter(is_here).filter(|_| request.method == "GET") {
             // A path without an identifier at its end is an alias, such as `/sessions/active`.
             let is_item = |path: &str| path.ends_with('}');
             let leads_to_item = self.find_read_operation(uri).is_some_and(|operation| operation.path.contains('{'));
@@ -32,10 +36,10 @@ impl<'a> OperationRun<'a> {
             self.record(Check::SelfLink, request, failure);
         }
         let own = own_links(&body);
-        for uri in self_links(&body).into_iter().take(MAX_FOLLOWED_LINKS) {
+        for uri in self_links(&body).into_iter().filter(is_here).take(MAX_FOLLOWED_LINKS) {
             self.follow(exchange, uri, "a self link", own.contains(&uri) || self.comparison.target.client.has_created(uri)).await;
         }
-        if let Some(location) = response.header(LOCATION).filter(|_| response.status == 201) {
+        if let Some(location) = response.header(LOCATION).filter(is_here).filter(|_| response.status == 201) {
             self.follow(exchange, location, "Location", true).await;
         }
     }
@@ -99,7 +103,8 @@ impl<'a> OperationRun<'a> {
     /// Returns the operation that reads the resource at a URI.
     pub fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
         let comparison: &'a Comparison = self.comparison;
-        comparison.contract.find("GET", self.document_path(uri)).ok()
+        let path = self.document_path(uri).split('?').next().unwrap_or_default();
+        comparison.contract.find("GET", path).ok()
     }
 
     /// Returns the path of a URI without the address and the prefix of the server.
