@@ -171,6 +171,7 @@ pub fn select_operations(contract: &Contract, only: &[String], skip: &[String]) 
         |names: &[String], operation: &Operation| names.iter().any(|name| name == first_tag(operation) || *name == operation.id);
     let is_selected = |operation: &&Operation| (only.is_empty() || is_listed(only, operation)) && !is_listed(skip, operation);
     let selected: BTreeSet<_> = contract.operations().filter(is_selected).map(|operation| operation.id.clone()).collect();
+    ensure!(contract.operations().next().is_some(), "the document has no operations");
     ensure!(!selected.is_empty(), "--only and --skip leave no operation of the document");
     Ok(selected)
 }
