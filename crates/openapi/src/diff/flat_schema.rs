@@ -15,12 +15,13 @@ pub(super) struct FlatSchema<'a> {
     pub types: Option<BTreeSet<&'a str>>,
     /// The values of a closed list, also of one that is written as `oneOf` or `anyOf`.
     pub values: Option<Vec<&'a Value>>,
+    /// The properties. A part of `allOf` may declare one again, mostly to restrict it: the outer and later declaration applies.
     pub properties: Keywords<'a>,
     /// The names of the required properties.
     pub required: BTreeSet<&'a str>,
     /// All other keywords.
     pub keywords: Keywords<'a>,
-    /// The parts of `allOf` that can't be merged, because they have another value for one of the keywords or properties.
+    /// The parts of `allOf` that can't be merged, because they have another value for one of the keywords.
     pub parts: Vec<&'a Value>,
 }
 
@@ -45,7 +46,7 @@ impl<'a> FlatSchema<'a> {
         let parts = keywords.remove("allOf").and_then(Value::as_array);
         let properties = keywords.remove("properties").map(members).unwrap_or_default();
         let required = keywords.remove("required").map(strings).unwrap_or_default();
-        if has_other_value(&self.keywords, &keywords) || has_other_value(&self.properties, &properties) {
+        if has_other_value(&self.keywords, &keywords) {
             self.parts.push(schema);
             return;
         }
@@ -53,10 +54,15 @@ impl<'a> FlatSchema<'a> {
         for (keyword, value) in keywords {
             self.keywords.entry(keyword).or_insert(value);
         }
-        self.properties.extend(properties);
         self.required.extend(required);
         for part in parts.into_iter().flatten() {
             self.merge(document, part, merged);
+        }
+        for (name, property) in properties {
+            let declared = self.properties.entry(name).or_insert(property);
+            if !keywords_of(property).is_empty() {
+                *declared = property;
+            }
         }
     }
 

@@ -492,6 +492,14 @@ fn parts_of_all_of_are_compared_as_one_schema() {
         [non_breaking("POST /x 200.name: the property was added")]
     );
 
+    // A part may declare a property again.
+    let restricted = |id: Value| json!({ "allOf": [base, { "properties": { "id": id, "name": text() } }] });
+    let plain = restricted(text());
+    let described = restricted(json!({ "type": "string", "description": "The number." }));
+    assert_eq!(response_changes(plain.clone(), described, json!({})), NONE);
+    let short = restricted(json!({ "type": "string", "maxLength": 3 }));
+    assert_eq!(request_changes(plain, short, json!({})), [breaking("POST /x body.id: maxLength is now 3")]);
+
     // A part with another value of the same keyword remains a part.
     let with = |part: Value| json!({ "pattern": "^a", "allOf": [part, { "maxLength": 3 }] });
     assert_eq!(
