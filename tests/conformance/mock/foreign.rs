@@ -44,6 +44,7 @@ fn document() -> Value {
                 "schema": { "type": "object", "required": ["size"], "properties": { "size": { "type": "integer" } } },
                 "example": { "size": "large" },
             } } } } } },
+            "/socket": { "get": { "security": [], "responses": { "101": { "description": "" }, "4XX": problem } } },
             "/impossible": { "get": { "security": [], "responses": {
                 "200": answer(json!({ "type": "integer", "minimum": 2, "maximum": 1 })),
             } } },
@@ -103,6 +104,8 @@ async fn generates_responses_from_schemas_without_examples() {
     assert_eq!(shape.status, 200, "`default` alone declares the success");
     assert!(["Circle", "Square"].contains(&shape.json()["kind"].as_str().unwrap()));
     assert_eq!(mock.send(&Request::new("GET", "/shapes").with_header("Prefer", "code=503")).await.status, 503);
+    let socket = mock.send(&Request::new("GET", "/socket")).await;
+    assert_eq!((socket.status, header(&socket, "content-type")), (400, "application/problem+json"), "101 is no response");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

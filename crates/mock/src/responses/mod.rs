@@ -91,9 +91,10 @@ impl OperationResponses {
             sources: spec.contents.iter().map(source).collect(),
         };
         let statuses = operation.responses.iter().map(|spec| *spec.statuses.start());
-        let success = statuses.clone().filter(|status| (200..300).contains(status)).min();
-        // `default`, which starts below 200, is a success if no other success is declared.
-        let other = statuses.map(|status| if status < 200 { 200 } else { status }).min();
+        let success = statuses.filter(|status| (200..300).contains(status)).min();
+        // `default`, which starts below 200, is a success if no other success is declared. An interim response is none.
+        let finals = operation.responses.iter().filter(|spec| *spec.statuses.end() >= 200);
+        let other = finals.map(|spec| *spec.statuses.start().max(&200)).min();
         Self { default_status: success.or(other).unwrap_or(200), templates: operation.responses.iter().map(template).collect() }
     }
 
