@@ -171,7 +171,9 @@ async fn faults_of_clients_and_servers_are_found() {
         assert_eq!(sent.status(), 400);
     }
     assert_eq!(proxy.get("/nowhere").await.status(), 200);
-    assert_eq!(proxy.request(Method::DELETE, "/books").send().await.unwrap().status(), 200);
+    for (method, path) in [(Method::DELETE, "/books"), (Method::PATCH, "/books/7"), (Method::PATCH, "/books/8")] {
+        assert_eq!(proxy.request(method, path).send().await.unwrap().status(), 200);
+    }
     assert_eq!(proxy.get("/nowhere").await.status(), 200);
     let (code, report) = proxy.stop(folder.path());
 
@@ -183,6 +185,7 @@ async fn faults_of_clients_and_servers_are_found() {
         .collect();
     let expected = [
         " client.operation: the document has no operation DELETE /books",
+        " client.operation: the document has no operation PATCH /books/{id}",
         " client.operation: the document has no path /nowhere",
         "create client.rejected: the server accepts a request that does not match the document",
         "create client.request: a request has a body of another media type",
@@ -201,7 +204,7 @@ async fn faults_of_clients_and_servers_are_found() {
         "read status.failure: the server failed with 503",
     ];
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{findings:#?}");
-    assert_eq!((code, &report["requests"], findings[1]["occurrences"].as_u64()), (1, &json!(16), Some(2)));
+    assert_eq!((code, &report["requests"], findings[1]["occurrences"].as_u64()), (1, &json!(18), Some(2)));
     for name in ["report.json", "report.html", "junit.xml"] {
         assert!(!fs::read_to_string(folder.path().join("report").join(name)).unwrap().contains("kept-secret"), "{name}");
     }

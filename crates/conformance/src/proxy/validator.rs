@@ -125,7 +125,12 @@ impl<'a> Validator<'a> {
     fn record_unknown(&mut self, head: &Parts, path: &str, error: &RouteError, mut on_finding: impl FnMut(&Finding)) {
         let summary = match error {
             RouteError::NotFound => format!("the document has no path {path}"),
-            RouteError::MethodNotAllowed(_) => format!("the document has no operation {} {path}", head.method),
+            RouteError::MethodNotAllowed(methods) => {
+                // One finding for all values of the path's variables.
+                let other = methods.iter().find_map(|method| self.comparison.contract.find(method, path).ok());
+                let template = other.map_or(path, |other| &other.path);
+                format!("the document has no operation {} {template}", head.method)
+            }
         };
         if let Some(known) = self.unknown.iter_mut().find(|finding| finding.summary == summary) {
             known.occurrences += 1;
