@@ -248,6 +248,11 @@ impl Argument {
         operation.parameters.iter().find(is_it)
     }
 
+    /// Returns if it is a property of the body.
+    pub fn is_in_body(&self) -> bool {
+        self.location == ArgumentLocation::Body
+    }
+
     /// Returns if a text is a valid value in a path.
     pub fn allows(&self, text: &str) -> bool {
         let is_number = matches!(self.schema["type"].as_str(), Some("integer" | "number"));

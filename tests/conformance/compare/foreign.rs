@@ -4,7 +4,7 @@ use std::io;
 
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
-use boxoffice_conformance::model::Check;
+use boxoffice_conformance::model::{Check, Report};
 use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::log;
@@ -199,9 +199,54 @@ fn styles() -> Value {
     document("styles", json!({ "/styles/{simple}/{label}/{matrix}": { "get": get } }), json!({}))
 }
 
+/// Pages of things, which can be created and changed, and a list of numbers that can be replaced.
+fn things() -> Value {
+    let size = json!({ "type": "object", "required": ["width"], "properties": { "width": { "type": "integer", "minimum": 2, "maximum": 99 } } });
+    let properties =
+        json!({ "name": { "type": "string", "minLength": 1, "maxLength": 40 }, "note": { "type": "string" }, "size": size });
+    let new = json!({ "type": "object", "required": ["name"], "additionalProperties": false, "properties": properties });
+    let change = json!({ "type": "object", "minProperties": 1, "additionalProperties": false, "properties": properties });
+    let mut thing = new.clone();
+    thing["required"] = json!(["id", "name"]);
+    thing["properties"]["id"] = json!({ "type": "integer", "minimum": 1 });
+    let example = |id: u64| json!({ "id": id, "name": format!("Thing {id}"), "size": { "width": 7 } });
+    let mut list = answer(json!({ "type": "array", "items": thing }));
+    list["content"]["application/json"]["example"] = json!([example(1), example(2), example(3)]);
+    let error = answer(json!({ "type": "object" }));
+    let number =
+        |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 50 } });
+    let body = |schema: &Value| json!({ "required": true, "content": { "application/json": { "schema": schema } } });
+    let numbers = json!({ "type": "array", "items": { "type": "integer" }, "maxItems": 3 });
+    let paths = json!({
+        "/things": {
+            "get": { "operationId": "list", "parameters": [number("page"), number("size")], "responses": { "200": list, "400": error } },
+            "post": { "operationId": "create", "requestBody": body(&new), "responses": { "201": answer(thing.clone()), "400": error } },
+        },
+        "/things/{id}": {
+            "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
+            "get": { "responses": { "200": answer(thing.clone()), "400": error, "404": error } },
+            "patch": {
+                "operationId": "change",
+                "requestBody": body(&change),
+                "responses": { "200": answer(thing.clone()), "400": error, "404": error },
+            },
+        },
+        "/numbers": { "put": { "operationId": "replace", "requestBody": body(&numbers), "responses": { "200": answer(json!({})), "400": error } } },
+    });
+    document("things", paths, json!({}))
+}
+
+/// Changes the query and the JSON body of a request. The method is the first argument.
+type RequestFault = fn(&str, &mut String, &mut Value);
+
+/// Removes parts of a query.
+fn remove_from(query: &mut String, ignored: &[&str]) {
+    *query = query.split('&').filter(|part| !ignored.contains(part)).collect::<Vec<_>>().join("&");
+}
+
 /// Starts a proxy in front of a stateful mock, and returns its address. The mock can't be recognized, because the proxy removes `Prefer`.
-/// It also removes these parts of the query.
-async fn server_ignoring(mock: String, ignored: &'static [&'static str]) -> String {
+/// It also changes requests.
+async fn faulty_server(mock: String, fault: RequestFault) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let http = reqwest::Client::new();
@@ -214,10 +259,15 @@ async fn server_ignoring(mock: String, ignored: &'static [&'static str]) -> Stri
                     let (mut head, body) = request.into_parts();
                     head.headers.remove("host");
                     head.headers.remove("prefer");
-                    let query = head.uri.query().unwrap_or_default().split('&');
-                    let query: Vec<_> = query.filter(|part| !ignored.contains(part)).collect();
-                    let url = format!("{mock}{}?{}", head.uri.path(), query.join("&"));
-                    let body = body.collect().await.unwrap().to_bytes();
+                    let mut query = head.uri.query().unwrap_or_default().to_owned();
+                    let mut body = body.collect().await.unwrap().to_bytes();
+                    let mut json = serde_json::from_slice(&body).unwrap_or_default();
+                    fault(head.method.as_str(), &mut query, &mut json);
+                    if !json.is_null() {
+                        body = json.to_string().into();
+                        head.headers.remove("content-length");
+                    }
+                    let url = format!("{mock}{}?{query}", head.uri.path());
                     let response = http.request(head.method, url).headers(head.headers).body(body).send().await.unwrap();
                     let (status, headers) = (response.status(), response.headers().clone());
                     let mut answer = Response::new(Full::new(response.bytes().await.unwrap()));
@@ -231,19 +281,52 @@ async fn server_ignoring(mock: String, ignored: &'static [&'static str]) -> Stri
     address
 }
 
+/// Compares a stateful mock, whose requests a fault changes, with its document.
+async fn compare_faulty(document: Value, fault: RequestFault) -> Report {
+    let contract = || Contract::new(document.clone()).unwrap();
+    let settings = MockSettings { is_stateful: true, ..MockSettings::default() };
+    let mock = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
+    let address = faulty_server(format!("http://{}", mock.address()), fault).await;
+    let side = Target::connect(&address, None).await.unwrap();
+    let requested = select_operations(&contract(), &[], &[]).unwrap();
+    let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
+    comparison.run(|_| ()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_of_other_servers_are_found() {
+    let lose: RequestFault = |method, _, body| {
+        if method == "POST" && body["note"].is_string() {
+            body.as_object_mut().unwrap().remove("note");
+        }
+    };
+    let cut: RequestFault = |method, _, body| {
+        if method == "PATCH" && body["size"]["width"].is_i64() {
+            body["size"]["width"] = json!(2);
+        }
+    };
+    for (fault, expected) in [
+        ((|_, _, _| ()) as RequestFault, None),
+        (lose, Some(("create", Check::Persistence, "note differs from the value that was sent"))),
+        (cut, Some(("change", Check::Persistence, "a changed size is not read back"))),
+    ] {
+        let report = compare_faulty(things(), fault).await;
+
+        let findings = report.findings.iter();
+        let found: Vec<_> =
+            findings.map(|finding| (finding.operation.as_str(), finding.check, finding.summary.as_str())).collect();
+        match expected {
+            Some(expected) => assert!(found.contains(&expected), "{expected:?}: {found:?}"),
+            None => assert_eq!(found, []),
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ignored_filter_of_paged_list_is_found() {
-    let contract = || Contract::new(notes()).unwrap();
-    let valid_filters: &[&str] = &["color=red", "color=green"];
-    for (ignored, expected) in [(&[][..], None), (valid_filters, Some(Check::Filter))] {
-        let settings = MockSettings { is_stateful: true, ..MockSettings::default() };
-        let mock = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
-        let address = server_ignoring(format!("http://{}", mock.address()), ignored).await;
-        let side = Target::connect(&address, None).await.unwrap();
-        let requested = select_operations(&contract(), &[], &[]).unwrap();
-        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
-
-        let report = comparison.run(|_| ()).await;
+    let ignore_filters: RequestFault = |_, query, _| remove_from(query, &["color=red", "color=green"]);
+    for (fault, expected) in [((|_, _, _| ()) as RequestFault, None), (ignore_filters, Some(Check::Filter))] {
+        let report = compare_faulty(notes(), fault).await;
 
         let list = report.operations.iter().find(|operation| operation.operation == "note_list").unwrap();
         assert!(list.checks.contains_key(&Check::Filter), "{list:?}");

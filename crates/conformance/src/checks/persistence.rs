@@ -4,10 +4,10 @@ use boxoffice_openapi::Operation;
 use http::header::LOCATION;
 use serde_json::Value;
 
+use super::changed_values::is_same_value;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::{Argument, ArgumentLocation};
 
 /// Operations that end a resource, which can still be read afterwards.
 const ENDING_OPERATIONS: [&str; 2] = ["account_session_delete", "transfer_delete"];
@@ -39,31 +39,43 @@ impl OperationRun<'_> {
         let violation = match response.status {
             200 if is_example(read_operation, &body) || ENDING_OPERATIONS.contains(&self.operation.spec.id.as_str()) => None,
             200 if method == "DELETE" => Some(("the deleted resource can still be read".to_owned(), "404".to_owned())),
-            200 => self.find_changed_property(&exchange.request, &body),
+            200 => self.find_changed_property(path, &exchange.request, &body),
             _ => None,
         };
         let failure = violation.map(|(summary, expected)| self.failure(summary, expected, response.describe()));
         self.record(Check::Persistence, &request, failure);
     }
 
-    /// Returns summary and expected value of the first property that differs from the sent one.
+    /// Returns summary and expected value of the first property that differs from the sent one, or is lost although the resource at the
+    /// path is declared to have it.
     ///
-    /// Properties with a format are skipped, because the server may return another representation, such as the URL of an image.
-    /// Objects and arrays are skipped, because the server may add members. A sent URI may be returned as the identifier at its
-    /// end.
-    pub fn find_changed_property(&self, request: &Request, read: &Value) -> Option<(String, String)> {
+    /// A property with a format may have another value, because the server may return another representation, such as the URL of an
+    /// image. Arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
+    pub fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
-        let is_comparable =
-            |argument: &&Argument| argument.location == ArgumentLocation::Body && argument.schema.get("format").is_none();
-        self.operation.arguments.iter().filter(is_comparable).find_map(|argument| {
+        self.operation.arguments.iter().filter(|argument| argument.is_in_body()).find_map(|argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);
             let is_equal = match (sent, &read[name]) {
+                (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => !self.is_readable(path, name),
+                _ if argument.schema.get("format").is_some() => true,
                 (Value::String(sent), Value::String(read)) => sent == read || sent.ends_with(&format!("/{read}")),
                 (Value::Bool(sent), Value::Bool(read)) => sent == read,
                 (Value::Number(sent), Value::Number(read)) => sent.as_f64() == read.as_f64(),
+                (sent @ Value::Object(_), read @ Value::Object(_)) => is_same_value(sent, read),
                 _ => true,
             };
             (!is_equal).then(|| (format!("{name} differs from the value that was sent"), format!("{name}: {sent}")))
+        })
+    }
+
+    /// Returns if the document declares that a resource at a path is read with a property.
+    pub fn is_readable(&self, path: &str, name: &str) -> bool {
+        let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
+        let contents = response.into_iter().flat_map(|response| &response.contents);
+        contents.filter_map(|content| content.schema.as_deref()).any(|schema| {
+            let parts = schema.resolved["allOf"].as_array().into_iter().flatten().chain([&schema.resolved]);
+            let mut declared = parts.filter_map(|part| part["properties"].get(name));
+            declared.any(|property| property["writeOnly"] != true)
         })
     }
 }

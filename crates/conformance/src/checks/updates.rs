@@ -12,9 +12,21 @@ use crate::operation_under_test::{Argument, ArgumentLocation};
 const ATTEMPTS: usize = 3;
 
 impl<'a> OperationRun<'a> {
-    /// Changes each property of a resource, and reads it after each change.
+    /// Replaces a resource, then changes each of its properties, and reads it after each change.
     pub async fn check_updates(&mut self) {
-        let Some((pair, read, before)) = self.updatable().await else { return };
+        let Some((pair, read, mut before)) = self.updatable().await else { return };
+        // `check_persistence` replaces those of the built-in document.
+        let request = &pair.target.request;
+        if request.method == "PUT" && !self.comparison.is_builtin() {
+            if !self.send(request).await.is_some_and(|response| response.is_success()) {
+                return;
+            }
+            let Some(after) = self.read(&read).await else { return };
+            let changed = self.find_changed_property(&read.path, request, &after);
+            let changed = changed.map(|(summary, expected)| self.failure(summary, expected, after.to_string()));
+            self.record(Check::Persistence, request, changed);
+            before = after;
+        }
         let mut current = before;
         for argument in self.body_arguments() {
             for value in self.new_values(&pair, argument, &current) {
@@ -65,6 +77,7 @@ impl<'a> OperationRun<'a> {
             Some(value) => value.clone(),
             // A number that is read under another name, such as a price inside of an object.
             None if ["integer", "number"].iter().any(|name| argument.schema["type"] == *name) && !is_constrained => Value::Null,
+            None if self.is_readable(&pair.target.request.path, &argument.name) && !is_constrained => Value::Null,
             None => return Vec::new(),
         };
         let mut values = changed_values(document, argument, &present, is_constrained);
@@ -107,9 +120,9 @@ impl<'a> OperationRun<'a> {
         let is_partial = self.operation.arguments.iter().all(|other| other.location != ArgumentLocation::Body || !other.required);
         let others =
             self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.name != *name);
-        let lost = others.filter(|_| is_partial).find(|other| match (before.get(&other.name), after.get(&other.name)) {
-            (Some(before), Some(after)) => before.is_string() && after != before && is_empty(after),
-            _ => false,
+        let lost = others.filter(|_| is_partial).find(|other| {
+            let (before, after) = (&before[&other.name], &after[&other.name]);
+            before.is_string() && after != before && is_empty(after)
         });
         let lost = lost.map(|other| {
             let summary = format!("an update without {} clears it", other.name);
