@@ -77,6 +77,7 @@ impl<'a> OperationRun<'a> {
         }
         self.check_arguments(&pair).await;
         self.check_undeclared_property(&pair).await;
+        self.check_whole_body(&pair).await;
         self.check_body_format(&pair).await;
         self.check_keys(&pair).await;
         self.check_versions(&pair).await;

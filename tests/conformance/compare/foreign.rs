@@ -305,10 +305,34 @@ async fn faults_of_other_servers_are_found() {
             body["size"]["width"] = json!(2);
         }
     };
+    let demand: RequestFault = |method, _, body| {
+        if method == "POST" && body["note"].is_null() {
+            *body = json!({});
+        }
+    };
+    let accept_nothing: RequestFault = |method, _, body| {
+        if method == "PATCH" && *body == json!({}) {
+            body["name"] = json!("x");
+        }
+    };
+    let accept_texts: RequestFault = |method, _, body| {
+        if method == "PUT" && body.as_array().is_some_and(|items| items.iter().any(|item| !item.is_i64())) {
+            *body = json!([1]);
+        }
+    };
+    let accept_many: RequestFault = |method, _, body| {
+        if method == "PUT" && body.as_array().is_some_and(|items| items.len() > 3) {
+            *body = json!([1]);
+        }
+    };
     for (fault, expected) in [
         ((|_, _, _| ()) as RequestFault, None),
         (lose, Some(("create", Check::Persistence, "note differs from the value that was sent"))),
         (cut, Some(("change", Check::Persistence, "a changed size is not read back"))),
+        (demand, Some(("create", Check::Valid, "a body with nothing but required properties is answered with 400"))),
+        (accept_nothing, Some(("change", Check::ArgumentBounds, "a body that is out of bounds is answered with 200"))),
+        (accept_texts, Some(("replace", Check::ArgumentType, "a body that has a wrong type is answered with 200"))),
+        (accept_many, Some(("replace", Check::ArgumentBounds, "a body that is out of bounds is answered with 200"))),
     ] {
         let report = compare_faulty(things(), fault).await;
 

@@ -22,13 +22,7 @@ impl OperationRun<'_> {
                 }
             }
             for (kind, value) in self.invalid_values(argument) {
-                let (check, problem) = match kind {
-                    InvalidKind::Missing => (Check::ArgumentMissing, "is blank"),
-                    InvalidKind::Type => (Check::ArgumentType, "has a wrong type"),
-                    InvalidKind::Bounds => (Check::ArgumentBounds, "is out of bounds"),
-                    InvalidKind::Enum => (Check::ArgumentEnum, "has an unknown value"),
-                    InvalidKind::Form => (Check::ArgumentFormat, "has an invalid format"),
-                };
+                let (check, problem) = problem_of(kind);
                 let set = |request: &Request| argument.set(request, spec, Some(&value));
                 if argument.location == ArgumentLocation::Path && !self.is_same_operation(&set(&pair.target.request)) {
                     continue;
@@ -50,6 +44,26 @@ impl OperationRun<'_> {
         let Some(exchange) = self.send_mutated(pair, true, |request| request.clone().with_json(&value)).await else { return };
         let is_rejected = self.rejects_argument(&exchange.response);
         self.record_rejection(Check::ArgumentFormat, &exchange, is_rejected, &pointer, "an undeclared property", "400");
+    }
+
+    /// Checks that a body is rejected that is no object, such as a list, and has a value that its schema forbids; or that is an object
+    /// without properties, although the schema demands some.
+    pub async fn check_whole_body(&mut self, pair: &RequestPair) {
+        let Some(body) = &self.operation.json_body else { return };
+        let Ok(validator) = compile_foreign(&body.schema) else { return };
+        let is_object = body.schema["type"] == "object" || self.operation.arguments.iter().any(Argument::is_in_body);
+        let values = match is_object {
+            true => vec![(InvalidKind::Bounds, json!({}))],
+            false => invalid_values_for(&body.schema, false).into_iter().map(|invalid| (invalid.kind, invalid.value)).collect(),
+        };
+        let is_bounded = !is_object || body.schema["minProperties"].is_number();
+        for (kind, value) in values.into_iter().filter(|(_, value)| is_bounded && !validator.is_valid(value)) {
+            let Some(exchange) = self.send_mutated(pair, true, |request| request.clone().with_json(&value)).await else { return };
+            let (check, problem) = problem_of(kind);
+            let is_rejected = self.rejects_argument(&exchange.response);
+            let name = format!("a body that {problem}");
+            self.record_rejection(check, &exchange, is_rejected, &format!("{}/schema", body.pointer), &name, "400");
+        }
     }
 
     /// Checks that a body is rejected if it is not JSON, or has an unsupported media type.
@@ -193,6 +207,17 @@ impl OperationRun<'_> {
         if self.operation.spec.response_for(response.status).is_some() {
             self.check_response(request, response);
         }
+    }
+}
+
+/// Returns the check for an invalid value, and its description.
+fn problem_of(kind: InvalidKind) -> (Check, &'static str) {
+    match kind {
+        InvalidKind::Missing => (Check::ArgumentMissing, "is blank"),
+        InvalidKind::Type => (Check::ArgumentType, "has a wrong type"),
+        InvalidKind::Bounds => (Check::ArgumentBounds, "is out of bounds"),
+        InvalidKind::Enum => (Check::ArgumentEnum, "has an unknown value"),
+        InvalidKind::Form => (Check::ArgumentFormat, "has an invalid format"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use boxoffice_http::error::Code;
 use boxoffice_openapi::response::{Violation, ViolationKind};
-use boxoffice_openapi::{Direction, Sampler, is_blank};
+use boxoffice_openapi::{Direction, Sampler, compile_foreign, is_blank};
 use http::header::ETAG;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::fixtures::ExpectedOutcome;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun, RequestPair};
-use crate::operation_under_test::{Argument, ArgumentLocation};
+use crate::operation_under_test::{Argument, ArgumentLocation, JsonBody};
 use crate::recorder::CheckFailure;
 
 /// Number of boundary values to send for each argument.
@@ -83,15 +83,32 @@ impl OperationRun<'_> {
         self.record(Check::NotModified, &request, failure);
     }
 
-    /// Checks that other valid requests succeed: every further example of the body, and boundary values of each argument that
-    /// is not constrained by the fixtures.
+    /// Checks that other valid requests succeed: every further example of the body, the body with nothing but required properties, and
+    /// boundary values of each argument that is not constrained by the fixtures.
     pub async fn check_variants(&mut self, pair: &RequestPair) {
         for (name, _) in self.operation.json_body.iter().flat_map(|body| body.examples.iter().skip(1)) {
             self.check_variant(Some(name), &format!("the example {name}"), Request::clone).await;
         }
+        let spec = self.operation.spec;
+        let optional: Vec<_> = self
+            .operation
+            .arguments
+            .iter()
+            .filter(|argument| argument.is_in_body() && !argument.required && !pair.target.constrained.contains(&argument.name))
+            .collect();
+        let without_optional =
+            |request: &Request| optional.iter().fold(request.clone(), |request, argument| argument.set(&request, spec, None));
+        let is_valid =
+            |body: &JsonBody, value: &Value| compile_foreign(&body.schema).is_ok_and(|validator| validator.is_valid(value));
+        let required = without_optional(&pair.target.request);
+        if let (Some(body), Some(value)) = (&self.operation.json_body, required.json())
+            && required.body != pair.target.request.body
+            && is_valid(body, &value)
+        {
+            self.check_variant(None, "a body with nothing but required properties", without_optional).await;
+        }
         for argument in self.operation.arguments.iter().filter(|argument| !pair.target.constrained.contains(&argument.name)) {
             for value in self.boundary_values(argument) {
-                let spec = self.operation.spec;
                 let name = format!("{} with a boundary value", argument.name);
                 self.check_variant(None, &name, |request| argument.set(request, spec, Some(&value))).await;
             }
