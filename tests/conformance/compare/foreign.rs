@@ -325,6 +325,13 @@ async fn faults_of_other_servers_are_found() {
             *body = json!([1]);
         }
     };
+    let repeat_page: RequestFault = |_, query, _| *query = query.replace("page=2", "page=1");
+    let ignore_page: RequestFault = |_, query, _| remove_from(query, &["page=2", "page=3"]);
+    let skip_page: RequestFault = |_, query, _| {
+        if !query.contains("size=50") {
+            *query = query.replace("page=2", "page=3");
+        }
+    };
     for (fault, expected) in [
         ((|_, _, _| ()) as RequestFault, None),
         (lose, Some(("create", Check::Persistence, "note differs from the value that was sent"))),
@@ -333,6 +340,9 @@ async fn faults_of_other_servers_are_found() {
         (accept_nothing, Some(("change", Check::ArgumentBounds, "a body that is out of bounds is answered with 200"))),
         (accept_texts, Some(("replace", Check::ArgumentType, "a body that has a wrong type is answered with 200"))),
         (accept_many, Some(("replace", Check::ArgumentBounds, "a body that is out of bounds is answered with 200"))),
+        (repeat_page, Some(("list", Check::ListTotals, "the list contains an entry twice"))),
+        (ignore_page, Some(("list", Check::ListTotals, "the list contains an entry twice"))),
+        (skip_page, Some(("list", Check::ListTotals, "the list has other entries in pages of half its size"))),
     ] {
         let report = compare_faulty(things(), fault).await;
 

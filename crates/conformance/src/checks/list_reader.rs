@@ -17,6 +17,8 @@ const MAX_LIST_PAGES: u64 = 10;
 /// The query parameters that select a page of a list.
 struct Paging<'a> {
     size: Option<&'a Parameter>,
+    /// The size of the pages to request, if the document allows it.
+    wanted: u64,
     position: Option<Position<'a>>,
 }
 
@@ -40,13 +42,13 @@ impl<'a> Paging<'a> {
             return None;
         }
         let position = find(&PAGE_NAMES).map(Position::Page).or_else(|| find(&OFFSET_NAMES).map(Position::Offset));
-        Some(Self { size: find(&SIZE_NAMES), position })
+        Some(Self { size: find(&SIZE_NAMES), wanted: MAX_PAGE_SIZE, position })
     }
 
     /// Returns the size of the pages to request; `None` if the server alone determines it.
     fn page_size(&self) -> Option<u64> {
         let maximum = |size: &Parameter| size.schema.resolved["maximum"].as_u64().unwrap_or(MAX_PAGE_SIZE);
-        self.size.map(|size| maximum(size).min(MAX_PAGE_SIZE))
+        self.size.map(|size| maximum(size).min(self.wanted))
     }
 
     /// Returns if the only page that can be requested is the whole list, by its number of entries.
@@ -74,10 +76,28 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
     read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
 }
 
+/// Reads the entries of a list in pages of this size. Returns `None` if the document has no parameter for it or forbids it, or if the
+/// response is no list.
+pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64) -> Option<Vec<Value>> {
+    let operation = run.find_read_operation(&list.path)?;
+    let mut paging = Paging::of(operation).filter(|paging| paging.position.is_some())?;
+    paging.size.filter(|parameter| parameter.schema.errors(&size.into()).is_ok_and(|errors| errors.is_empty()))?;
+    paging.wanted = size;
+    read(run, list, operation, &paging).await.map(|(entries, _)| entries)
+}
+
 /// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
 pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
     let operation = run.find_read_operation(&list.path)?;
-    let paging = Paging::of(operation)?;
+    read(run, list, operation, &Paging::of(operation)?).await
+}
+
+async fn read(
+    run: &mut OperationRun<'_>,
+    list: &Request,
+    operation: &Operation,
+    paging: &Paging<'_>,
+) -> Option<(Vec<Value>, bool)> {
     let mut entries = Vec::new();
     for number in 0..MAX_LIST_PAGES {
         let response = run.send_as_owner(&paging.request_page(list, number, entries.len())).await?;

@@ -6,7 +6,7 @@ use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
 use super::life::identifier;
-use super::list_reader::{MAX_PAGE_SIZE, read_whole_list, with_numbers};
+use super::list_reader::{MAX_PAGE_SIZE, read_in_pages, read_list, read_whole_list, with_numbers};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -156,20 +156,39 @@ impl OperationRun<'_> {
 
     /// Checks that two requests for a list return the same entries in the same order.
     pub async fn check_order(&mut self, list: &Request) {
-        let Some(first) = read_whole_list(self, list).await.filter(|entries| entries.len() > 1) else { return };
+        let Some((first, is_whole)) = read_list(self, list).await.filter(|(entries, _)| entries.len() > 1) else { return };
         let is_repeated = |(index, entry): (usize, &Value)| {
-            entry["self"].is_string() && first[..index].iter().any(|other| other["self"] == entry["self"])
+            let mut before = first[..index].iter();
+            match entry["self"].is_string() {
+                true => before.any(|other| other["self"] == entry["self"]),
+                false => identifier(entry).is_some() && before.any(|other| other == entry),
+            }
         };
         let mut failure = first
             .iter()
             .enumerate()
             .find(|each| is_repeated(*each))
             .map(|(_, entry)| self.failure("the list contains an entry twice", "different entries", entry.to_string()));
+        if !is_whole {
+            return self.record(Check::ListTotals, list, failure);
+        }
+        let name = |entry: &Value| entry["self"].as_str().map(str::to_owned).or_else(|| identifier(entry));
+        let order = |entries: &[Value]| entries.iter().map(name).collect::<Vec<_>>();
+        if let Some(paged) = read_in_pages(self, list, (first.len() as u64).div_ceil(2)).await {
+            let sorted = |entries: &[Value]| {
+                let mut names = order(entries);
+                names.sort();
+                names
+            };
+            let (whole, paged) = (sorted(&first), sorted(&paged));
+            if whole != paged && whole.iter().collect::<BTreeSet<_>>().len() == whole.len() {
+                let summary = "the list has other entries in pages of half its size";
+                failure = Some(self.failure(summary, json!(whole).to_string(), json!(paged).to_string()));
+            }
+        }
         // Three times, because a list may change its order only now and then.
         for _ in 0..2 {
             let Some(again) = read_whole_list(self, list).await else { return };
-            let name = |entry: &Value| entry["self"].as_str().map(str::to_owned).or_else(|| identifier(entry));
-            let order = |entries: &[Value]| entries.iter().map(name).collect::<Vec<_>>();
             let (first, again) = (order(&first), order(&again));
             if first != again && first.len() == again.len() {
                 failure = Some(self.failure(
