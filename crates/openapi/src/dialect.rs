@@ -57,7 +57,9 @@ const SCHEMA_KEYWORDS: [&str; 27] = [
 ];
 
 /// Keywords that identify a schema for references, and have no meaning in this dialect. `$id` would change the base of references.
-const IDENTIFIERS: [&str; 6] = ["$anchor", "$comment", "$dynamicAnchor", "$id", "$schema", "$vocabulary"];
+/// `$recursiveRef` is of an earlier draft.
+const IDENTIFIERS: [&str; 8] =
+    ["$anchor", "$comment", "$dynamicAnchor", "$id", "$recursiveAnchor", "$recursiveRef", "$schema", "$vocabulary"];
 
 /// Converts a document of this version in place. Returns a warning for each part that was removed.
 pub fn convert(document: &mut Value, version: &str) -> Vec<String> {

@@ -275,6 +275,7 @@ fn follows_references_to_identifiers() {
         "Anchored": with("$anchor", "pet", id.clone()),
         "Ided": with("$id", "https://example.com/schemas/ided", json!({ "$defs": { "Inner": with("$anchor", "inner", id.clone()) } })),
         "Relative": with("$id", "relative", id.clone()),
+        "Recursive": { "$recursiveAnchor": true, "allOf": [id] },
         "Tree": tree("integer"),
         "Texts": tree("string"),
     });
@@ -288,6 +289,7 @@ fn follows_references_to_identifiers() {
         ("https://example.com/schemas/ided#inner", &valid_id, &invalid_id),
         ("https://example.com/schemas/ided#/$defs/Inner", &valid_id, &invalid_id),
         ("relative", &valid_id, &invalid_id),
+        ("#/components/schemas/Recursive", &valid_id, &invalid_id),
         ("pet.json#kind", &valid_id, &invalid_id),
         ("pet.json#/definitions/value", &valid_id, &invalid_id),
         ("pet.json#/definitions/default", &valid_id, &invalid_id),
