@@ -84,7 +84,10 @@ fn points() -> Value {
     let error = answer(json!({ "type": "object", "required": ["status"], "properties": { "status": { "type": "integer" } } }));
     let paths = json!({
         "/points": {
-            "get": { "responses": { "200": answer(points.clone()), "default": error } },
+            "get": {
+                "parameters": [{ "name": "near", "in": "query", "schema": { "type": "string", "maxLength": 9000 } }],
+                "responses": { "200": answer(points.clone()), "default": error },
+            },
             "put": {
                 "requestBody": { "required": true, "content": { "application/json": { "schema": points } } },
                 "responses": { "200": answer(points.clone()), "default": error },

@@ -10,6 +10,9 @@ use crate::operation_run::{Exchange, OperationRun, RequestPair};
 use crate::operation_under_test::{Argument, ArgumentLocation};
 use crate::recorder::CheckFailure;
 
+/// Largest length of an encoded text in a URL. Servers may reject URLs of more than 8,000 bytes (RFC 9110, section 4.1).
+const MAX_URL_TEXT: usize = 7_000;
+
 impl OperationRun<'_> {
     /// Checks every argument with every kind of value that its schema forbids.
     pub async fn check_arguments(&mut self, pair: &RequestPair) {
@@ -222,9 +225,12 @@ fn problem_of(kind: InvalidKind) -> (Check, &'static str) {
 }
 
 /// Returns if a text can be sent in a part of a request.
-fn is_sendable_in(location: ArgumentLocation, text: &str) -> bool {
+pub fn is_sendable_in(location: ArgumentLocation, text: &str) -> bool {
     match location {
-        ArgumentLocation::Path | ArgumentLocation::Query | ArgumentLocation::Body => true,
+        ArgumentLocation::Body => true,
+        ArgumentLocation::Path | ArgumentLocation::Query => {
+            text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { 1 } else { 3 }).sum::<usize>() <= MAX_URL_TEXT
+        }
         ArgumentLocation::Header => text.chars().all(|character| matches!(character, ' '..='~')),
         // RFC 6265, section 4.1.1.
         ArgumentLocation::Cookie => text.chars().all(|c| matches!(c, '!'..='~') && !['"', ',', ';', '\\'].contains(&c)),
