@@ -175,9 +175,9 @@ impl Contract {
         let paths = || document["paths"].as_object().into_iter().flatten();
         let invalid_paths = paths().map(|(path, _)| path).filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
         warnings.extend(invalid_paths.map(|path| format!("the path {path} is left out: it must begin with /")));
-        let with_fragment = paths().map(|(path, _)| path).filter(|path| path.contains('#'));
-        warnings.extend(with_fragment.map(|path| format!("the path {path} is left out: no request has a fragment")));
-        for (path, item) in paths().filter(|(path, _)| path.starts_with('/') && !path.contains('#')) {
+        let unreachable = paths().map(|(path, _)| path).filter(|path| path.contains(['#', '?']));
+        warnings.extend(unreachable.map(|path| format!("the path {path} is left out: a path has no query or fragment")));
+        for (path, item) in paths().filter(|(path, _)| path.starts_with('/') && !path.contains(['#', '?'])) {
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
                 operations.push(Operation::new(&references, &document, (path, method), item, operation, &mut warnings));
