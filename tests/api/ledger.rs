@@ -386,3 +386,26 @@ async fn migration_records_earlier_payments(app: TestApp) {
     assert_eq!(app.gateway.total(), 163.97);
     assert_eq!(app.transactions("/transactions").await.len(), 9);
 }
+
+/// Runs the migration again on rows: SQLite copies them into new tables.
+#[tokio::test]
+async fn migration_keeps_items_reservations_and_shares() {
+    let app = TestApp::on_sqlite().await;
+    let MixedOrder { ama, order, .. } = create_mixed_order(&app).await;
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    let items: Value = app.read(&order).await["items"].clone();
+    let section = items[0]["section"].as_str().unwrap();
+    let open = app.place_order(&ama.key, json!({ section: 2 })).await.uri().to_owned();
+    let state = async || {
+        let orders = format!("/accounts/{}/orders", ama.number);
+        (app.read(&orders).await, app.read(section).await, whole_ledger(&app).await)
+    };
+    let before = state().await;
+
+    app.execute_sql(include_str!("../../migrations/sqlite/0132_tables_without_rowid.sql")).await;
+
+    assert_eq!(state().await, before);
+    assert_eq!(app.pay(&ama.key, &open, card_payment()).await.status, 201);
+    assert_eq!(app.transactions("/transactions").await.len(), 2);
+    assert_eq!(app.read(section).await["sold"], json!(3));
+}
