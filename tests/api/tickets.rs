@@ -290,6 +290,9 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     gate.event_admission_create().event(&event.id).body(admit).send().await.unwrap();
     assert_eq!(since(in_between.format_rfc3339()).await, [early[1].clone(), late[0].clone()], "redeeming is a change");
 
+    // As `curl` sends it.
+    let unencoded = app.get(&kofi.key, &format!("{}/tickets?modified_since=2026-01-01T00:00:00+00:00", event.uri)).await;
+    assert_eq!(unencoded.status, 200, "{}", unencoded.body);
     let path = format!("{}/tickets?modified_since=yesterday", event.uri);
     let bad = app.get(&kofi.key, &path).await;
     assert_eq!((bad.status, bad.invalid_arguments()), (400, vec!["modified_since".to_owned()]));

@@ -7,9 +7,10 @@ use jsonschema::{Draft, EmailOptions, Validator};
 use serde_json::json;
 
 /// Parses a date and time with optional seconds, fraction and zone. Without a zone it is UTC. The year in UTC must have at most four
-/// digits, because responses format it with four.
+/// digits, because responses format it with four. A space before the zone is a `+` that was not percent-encoded in a query.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
-    let text = text.replacen(' ', "T", 1);
+    let (start, zone) = text.split_at_checked("YYYY-MM-DD ".len())?;
+    let text = start.replace(' ', "T") + &zone.replace(' ', "+");
     let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
     let unzoned = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
     let utc =
