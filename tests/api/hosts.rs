@@ -14,6 +14,7 @@ on_both_databases![
     creator_administers_host,
     address_may_have_several_lines,
     requires_name_contact_and_email,
+    website_may_have_no_scheme,
     requires_key_with_account,
     name_is_unique,
     host_is_updated_by_administrators_and_staff,
@@ -94,6 +95,26 @@ async fn requires_name_contact_and_email(app: TestApp) {
     assert_eq!((&created.body["website"], &created.body["businessNo"]), (&json!(""), &json!("")));
     assert_eq!(nothing.invalid_arguments(), ["-name", "-contact", "-email"]);
     assert_eq!(wrong.invalid_arguments(), ["-name", "email", "website"]);
+}
+
+/// A website is an address with or without its scheme. Another scheme, such as that of a script, is rejected.
+async fn website_may_have_no_scheme(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let live = app.create_host(&ama).await;
+    for (website, status) in [
+        ("www.accralive.example", 200),
+        ("accralive.example:8080/shows?page=1", 200),
+        ("HTTPS://accralive.example", 200),
+        ("javascript:alert(1.5)", 400),
+        ("mailto:ama@accralive.example", 400),
+        ("accralive", 400),
+    ] {
+        let changed = app.put(&ama.key, &live.uri, json!({ "website": website })).await;
+        assert_eq!(changed.status, status, "{website}: {}", changed.body);
+        if status == 200 {
+            assert_eq!(app.read(&live.uri).await["website"], website);
+        }
+    }
 }
 
 async fn requires_key_with_account(app: TestApp) {

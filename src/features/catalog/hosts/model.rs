@@ -87,7 +87,10 @@ pub struct HostDetails {
     pub description: Option<String>,
     #[schemars(length(max = 40))]
     pub phone: Option<String>,
-    #[schemars(regex(pattern = r"^(https?://\S+)?$"), length(max = 2000))]
+    #[schemars(
+        regex(pattern = r"^([Hh][Tt][Tt][Pp][Ss]?://\S+|[^\s:/?#.]+(\.[^\s:/?#.]+)+(:\d{1,5})?([/?#]\S*)?)?$"),
+        length(max = 2000)
+    )]
     pub website: Option<String>,
     #[schemars(length(max = 200))]
     pub country: Option<String>,
