@@ -244,7 +244,8 @@ static RUNS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 const EXCLUSIVE_JOB: Job<App> = Job {
     name: "a job of the test",
-    interval: Duration::from_millis(100),
+    // A lease ends half an interval after the next run, which may be late on a busy machine.
+    interval: Duration::from_secs(1),
     shutdown_timeout: Duration::from_secs(5),
     runs_on_one_server: true,
     run_once: |app| {
@@ -258,7 +259,7 @@ async fn one_server_runs_an_exclusive_job(app: TestApp) {
     let mut jobs: Vec<(String, Jobs)> =
         app.states().map(|state| (state.server_name.clone(), Jobs::start(state, [EXCLUSIVE_JOB]))).collect();
     let runs = || RUNS.lock().unwrap().clone();
-    wait_until(async || runs().len() >= 10).await;
+    wait_until(async || runs().len() >= 3).await;
 
     let first = runs()[0].clone();
     assert!(runs().iter().all(|server| *server == first), "{:?}", runs());
@@ -269,7 +270,7 @@ async fn one_server_runs_an_exclusive_job(app: TestApp) {
     wait_until(async || runs().last() == Some(&other)).await;
 
     let before = runs().iter().filter(|server| **server == first).count();
-    wait_until(async || runs().iter().filter(|server| **server == other).count() >= 5).await;
+    wait_until(async || runs().iter().filter(|server| **server == other).count() >= 2).await;
     assert_eq!(runs().iter().filter(|server| **server == first).count(), before);
     jobs.remove(0).1.stop().await;
 }
