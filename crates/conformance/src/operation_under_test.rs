@@ -132,7 +132,7 @@ impl<'a> OperationUnderTest<'a> {
         if self.spec.needs_version {
             request = request.with_header(CLIENT_VERSION_HEADER, SUPPORTED_CLIENT_VERSION);
         }
-        let is_required_parameter = |argument: &&Argument| argument.required && argument.location != ArgumentLocation::Body;
+        let is_required_parameter = |argument: &&Argument| argument.required && !argument.is_in_body();
         for argument in self.arguments.iter().filter(is_required_parameter) {
             let value = match &argument.example {
                 Some(example) => example.clone(),

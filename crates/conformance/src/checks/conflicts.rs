@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
-use crate::operation_under_test::ArgumentLocation;
 use crate::server_kind::ServerKind;
 
 /// Largest body to send.
@@ -76,9 +75,7 @@ impl OperationRun<'_> {
         let declares_400 = spec.statuses.contains(&400);
         let Some(body) = pair.target.request.json().filter(|body| body.is_object() && declares_400) else { return };
         let text = self.operation.arguments.iter().find(|argument| {
-            argument.location == ArgumentLocation::Body
-                && body[&argument.name].is_string()
-                && argument.schema.get("format").is_none()
+            argument.is_in_body() && body[&argument.name].is_string() && argument.schema.get("format").is_none()
         });
         let Some(argument) = text else { return };
         let name = &argument.name;

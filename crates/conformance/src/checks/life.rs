@@ -50,9 +50,7 @@ impl OperationRun<'_> {
         });
         self.record(Check::Created, &read, differs);
         if !self.comparison.is_builtin() {
-            let changed = self.find_changed_property(&read.path, &request, &after);
-            let changed = changed.map(|(summary, expected)| self.failure(summary, expected, after.to_string()));
-            self.record(Check::Persistence, &request, changed);
+            self.record_changed_property(&read.path, &request, &after);
         }
         self.check_listed(&Request { path: request.path.clone(), ..read }, &after).await;
     }

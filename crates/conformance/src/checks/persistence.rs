@@ -46,12 +46,19 @@ impl OperationRun<'_> {
         self.record(Check::Persistence, &request, failure);
     }
 
+    /// Records whether a resource, which was read after a request, has the properties that were sent.
+    pub fn record_changed_property(&mut self, path: &str, request: &Request, read: &Value) {
+        let changed = self.find_changed_property(path, request, read);
+        let failure = changed.map(|(summary, expected)| self.failure(summary, expected, read.to_string()));
+        self.record(Check::Persistence, request, failure);
+    }
+
     /// Returns summary and expected value of the first property that differs from the sent one, or is lost although the resource at the
     /// path is declared to have it.
     ///
     /// A property with a format may have another value, because the server may return another representation, such as the URL of an
     /// image. Arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
-    pub fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
+    fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
         self.operation.arguments.iter().filter(|argument| argument.is_in_body()).find_map(|argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);

@@ -6,7 +6,7 @@ use super::changed_values::{changed_values, difference, is_same_value};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
-use crate::operation_under_test::{Argument, ArgumentLocation};
+use crate::operation_under_test::Argument;
 
 /// Number of values to try for a property, until one is accepted.
 const ATTEMPTS: usize = 3;
@@ -22,9 +22,7 @@ impl<'a> OperationRun<'a> {
                 return;
             }
             let Some(after) = self.read(&read).await else { return };
-            let changed = self.find_changed_property(&read.path, request, &after);
-            let changed = changed.map(|(summary, expected)| self.failure(summary, expected, after.to_string()));
-            self.record(Check::Persistence, request, changed);
+            self.record_changed_property(&read.path, request, &after);
             before = after;
         }
         let mut current = before;
@@ -66,7 +64,7 @@ impl<'a> OperationRun<'a> {
 
     /// Returns the properties of the body.
     pub fn body_arguments(&self) -> Vec<&'a Argument> {
-        self.operation.arguments.iter().filter(|argument| argument.location == ArgumentLocation::Body).collect()
+        self.operation.arguments.iter().filter(|argument| argument.is_in_body()).collect()
     }
 
     /// Returns values to try for a property.
@@ -88,8 +86,7 @@ impl<'a> OperationRun<'a> {
     /// Returns a request that changes one property and repeats required ones.
     pub fn update_of(&self, pair: &RequestPair, argument: &Argument, value: &Value, current: &Value) -> Request {
         let mut body = json!({});
-        for required in self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.required)
-        {
+        for required in self.operation.arguments.iter().filter(|other| other.is_in_body() && other.required) {
             let example = pair.target.request.json().and_then(|body| body.get(&required.name).cloned());
             let present = current.get(&required.name).filter(|present| required.is_valid(present)).cloned();
             body[&required.name] = present.or(example).unwrap_or_default();
@@ -117,9 +114,8 @@ impl<'a> OperationRun<'a> {
             self.record(Check::UpdateResponse, request, differs);
         }
         // PATCH, and PUT without required properties, keep what is absent.
-        let is_partial = self.operation.arguments.iter().all(|other| other.location != ArgumentLocation::Body || !other.required);
-        let others =
-            self.operation.arguments.iter().filter(|other| other.location == ArgumentLocation::Body && other.name != *name);
+        let is_partial = self.operation.arguments.iter().all(|other| !other.is_in_body() || !other.required);
+        let others = self.operation.arguments.iter().filter(|other| other.is_in_body() && other.name != *name);
         let lost = others.filter(|_| is_partial).find(|other| {
             let (before, after) = (&before[&other.name], &after[&other.name]);
             before.is_string() && after != before && is_empty(after)
