@@ -176,7 +176,8 @@ impl<'a> Statement<'a> {
     /// Returns an error if the database fails.
     pub async fn lock(self) -> Result<()> {
         if self.is_postgres() {
-            self.exists().await?;
+            // All rows are read, so that all are locked.
+            let _locked: Vec<Id> = self.scalars().await?;
         }
         Ok(())
     }
