@@ -54,17 +54,13 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed()
     }),
     Job::every(1, "copy the write-ahead log", |app| async move { copy_log(&app).await }.boxed()),
-    // Otherwise a clock that is ahead for a moment would delete responses that clients may still ask for.
     Job::every(60, "purge stored responses", |app: Arc<App>| {
-        async move { if clock_watch::may_be_wrong(&app).await? { Ok(0) } else { idempotency::purge_expired(&app.kernel).await } }
-            .boxed()
+        async move { unless_clock_is_wrong(&app, idempotency::purge_expired(&app.kernel)).await }.boxed()
     })
     .on_one_server(),
     Job::every(60 * 60, "purge log-in addresses", |app: Arc<App>| {
-        let purge = async move {
-            if clock_watch::may_be_wrong(&app).await? { Ok(0) } else { sessions::purge_addresses(&Context::immediate(app)).await }
-        };
-        purge.boxed()
+        let ctx = Context::immediate(app);
+        async move { unless_clock_is_wrong(&ctx.app, sessions::purge_addresses(&ctx)).await }.boxed()
     })
     .on_one_server(),
     Job::every(10 * 60, "record rejected requests", |app| async move { audit::write_rejections(&app.kernel).await }.boxed()),
@@ -77,6 +73,12 @@ pub(crate) const JOBS: [Job<App>; 15] = [
 /// Pause between two steps of the job that delivers mail. A step delivers up to 8 mails, so one server sends at most 100 mails per
 /// second: during a large sale, mails wait, and requests don't.
 const MAIL_PAUSE: Duration = Duration::from_millis(80);
+
+/// Deletes what has expired, unless the clock may be wrong. A clock that is ahead for a moment would otherwise delete what is still needed,
+/// such as responses that clients may ask for again.
+async fn unless_clock_is_wrong(app: &App, delete: impl Future<Output = Result<u64>>) -> Result<u64> {
+    if clock_watch::may_be_wrong(app).await? { Ok(0) } else { delete.await }
+}
 
 /// Job step: delivers a few mails.
 async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
