@@ -27,6 +27,7 @@ on_both_databases![
     conflict_is_reported_to_both_gates_once,
     upload_after_lost_response_is_no_conflict,
     undone_scan_stays_undone,
+    undone_scan_of_fast_clock_stays_undone,
     admission_with_conflict_is_not_undone,
     random_scans_admit_each_ticket_once,
 ];
@@ -313,6 +314,23 @@ async fn undone_scan_stays_undone(app: TestApp) {
     assert_eq!(reasons(&again), [(serial.as_str(), "undone")]);
     app.advance_clock(Duration::from_secs(60));
     let new = upload(&app, &key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
+    assert_eq!(new.body["admitted"], 1, "another scan admits");
+}
+
+async fn undone_scan_of_fast_clock_stays_undone(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    let scanned = app.state.clock.now().plus(Duration::from_secs(4 * 60));
+    assert_eq!(upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await.body["admitted"], 1);
+    let admission = app.read(&format!("{}/admissions", event.uri)).await["entries"][0]["self"].clone();
+    assert_eq!(app.delete(&key, admission.as_str().unwrap()).await.status, 204);
+
+    let again = upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await;
+
+    assert_eq!(reasons(&again), [(serial.as_str(), "undone")]);
+    let later = scanned.plus(Duration::from_secs(30));
+    let new = upload(&app, &key, &event, "Gate B", &[(&serial, later)]).await;
     assert_eq!(new.body["admitted"], 1, "another scan admits");
 }
 

@@ -39,11 +39,11 @@ pub async fn undone_admissions(tx: &mut Tx, tickets: Vec<Id>, device: String) ->
     undone.and_in("ticket_id", tickets).all().await
 }
 
-/// Keeps earlier scans of a device from admitting a ticket again after its admission was undone.
-pub async fn insert_undone_admission(tx: &mut Tx, ticket: Id, device: String, now: Timestamp) -> Result<()> {
+/// Keeps the scans of a device up to `undone` from admitting a ticket again after its admission was undone.
+pub async fn insert_undone_admission(tx: &mut Tx, ticket: Id, device: String, undone: Timestamp) -> Result<()> {
     let insert = "insert into undone_admissions (ticket_id, device, undone) values ($1, $2, $3)
          on conflict (ticket_id, device) do update set undone = excluded.undone";
-    tx.query(insert).bind(ticket).bind(device).bind(now).execute().await
+    tx.query(insert).bind(ticket).bind(device).bind(undone).execute().await
 }
 
 /// Returns whether another gate has admitted the ticket of an admission.

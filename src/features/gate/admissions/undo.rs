@@ -45,7 +45,9 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
         return Err(Error::NOT_FOUND);
     }
     if !row.device.is_empty() {
-        offline_store::insert_undone_admission(tx, row.ticket_id, row.device, now).await?;
+        // A gate's clock may be ahead. The scan that was undone must not seem to be a later one when it is uploaded again.
+        let undone = now.max(row.admitted);
+        offline_store::insert_undone_admission(tx, row.ticket_id, row.device, undone).await?;
     }
     if !tickets::undo_redemption(tx, row.ticket_id, now).await? {
         return Err(Code::AdmissionOrderVoided.into());
