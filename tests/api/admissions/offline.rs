@@ -28,6 +28,7 @@ on_both_databases![
     upload_after_lost_response_is_no_conflict,
     undone_scan_stays_undone,
     undone_scan_of_fast_clock_stays_undone,
+    refused_scan_does_not_hide_later_one,
     admission_with_conflict_is_not_undone,
     random_scans_admit_each_ticket_once,
 ];
@@ -332,6 +333,33 @@ async fn undone_scan_of_fast_clock_stays_undone(app: TestApp) {
     let later = scanned.plus(Duration::from_secs(30));
     let new = upload(&app, &key, &event, "Gate B", &[(&serial, later)]).await;
     assert_eq!(new.body["admitted"], 1, "another scan admits");
+}
+
+async fn refused_scan_does_not_hide_later_one(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    app.advance_clock(Duration::from_secs(3600));
+    let [undone, early] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    let first = app.state.clock.now();
+    assert_eq!(upload(&app, &key, &event, "Gate B", &[(&undone, first)]).await.body["admitted"], 1);
+    let admission = app.read(&format!("{}/admissions", event.uri)).await["entries"][0]["self"].clone();
+    assert_eq!(app.delete(&key, admission.as_str().unwrap()).await.status, 204);
+    app.advance_clock(Duration::from_secs(60));
+    let second = first.plus(Duration::from_secs(60));
+    let before_issue = first.minus(Duration::from_secs(1800));
+
+    let scans = [(undone.as_str(), first), (&early, before_issue), (&undone, second), (&early, second)];
+    let uploaded = upload(&app, &key, &event, "Gate B", &scans).await;
+    let again = upload(&app, &key, &event, "Gate B", &scans).await;
+
+    let expected = json!({ "admitted": 2, "refused": [], "conflicts": [] });
+    assert_eq!((&uploaded.body, &again.body), (&expected, &expected));
+    let admissions = app.read(&format!("{}/admissions", event.uri)).await;
+    for admission in admissions["entries"].as_array().unwrap() {
+        assert_eq!(admission["admitted"], second.format_rfc3339());
+    }
+    let refused = upload(&app, &key, &event, "Gate B", &[(&undone, first), (&undone, before_issue)]).await;
+    assert_eq!(reasons(&refused), [(undone.as_str(), "implausible-time")], "the reason is that of the earliest scan");
 }
 
 async fn admission_with_conflict_is_not_undone(app: TestApp) {

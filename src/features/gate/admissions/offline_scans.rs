@@ -7,8 +7,7 @@
 //! A ticket counts as admitted once: by the first scan that the server learns of. If another gate has admitted the same ticket, a
 //! conflict is recorded, which both gates can [list](super::conflicts).
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -58,10 +57,11 @@ impl Gate<'_> {
     }
 }
 
-/// A scan with its ticket and its outcome.
+/// The scan of a ticket that counts, with its ticket and its outcome.
 struct Judged<'a> {
-    scan: &'a DistinctScan,
+    scan: &'a TicketScans,
     row: Option<&'a ScannedTicketRow>,
+    scanned: Timestamp,
     outcome: ScanDecision,
 }
 
@@ -79,7 +79,7 @@ enum ScanDecision {
 async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &OfflineScanCreate) -> Result<OfflineScanResult> {
     let event = events::load(tx, event).await?;
     let scope = tokens::authorize(tx, caller, &event).await?;
-    let scans = earliest_scans(&new.scans);
+    let scans = by_ticket(&new.scans);
     if event.status == EventStatus::Cancelled {
         let refused = scans.iter().map(|scan| refused(scan, RefusalReason::EventCancelled, None)).collect();
         return Ok(OfflineScanResult { admitted: 0, refused, conflicts: Vec::new() });
@@ -97,11 +97,12 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let mut judged = Vec::with_capacity(scans.len());
     for scan in &scans {
         let row = rows.get(&scan.serial);
-        judged.push(Judged { scan, row, outcome: outcome(scan, row, &event, &gate, &undone, now) });
+        let (scanned, outcome) = judge(scan, |scanned| outcome(scanned, row, &event, &gate, &undone, now));
+        judged.push(Judged { scan, row, scanned, outcome });
     }
 
     let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
-    let admit = |Judged { scan, row, outcome }: &Judged<'_>| {
+    let admit = |Judged { row, scanned, outcome, .. }: &Judged<'_>| {
         let row = row.filter(|_| matches!(outcome, ScanDecision::Admit))?;
         Some(AdmissionRow {
             id: app.clock.next_id(),
@@ -113,7 +114,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
             redeemer: redeemer.clone(),
             device: gate.device.to_owned(),
             token_id: gate.token,
-            admitted: scan.scanned,
+            admitted: *scanned,
         })
     };
     let admitted: Vec<AdmissionRow> = judged.iter().filter_map(admit).collect();
@@ -125,7 +126,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
 
     let conflicts = record_conflicts(app, tx, event.id, &gate, &redeemer, &judged, now).await?;
     let mut result = OfflineScanResult { admitted: 0, refused: Vec::new(), conflicts: Vec::new() };
-    for Judged { scan, row, outcome } in judged {
+    for Judged { scan, row, outcome, .. } in judged {
         let earlier = || row.and_then(|row| row.admission.view(event.id));
         match outcome {
             ScanDecision::Admit | ScanDecision::Admitted => result.admitted += 1,
@@ -139,37 +140,44 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     Ok(result)
 }
 
-/// The earliest scan of a serial number.
-struct DistinctScan {
+/// The scans of a serial number in a request.
+struct TicketScans {
     /// The serial number as the client sent it.
     given: String,
     /// The serial number as tickets have it.
     serial: String,
-    scanned: Timestamp,
+    earliest: Timestamp,
+    /// The times of all scans.
+    times: BTreeSet<Timestamp>,
 }
 
-/// Returns the earliest scan of each serial number, in the order of the request.
-fn earliest_scans(uploaded: &[UploadedScan]) -> Vec<DistinctScan> {
-    let mut scans: Vec<DistinctScan> = Vec::with_capacity(uploaded.len());
+/// Returns the scans of each serial number, in the order of the request.
+fn by_ticket(uploaded: &[UploadedScan]) -> Vec<TicketScans> {
+    let mut scans: Vec<TicketScans> = Vec::with_capacity(uploaded.len());
     let mut positions: HashMap<String, usize> = HashMap::with_capacity(uploaded.len());
     for scan in uploaded {
         let (serial, scanned) = (scan.serial.normalized(), scan.scanned.0);
-        match positions.entry(serial.clone()) {
-            Entry::Occupied(position) => {
-                let first = &mut scans[*position.get()];
-                first.scanned = first.scanned.min(scanned);
-            }
-            Entry::Vacant(position) => {
-                position.insert(scans.len());
-                scans.push(DistinctScan { given: scan.serial.0.clone(), serial, scanned });
-            }
+        let position = *positions.entry(serial.clone()).or_insert(scans.len());
+        if position == scans.len() {
+            scans.push(TicketScans { given: scan.serial.0.clone(), serial, earliest: scanned, times: BTreeSet::new() });
         }
+        let of_ticket = &mut scans[position];
+        of_ticket.earliest = of_ticket.earliest.min(scanned);
+        of_ticket.times.insert(scanned);
     }
     scans
 }
 
+/// Returns the time and the outcome of the earliest scan of a ticket that is not refused, or of the earliest one if all are. A gate
+/// may upload an old scan, which is refused, together with the one by which it has admitted the ticket.
+fn judge(scan: &TicketScans, outcome: impl Fn(Timestamp) -> ScanDecision) -> (Timestamp, ScanDecision) {
+    let mut outcomes = scan.times.iter().map(|scanned| (*scanned, outcome(*scanned)));
+    let accepted = outcomes.find(|(_, outcome)| !matches!(outcome, ScanDecision::Refused(_)));
+    accepted.unwrap_or_else(|| (scan.earliest, outcome(scan.earliest)))
+}
+
 fn outcome(
-    scan: &DistinctScan,
+    scanned: Timestamp,
     row: Option<&ScannedTicketRow>,
     event: &EventRow,
     gate: &Gate<'_>,
@@ -177,17 +185,17 @@ fn outcome(
     now: Timestamp,
 ) -> ScanDecision {
     let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
-    let is_plausible = row.issued.minus(MAX_SKEW) <= scan.scanned && scan.scanned <= now.plus(MAX_SKEW);
+    let is_plausible = row.issued.minus(MAX_SKEW) <= scanned && scanned <= now.plus(MAX_SKEW);
     if !row.is_covered {
         return ScanDecision::Refused(RefusalReason::OtherSection);
     }
     if !is_plausible {
         return ScanDecision::Refused(RefusalReason::ImplausibleTime);
     }
-    if undone.get(&row.id).is_some_and(|undone| scan.scanned <= *undone) {
+    if undone.get(&row.id).is_some_and(|undone| scanned <= *undone) {
         return ScanDecision::Refused(RefusalReason::Undone);
     }
-    if let Some(reason) = redeem::closed_reason(event, scan.scanned.plus(MAX_SKEW)) {
+    if let Some(reason) = redeem::closed_reason(event, scanned.plus(MAX_SKEW)) {
         return ScanDecision::Refused(reason);
     }
     match (row.status, row.admission.admission_id) {
@@ -211,8 +219,8 @@ async fn record_conflicts(
     judged: &[Judged<'_>],
     now: Timestamp,
 ) -> Result<HashMap<String, ConflictRow>> {
-    let in_conflict = |Judged { scan, row, outcome }: &Judged<'_>| match outcome {
-        ScanDecision::Conflict(admission) => row.map(|row| (row.id, *admission, scan.scanned)),
+    let in_conflict = |Judged { row, scanned, outcome, .. }: &Judged<'_>| match outcome {
+        ScanDecision::Conflict(admission) => row.map(|row| (row.id, *admission, *scanned)),
         _ => None,
     };
     let found: Vec<(Id, Id, Timestamp)> = judged.iter().filter_map(in_conflict).collect();
@@ -249,6 +257,6 @@ async fn record_conflicts(
     Ok(of_gate.map(|conflict| (conflict.serial.clone(), conflict)).collect())
 }
 
-fn refused(scan: &DistinctScan, reason: RefusalReason, admission: Option<EarlierAdmission>) -> RefusedTicket {
+fn refused(scan: &TicketScans, reason: RefusalReason, admission: Option<EarlierAdmission>) -> RefusedTicket {
     RefusedTicket { serial: scan.given.clone(), reason, admission }
 }
