@@ -287,17 +287,23 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
 
 async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
-    let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let key = redeemer_key(&app, &global_token(&event).await).await;
-    let body = json!({ "serials": [serial], "device": "Gate B" });
-    let online = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
-    assert_eq!(online.status, 201);
+    for (device, serial) in [("Gate B", &serials[0]), (" Gate C ", &serials[1])] {
+        let body = json!({ "serials": [serial], "device": device });
+        let online = app.post(&key, &format!("{}/admissions", event.uri), body).await;
+        assert_eq!(online.status, 201, "{online:?}");
 
-    // The gate did not get that response, and has admitted the ticket by its list.
-    let uploaded = upload(&app, &key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
+        // The gate did not get that response, and has admitted the ticket by its list.
+        let scans = [(serial.as_str(), app.state.clock.now())];
+        let uploaded = upload(&app, &key, &event, device, &scans).await;
 
-    assert_eq!(uploaded.body, json!({ "admitted": 1, "refused": [], "conflicts": [] }));
-    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["entries"], online.body);
+        assert_eq!(uploaded.body, json!({ "admitted": 1, "refused": [], "conflicts": [] }), "{device:?}");
+        let admissions = app.read(&format!("{}/admissions?ticket={serial}", event.uri)).await;
+        assert_eq!(admissions["entries"], online.body);
+        assert_eq!(app.delete(&key, online.body[0]["self"].as_str().unwrap()).await.status, 204);
+        assert_eq!(reasons(&upload(&app, &key, &event, device, &scans).await), [(serial.as_str(), "undone")], "{device:?}");
+    }
 }
 
 async fn undone_scan_stays_undone(app: TestApp) {

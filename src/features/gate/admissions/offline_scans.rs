@@ -84,7 +84,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
         let refused = scans.iter().map(|scan| refused(scan, RefusalReason::EventCancelled, None)).collect();
         return Ok(OfflineScanResult { admitted: 0, refused, conflicts: Vec::new() });
     }
-    let gate = Gate { device: new.device.trim(), token: caller.redeemer.map(|redeemer| redeemer.token) };
+    let gate = Gate { device: &new.device, token: caller.redeemer.map(|redeemer| redeemer.token) };
     let serials = || scans.iter().map(|scan| scan.serial.clone());
     tickets::lock_all(tx, serials()).await?;
     // A statement of its own: it sees what another transaction has committed before it released the locks.
