@@ -28,6 +28,7 @@ on_both_databases![
     deletion_removes_host_roles_and_preferences,
     deletion_cancels_and_refunds_open_orders,
     failed_refund_is_retried,
+    deleted_account_gets_no_mail,
     valid_tickets_for_future_events_prevent_deletion,
     unusable_tickets_do_not_prevent_deletion,
     account_is_deleted_by_owner_and_staff,
@@ -327,6 +328,24 @@ async fn failed_refund_is_retried(app: TestApp) {
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(app.payments(&order).await, [(30.0, "Refunded".to_owned())]);
+}
+
+async fn deleted_account_gets_no_mail(app: TestApp) {
+    let (_, event) = create_event(&app, &[10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let order = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.status, 201);
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    assert_eq!(app.read(&order).await["refunded"], 30.0, "of which other accounts get a mail");
+    app.deliver_mail().await;
+    wait_until(async || {
+        app.count("select count(*) from outbox where account_id = (select id from accounts where number = $1)", &ama).await == 0
+    })
+    .await;
+    let email = app.read(&order).await["customer"]["email"].as_str().unwrap().to_owned();
+    assert!(email.ends_with("@deleted.invalid") && app.mailbox.files_to(&email).is_empty(), "{email}");
 }
 
 async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {

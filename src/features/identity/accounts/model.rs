@@ -288,6 +288,7 @@ pub struct AccountRow {
     pub city: String,
     pub state: String,
     pub language: Option<Language>,
+    pub removed: bool,
 }
 
 /// Returns whether a text is a name, and has no address of a web page.

@@ -256,6 +256,7 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         city: profile.city.unwrap_or_default(),
         state: profile.state.unwrap_or_default(),
         language: profile.language.and_then(|language| language.0),
+        removed: false,
     };
     (row, new.password.0)
 }

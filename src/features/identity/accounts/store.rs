@@ -17,7 +17,7 @@ use crate::kernel::types::paging::PagedRows;
 macro_rules! columns {
     () => {
         "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
-         country, first_address_line, second_address_line, city, state, language"
+         country, first_address_line, second_address_line, city, state, language, removed"
     };
 }
 

@@ -95,7 +95,7 @@ impl Rows {
 }
 
 impl Contents {
-    /// Returns the content of a mail, or `None` if its order, transfer or offer no longer needs it.
+    /// Returns the content of a mail, or `None` if its order, transfer or offer no longer needs it, or its account was removed.
     async fn content(&self, rows: &Rows, mail: &DueMail) -> Result<Option<MailContent>> {
         let mut values = mail.values.as_object().cloned().unwrap_or_default();
         let account = match &mail.recipient {
@@ -105,7 +105,8 @@ impl Contents {
             }
             DueRecipient::Account(account) => rows.accounts.get(account),
         };
-        let Some(account) = account else { return Ok(None) };
+        // Refunds and returns for a removed account are made, but it has no address any more.
+        let Some(account) = account.filter(|account| !account.removed) else { return Ok(None) };
         values.entry("name").or_insert_with(|| account.greeting().into());
         let (order, transfer) = (id_in(&mail.values, "order"), id_in(&mail.values, "transfer"));
         let is_needed = match (order, transfer, id_in(&mail.values, "offer")) {
