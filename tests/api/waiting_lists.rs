@@ -327,7 +327,7 @@ async fn lists_end_with_their_sale(app: TestApp) {
 
 async fn entries_are_limited(app: TestApp) {
     let sections: Vec<_> = (0..21).map(|number| section(&format!("Block {number}"), 0.0, 1)).collect();
-    let (_, event) = app.sign_up_host("kofi", &sections).await;
+    let (kofi, event) = app.sign_up_host("kofi", &sections).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     ama.order_items(event.sections.iter().map(|section| (section.as_str(), 1))).await.unwrap();
     for section in &event.sections[..20] {
@@ -341,6 +341,13 @@ async fn entries_are_limited(app: TestApp) {
     assert_eq!(rejection(&join(&app, &ama, last, 1).await), (409, "waiting-list.full"));
     app.execute_sql("update sections set waiting = waiting - 10000").await;
     wait(&app, &ama, last, 1).await;
+
+    // An offer counts until it ends, even if the job has not run yet.
+    change(&app, &kofi, &event.sections[0], json!({ "capacity": 2 })).await;
+    app.offer_places().await;
+    assert_eq!(rejection(&join(&app, &yaw, last, 1).await), (409, "waiting-list.too-many"));
+    app.advance_clock(RESERVATION_TTL);
+    wait(&app, &yaw, last, 1).await;
 }
 
 async fn rules_of_sale_apply_to_entries(app: TestApp) {

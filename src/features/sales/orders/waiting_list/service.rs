@@ -58,7 +58,7 @@ async fn join_in(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, new: 
     if places.waiting >= SECTION_MAXIMUM {
         return Err(Code::WaitingListFull.into());
     }
-    if store::count_open(tx, account).await? >= ACCOUNT_MAXIMUM {
+    if store::count_open(tx, account, now).await? >= ACCOUNT_MAXIMUM {
         return Err(Code::WaitingListTooMany.into());
     }
     if let Some(ended) = earlier {

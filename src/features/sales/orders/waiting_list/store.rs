@@ -46,10 +46,11 @@ pub async fn list(tx: &mut Tx, of: EntriesOf, paging: PageRequest) -> Result<Pag
     entries.page("w.id", paging).await
 }
 
-/// Returns the number of entries of an account that wait or have an offer.
-pub async fn count_open(tx: &mut Tx, account: Id) -> Result<i64> {
-    let count = "select count(*) from waiting_entries where account_id = $1 and status in ('Waiting', 'Offered')";
-    tx.query(count).bind(account).scalar().await
+/// Returns the number of entries of an account that wait or have an open offer.
+pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
+    let count = "select count(*) from waiting_entries
+         where account_id = $1 and (status = 'Waiting' or status = 'Offered' and expires > $2)";
+    tx.query(count).bind(account).bind(now).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: NewEntry) -> Result<()> {
