@@ -14,6 +14,7 @@ on_both_databases![
     withdrawn_event_is_draft_without_sales,
     sold_tickets_of_withdrawn_event_stay_valid,
     withdrawn_event_can_be_published_again,
+    withdrawn_event_with_sold_tickets_is_cancelled,
     cancelled_event_is_visible_without_sales,
     open_order_of_cancelled_event_cannot_be_paid,
     open_orders_of_cancelled_event_do_not_count,
@@ -88,6 +89,22 @@ async fn withdrawn_event_can_be_published_again(app: TestApp) {
     assert_eq!(again["status"], "Listed");
     assert!(again["published"].as_str().unwrap() > first.as_str().unwrap(), "{again}");
     ama.order(&event.sections[0], 1).await.unwrap();
+}
+
+async fn withdrawn_event_with_sold_tickets_is_cancelled(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    ama.order(&event.sections[1], 2).await.unwrap();
+    assert_eq!(unlist(&app, &kofi.key, &event, "withdrawals").await.status, 200);
+    assert_eq!(app.delete(&kofi.key, &event.host.uri).await.status, 204, "its events can't be published any more");
+
+    let cancelled = unlist(&app, &kofi.key, &event, "cancellations").await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")), "{cancelled:?}");
+    assert_eq!(app.get(&app.public_key, &event.uri).await.body, cancelled.body);
+    let returns = app.post(&kofi.key, &format!("{}/returns", event.uri), json!({})).await;
+    assert_eq!((returns.status, &returns.body["remaining"]), (201, &json!(1)), "{returns:?}");
+    assert_eq!(rejection(&unlist(&app, &kofi.key, &event, "cancellations").await), (409, "event.not-listed"));
 }
 
 async fn cancelled_event_is_visible_without_sales(app: TestApp) {

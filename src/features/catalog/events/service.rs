@@ -230,7 +230,8 @@ pub async fn withdraw(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Draft).await)
 }
 
-/// Cancels a listed event. Sold tickets can be returned, and reserved ones can no longer be paid.
+/// Cancels a listed event, or a withdrawn one with sold tickets. Sold tickets can be returned, and reserved ones can no longer be
+/// paid.
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Cancelled).await)
 }
@@ -238,7 +239,10 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
 async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
     let row = lock_managed(tx, caller, id).await?;
     let now = app.clock.now();
-    if !store::transition(tx, id, EventStatus::Listed, to, now).await? {
+    // It can't be removed, and need not be published again only to be cancelled.
+    let is_withdrawn = row.status == EventStatus::Draft && row.popularity > 0;
+    let from = if to == EventStatus::Cancelled && is_withdrawn { EventStatus::Draft } else { EventStatus::Listed };
+    if !store::transition(tx, id, from, to, now).await? {
         return Err(Code::EventNotListed.into());
     }
     if to == EventStatus::Cancelled {
