@@ -20,6 +20,7 @@ on_both_databases![
     counts_credential_attempts_by_account,
     counts_credential_attempts_by_address,
     counts_invalid_credential_attempts,
+    counts_credential_attempts_with_unusual_numbers,
     counts_credential_attempts_of_all_accounts_together,
     credential_attempts_count_for_key_limit,
     normalizes_account_names,
@@ -189,6 +190,22 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
         let response = try_credentials(&app, server.address, path, body.clone(), None).await;
         let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
         assert_eq!(response.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", response.body);
+    }
+}
+
+/// Not every parser reads a number that is too large for 64 bits.
+async fn counts_credential_attempts_with_unusual_numbers(app: TestApp) {
+    app.sign_up("ama").await;
+    let server = app.start_second_server(limited(&app, credential_limit(1))).await;
+    let sign_in = async |other: &str| {
+        let body = format!(r#"{{"identification": "ama", "password": "a wrong password", "other": {other}}}"#);
+        let request = app.request("POST", "/sessions").at(server.address).header("Content-Type", "application/json");
+        request.body(body).send().await
+    };
+
+    assert_eq!(sign_in("1").await.status, 401);
+    for number in ["1e999", "-1e999", "[1e999]"] {
+        assert_refused(&sign_in(number).await, "guesses", 1, number);
     }
 }
 

@@ -318,6 +318,7 @@ fn finds_the_guessed_argument_in_path_and_body() {
 
     assert_eq!(guessed("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");
     assert_eq!(guessed("/sessions", "name", "/sessions", r#"{"password": 1, "name": "Ama"}"#), "Ama");
+    assert_eq!(guessed("/sessions", "name", "/sessions", r#"{"other": 1e999, "name": "Ama"}"#), "Ama");
     for body in ["", "{", "[]", "7", r#"{"name": 7}"#, r#"{"names": "Ama"}"#] {
         assert_eq!(guessed("/sessions", "name", "/sessions", body), "", "{body}");
     }
