@@ -30,6 +30,8 @@ pub struct AttemptLimits {
     pub credential_changes: AttemptLimit,
     /// Mailed codes, by purpose and e-mail address.
     pub codes: AttemptLimit,
+    /// Codes that no admission token has, by client address.
+    pub token_codes: AttemptLimit,
     /// Mails about offered tickets, by recipient.
     pub transfer_mails: AttemptLimit,
     /// Mails about orders that their customer has cancelled, by customer.
@@ -45,6 +47,7 @@ impl AttemptLimits {
             names_of_address: AttemptLimit::new("names", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
+            token_codes: AttemptLimit::new("tokens", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
             cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
         }

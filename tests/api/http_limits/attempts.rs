@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
+use crate::tokens::global_token;
 
 on_both_databases![
     failed_logins_are_limited_by_account,
@@ -25,6 +26,7 @@ on_both_databases![
     mails_about_cancellations_are_limited,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
+    unknown_codes_of_tokens_are_limited_by_address,
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -275,6 +277,30 @@ async fn codes_are_limited_by_email_address(app: TestApp) {
     assert_limited(&ask("/resets", "ama").await, policy);
     assert_eq!(ask("/resets", "mensah").await.status, 201);
     assert_eq!(ask("/resets", "nobody").await.status, 404, "no code was mailed");
+}
+
+async fn unknown_codes_of_tokens_are_limited_by_address(app: TestApp) {
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let (code, ama) = (global_token(&event).await.code, app.sign_up("ama").await);
+    let server = limited_server(&app, LimitSettings { guesses: 1, ..LimitSettings::default() }).await;
+    let exchange = async |code: &str, key: &str, from: &str| {
+        let request = app.request("GET", &format!("/tokens/{code}")).at(server.address).key(key);
+        request.header("X-Forwarded-For", from).send().await
+    };
+    for _ in 0..12 {
+        assert_eq!(exchange(&code, &app.public_key, "198.51.100.7").await.status, 200, "known codes don't count");
+    }
+
+    for number in 0..10 {
+        let key = if number % 2 == 0 { &app.public_key } else { &ama.key };
+        assert_eq!(exchange(&format!("0000000{number}"), key, "198.51.100.7").await.status, 404);
+    }
+
+    for (code, key) in [("00000010", &app.public_key), ("00000011", &ama.key), (&*code, &app.public_key)] {
+        assert_limited(&exchange(code, key, "198.51.100.7").await, "\"tokens\";q=10;w=60");
+    }
+    assert_eq!(exchange("00000010", &app.public_key, "198.51.100.8").await.status, 404);
+    assert_eq!(exchange(&code, &app.public_key, "198.51.100.8").await.status, 200);
 }
 
 /// The requests are executed in the same batches as the orders of buyers.

@@ -7,7 +7,7 @@ use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilte
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -72,6 +72,10 @@ async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<Toke
     service::replace_code(&ctx, &caller, event, token).await
 }
 
-async fn token_authentication_get(ctx: Ctx, Path(path): Path<CodePath>) -> Result<TokenAuthentication> {
-    service::authenticate(&ctx, &path.code).await
+async fn token_authentication_get(
+    ctx: Ctx,
+    ClientAddress(address): ClientAddress,
+    Path(path): Path<CodePath>,
+) -> Result<TokenAuthentication> {
+    service::authenticate(&ctx, address, &path.code).await
 }

@@ -1,7 +1,9 @@
 //! Operations on admission tokens. Administrators of the event's host and platform administrators manage them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 
+use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::Scope;
 
@@ -102,8 +104,16 @@ pub async fn replace_code(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> R
     })
 }
 
-pub async fn authenticate(ctx: &Ctx, code: &GivenCode) -> Result<TokenAuthentication> {
-    transaction!(ctx.unit, |tx| issue_key(&ctx.app, tx, code).await)
+/// Exchanges a code for a key, for a client at this address. Codes that no token has are limited by address: a code has eight characters,
+/// and a client with many keys could otherwise try codes until it finds one.
+pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Result<TokenAuthentication> {
+    // Counted before the look-up, so that concurrent requests can't exceed the limit.
+    let attempt = ctx.app.attempts.token_codes.begin(rate_limit_key(address))?;
+    let outcome = transaction!(ctx.unit, |tx| issue_key(&ctx.app, tx, code).await);
+    if !matches!(outcome, Err(Error::Rejected(Code::ResourceNotFound, _))) {
+        attempt.forgive();
+    }
+    outcome
 }
 
 /// Issues a key for a code. Locks the token, so that its removal also ends this key.
