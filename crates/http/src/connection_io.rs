@@ -28,8 +28,6 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Size of the parts in which a body is passed to hyper, in bytes. hyper keeps a few of them in its buffer.
 const PART: usize = 32 * 1024;
-/// Responses of this size are sent even if many bytes are waiting to be sent.
-const SMALL: u64 = 64 * 1024;
 
 /// A socket that counts the bytes written to it.
 pub struct CountingIo<T> {
@@ -99,9 +97,9 @@ impl<H: RequestHandler> Service<Request<Incoming>> for ConnectionService<H> {
         let response = DetachOnDrop::new(Arc::clone(&self.dispatcher).respond(self.peer, request.map(Body::wrap)));
         async move {
             let mut response = response.await;
+            let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
             // A change was committed: its response is always sent.
-            let size = response.body().size_hint().lower();
-            if is_get && size > SMALL && !connections.has_room(&connection, usize::try_from(size).unwrap_or(usize::MAX)) {
+            if !connections.has_room(&connection, size) && is_get {
                 response = unsendable(&response, is_tls);
             }
             Ok(response.map(|body| ResponseBody { body, part: Bytes::new(), connection, connections, _request: guard }))

@@ -22,6 +22,8 @@ const RESERVED_DESCRIPTORS: u64 = 96;
 const MAX_DEFAULT_CONNECTIONS: u64 = 4096;
 /// Bytes that a client must read within [`ConnectionLimits::send_timeout`].
 const MIN_PROGRESS: u64 = 8 * 1024;
+/// Largest size of a small response, in bytes. A connection has at most a hundred of them.
+const SMALL_RESPONSE: usize = 64 * 1024;
 /// Time without any progress after which a connection may be closed early to make room for other responses.
 const STALLED: Duration = Duration::from_secs(1);
 
@@ -217,13 +219,15 @@ impl Connections {
     }
 
     /// Returns whether a response of this many bytes can be sent. If too many bytes wait on all connections, those whose client
-    /// has read nothing for a second are closed, the largest first.
+    /// has read nothing for a second are closed, the largest first. Small responses have twice the room, so that slow readers of large
+    /// ones don't keep the others from being served.
     pub fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
-        if connection.lock().unsent + bytes > self.limits.unsent_per_connection {
+        let is_small = bytes <= SMALL_RESPONSE;
+        if !is_small && connection.lock().unsent + bytes > self.limits.unsent_per_connection {
             return false;
         }
         let excess = (self.unsent.load(Ordering::Relaxed) + bytes).saturating_sub(self.limits.unsent);
-        excess == 0 || self.evict_stalled(excess)
+        excess == 0 || self.evict_stalled(excess) || (is_small && excess <= self.limits.unsent)
     }
 
     /// Closes stalled connections with at least this many unsent bytes together. Returns false if there are too few.
@@ -467,18 +471,34 @@ mod tests {
 
     #[test]
     fn makes_room_by_closing_stalled_connections() {
-        let limits = ConnectionLimits { unsent: 100, unsent_per_connection: 80, ..ConnectionLimits::default() };
+        const SIZE: usize = SMALL_RESPONSE + 1;
+        let limits = ConnectionLimits { unsent: 5 * SIZE, unsent_per_connection: 4 * SIZE, ..ConnectionLimits::default() };
         let connections = Connections::new(limits, TrustedProxies::default());
         let (slow, other) = (connections.open(address(1)).unwrap(), connections.open(address(2)).unwrap());
-        let data = connections.count_unsent(&slow.connection, Bytes::from(vec![0; 80]));
+        let data = connections.count_unsent(&slow.connection, Bytes::from(vec![0; 4 * SIZE]));
 
-        assert!(!connections.has_room(&slow.connection, 1), "the limit of a connection");
-        assert!(connections.has_room(&other.connection, 20));
-        assert!(!connections.has_room(&other.connection, 21), "no connection has stalled");
+        assert!(!connections.has_room(&slow.connection, SIZE), "the limit of a connection");
+        assert!(connections.has_room(&other.connection, SIZE));
+        assert!(!connections.has_room(&other.connection, SIZE + 1), "no connection has stalled");
         slow.connection.lock().changed_at -= STALLED;
-        assert!(connections.has_room(&other.connection, 21));
+        assert!(connections.has_room(&other.connection, SIZE + 1));
         assert!(slow.connection.is_evicted.load(Ordering::Relaxed));
         drop(data);
         assert_eq!(connections.unsent.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn small_responses_have_twice_the_room() {
+        let limits = ConnectionLimits { unsent: 100, unsent_per_connection: 80, ..ConnectionLimits::default() };
+        let connections = Connections::new(limits, TrustedProxies::default());
+        let (slow, other) = (connections.open(address(1)).unwrap(), connections.open(address(2)).unwrap());
+        let data = connections.count_unsent(&slow.connection, Bytes::from(vec![0; 150]));
+
+        assert!(connections.has_room(&other.connection, 50) && connections.has_room(&slow.connection, 50));
+        assert!(!connections.has_room(&other.connection, 51), "no connection has stalled");
+        slow.connection.lock().changed_at -= STALLED;
+        assert!(connections.has_room(&other.connection, 51));
+        assert!(slow.connection.is_evicted.load(Ordering::Relaxed), "small ones make room, too");
+        drop(data);
     }
 }

@@ -25,6 +25,7 @@ on_both_databases![
     closes_unfinished_handshake,
     closes_idle_connection,
     closes_connection_of_client_that_does_not_read,
+    bounds_small_responses_that_are_not_read,
     serves_new_connections_in_place_of_idle_ones,
     limits_connections_of_address,
 ];
@@ -167,6 +168,38 @@ async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
     assert_eq!(response.as_ref().unwrap().status(), 200);
     let _closed_or_reset = await_early(connection).await.unwrap();
     drop(response);
+}
+
+/// A client of HTTP/2 can request a hundred responses on each connection, and read none of them.
+async fn bounds_small_responses_that_are_not_read(app: TestApp) {
+    let limits = ConnectionLimits { unsent: 4000, ..patient() };
+    let server = start(&app, limits).await;
+    let stream = TcpStream::connect(server.server).await.unwrap();
+    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    let client = client.initial_stream_window_size(0);
+    let (mut sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
+    let connection = tokio::spawn(connection);
+    let mut unread = Vec::new();
+    // About 3 KB each.
+    for _ in 0..2 {
+        let get = Request::get(format!("http://{}/countries", server.server)).header("X-API-Key", &app.public_key);
+        let get = get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap();
+        unread.push(sender.send_request(get).await.unwrap());
+    }
+    assert!(unread.iter().all(|response| response.status() == 200), "twice the limit: {unread:?}");
+    let lines = [&*format!("X-API-Key: {}", app.public_key), "X-Client-Version: 3.0.0"];
+    let status = async || send_raw(server.server, &request("GET /countries", &lines, "")).await.unwrap().status;
+
+    assert_eq!(status().await, 503);
+    await_early(async {
+        while !connection.is_finished() {
+            assert!([200, 503].contains(&status().await));
+            sleep(SHORT / 10).await;
+        }
+    })
+    .await;
+    assert_eq!(status().await, 200);
+    drop(unread);
 }
 
 /// Begins a request whose body doesn't arrive.
