@@ -185,9 +185,8 @@ impl PartialFolder {
         path.push(".partial");
         let path = PathBuf::from(path);
         let problem = || format!("cannot create the folder {}", path.display());
-        fs::create_dir(&path)
-            .or_else(|error| if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) })
-            .with_context(problem)?;
+        // Of a folder of another user, that user could read the copy of the database.
+        private_files::create_own_folder(&path).with_context(problem)?;
         let Some(lock) = private_files::try_lock_folder(&path).with_context(problem)? else {
             bail!("another program is making this backup: {} is in use", path.display());
         };

@@ -2,11 +2,12 @@
 
 use std::fs::{self, DirBuilder, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use rustix::fs::{Access, Mode, access};
+use rustix::process::geteuid;
 use slog::{Logger, info, warn};
 
 /// The mode of folders.
@@ -33,6 +34,22 @@ pub fn set_umask() {
 /// Returns an error if one of them can't be created.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
+}
+
+/// Creates a folder in which no other user can do anything. It may exist, if this user has created it.
+///
+/// # Errors
+/// Returns an error if it can't be created, or belongs to another user.
+pub fn create_own_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(FOLDER).create(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        created => return created,
+    }
+    let metadata = fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
+        return Err(io::Error::other("it exists, and is no folder of this user: delete it first"));
+    }
+    fs::set_permissions(folder, Permissions::from_mode(FOLDER))
 }
 
 /// Creates an empty file.
@@ -230,6 +247,19 @@ mod tests {
         };
 
         assert_eq!(["", "SQLite format 3\0 and its pages", "listen ="].map(mode_after), [0o600, 0o600, 0o644]);
+    }
+
+    #[test]
+    fn own_folder_is_private_and_no_link() {
+        let parent = tempfile::tempdir().unwrap();
+        let (new, existing, link) = (parent.path().join("new"), parent.path().join("existing"), parent.path().join("link"));
+        fs::create_dir(&existing).unwrap();
+        set_mode(&existing, 0o777);
+        std::os::unix::fs::symlink(&existing, &link).unwrap();
+
+        assert!(create_own_folder(&new).is_ok() && create_own_folder(&existing).is_ok());
+        assert_eq!([new, existing].map(|folder| mode(&folder)), [0o700; 2]);
+        assert!(create_own_folder(&link).is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -144,6 +144,22 @@ fn backup_replaces_a_file_by_request_only() {
     assert!(replaced.status.success(), "{}", errors(&replaced));
     assert!(fs::metadata(sample.backup()).unwrap().len() > 100_000);
     assert_eq!(names(sample.folder.path()), ["backup.tar", "data"]);
+}
+
+/// Another user may have created it, to read the copy of the database in it.
+#[test]
+fn backup_uses_no_folder_of_another_user() {
+    let sample = Sample::create();
+    let elsewhere = sample.folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, sample.folder.path().join("backup.tar.partial")).unwrap();
+
+    let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
+
+    assert_eq!(created.status.code(), Some(1));
+    assert!(errors(&created).contains("is no folder of this user: delete it first"), "{}", errors(&created));
+    assert_eq!(names(&elsewhere), [""; 0]);
+    assert_eq!(names(sample.folder.path()), ["backup.tar.partial", "data", "elsewhere"]);
 }
 
 #[test]
