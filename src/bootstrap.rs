@@ -20,6 +20,7 @@ use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::http::change_as;
 use crate::kernel::private_files;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -212,13 +213,21 @@ pub async fn store_ticket_key(app: &App) -> anyhow::Result<()> {
     transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(plain)
 }
 
-/// Creates an account and returns its number. Validates it against the contract like a request.
+/// Returns the user of the operating system who runs a command, for the audit log. An account that was removed from the system has no
+/// name.
+pub fn operator_name() -> String {
+    whoami::username().unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// Creates an account and returns its number. Validates it against the contract like a request, and records it in the audit log.
 ///
 /// # Errors
 /// Returns an error if the contract or a rule rejects the account, or the database fails.
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     let new = validate_account(username, email, password, role)?;
-    Ok(accounts::create(&Ctx::immediate(Arc::clone(app)), None, new).await.map_err(plain)?.number.0)
+    let create = |ctx: Ctx| async move { accounts::create(&ctx, None, new).await };
+    let created = change_as(app, &operator_name(), "account_create", "/accounts".to_owned(), create).await;
+    Ok(created.map_err(|error| describe(&error))?.number.0)
 }
 
 fn validate_account(username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<AccountCreate> {
@@ -232,7 +241,7 @@ fn validate_account(username: &str, email: &str, password: &str, role: Scope) ->
     Ok(serde_json::from_value(arguments.body)?)
 }
 
-/// Creates an API key of an integration, for the account with this number or for no account.
+/// Creates an API key of an integration, for the account with this number or for no account, and records it in the audit log.
 ///
 /// # Errors
 /// Returns an error if there is no such account, or the database fails.
@@ -243,8 +252,9 @@ pub async fn create_key(
     account: Option<&str>,
     expires: Option<Timestamp>,
 ) -> anyhow::Result<String> {
-    let issued = issue_key(&Ctx::immediate(Arc::clone(app)), name, role, account, expires).await;
-    Ok(issued.map_err(plain)?.1)
+    let issue = |ctx: Ctx| async move { issue_key(&ctx, name, role, account, expires).await };
+    let issued = change_as(app, &operator_name(), "integration_create", "/integrations".to_owned(), issue).await;
+    Ok(issued.map_err(|error| describe(&error))?.1)
 }
 
 /// Issues a key like [`create_key`]. Returns its identifier and the key.
@@ -276,7 +286,10 @@ async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
 
 /// Converts an error for output on the command line.
 pub(crate) fn plain(error: boxoffice_http::error::Error) -> anyhow::Error {
-    let failure = ApiError::from(error);
+    describe(&ApiError::from(error))
+}
+
+fn describe(failure: &ApiError) -> anyhow::Error {
     match failure.cause() {
         Some(cause) => anyhow!(one_line(cause)),
         None => anyhow!("{failure}"),

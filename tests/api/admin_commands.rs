@@ -15,13 +15,19 @@ on_both_databases![
     manages_outbox,
     lists_and_runs_jobs,
     command_registers_no_ticket_key,
+    commands_for_accounts_and_keys_are_audited,
 ];
 
-/// Runs a command with the settings of the server.
+/// Runs a command of `admin` with the settings of the server.
 fn admin(app: &TestApp, arguments: &[&str]) -> Output {
+    command(app, &[&["admin"], arguments].concat())
+}
+
+/// Runs a command with the settings of the server.
+fn command(app: &TestApp, arguments: &[&str]) -> Output {
     let settings = &app.state.settings;
     let folder = settings.mail.key_file.parent().unwrap();
-    let mut command = boxoffice(folder, &[&["admin"], arguments].concat());
+    let mut command = boxoffice(folder, arguments);
     command.env("DATABASE_URL", &app.database_url).env("BOXOFFICE_PUBLIC_URL", &settings.public_url);
     tokio::task::block_in_place(|| command.output().unwrap())
 }
@@ -261,4 +267,21 @@ fn command_without_database_creates_none() {
         assert!(error(&output).contains("there is no SQLite database"), "{}", error(&output));
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{command:?}");
     }
+}
+
+async fn commands_for_accounts_and_keys_are_audited(app: TestApp) {
+    let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
+
+    let created = command(&app, &create);
+    let number = String::from_utf8(created.stdout.clone()).unwrap().trim().to_owned();
+    let again = command(&app, &create);
+    let key = command(&app, &["key", "create", "--role", "administrator", "--account", &number]);
+    let nobodys = command(&app, &["key", "create", "--role", "administrator", "--account", "ZZ-00000000"]);
+
+    let codes = [&created, &again, &key, &nobodys].map(|output| output.status.code());
+    assert_eq!(codes, [Some(0), Some(1), Some(0), Some(1)], "{}{}", error(&created), error(&key));
+    let audited = audited(&app).await;
+    let expected = [("account_create", 200), ("account_create", 409), ("integration_create", 200), ("integration_create", 404)];
+    assert_eq!(audited.iter().map(|(operation, _, status)| (operation.as_str(), *status)).collect::<Vec<_>>(), expected);
+    assert!(audited.iter().all(|(operation, resource, _)| *resource == format!("/{}s", operation.trim_end_matches("_create"))));
 }

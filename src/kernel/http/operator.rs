@@ -84,7 +84,7 @@ impl<A: AppState> Operator<A> {
         let response = if endpoint.metadata.is_mutating() {
             let unit = UnitOfWork::of_request(db, None, None, Span::default());
             let resource = redact::path(operation, uri.path());
-            execute(self.app.kernel(), self.audit(&operation.id, resource), &unit, None, run(&unit)).await?
+            execute(self.app.kernel(), audit_context(&self.user, &operation.id, resource), &unit, None, run(&unit)).await?
         } else {
             run(&UnitOfWork::read_only(db, Span::default())).await?
         };
@@ -105,19 +105,32 @@ impl<A: AppState> Operator<A> {
         resource: String,
         change: impl FnOnce(Context<A>) -> F,
     ) -> Result<T, ApiError> {
-        let unit = UnitOfWork::of_request(self.app.kernel().db.clone(), None, None, Span::default());
-        let change = change(Context { app: Arc::clone(&self.app), unit: Arc::clone(&unit) });
-        let mut changed = None;
-        let work = async {
-            changed = Some(change.await?);
-            Ok(Response::new(Body::empty()))
-        };
-        execute(self.app.kernel(), self.audit(operation, resource), &unit, None, work).await?;
-        Ok(changed.ok_or_else(|| Error::Internal(anyhow!("the change has no result")))?)
+        change_as(&self.app, &self.user, operation, resource, change).await
     }
+}
 
-    fn audit<'a>(&'a self, operation: &'a str, resource: String) -> AuditContext<'a> {
-        let source = AuditSource::Command { operation, resource, operator: &self.user };
-        AuditContext { source, request: String::new() }
-    }
+/// Runs a change like [`Operator::change`], for this user of the operating system.
+///
+/// # Errors
+/// Returns the error of the change, or an error if the database fails.
+pub async fn change_as<A: AppState, T: Send, F: Future<Output = Result<T>> + Send>(
+    app: &Arc<A>,
+    user: &str,
+    operation: &str,
+    resource: String,
+    change: impl FnOnce(Context<A>) -> F,
+) -> Result<T, ApiError> {
+    let unit = UnitOfWork::of_request(app.kernel().db.clone(), None, None, Span::default());
+    let change = change(Context { app: Arc::clone(app), unit: Arc::clone(&unit) });
+    let mut changed = None;
+    let work = async {
+        changed = Some(change.await?);
+        Ok(Response::new(Body::empty()))
+    };
+    execute(app.kernel(), audit_context(user, operation, resource), &unit, None, work).await?;
+    Ok(changed.ok_or_else(|| Error::Internal(anyhow!("the change has no result")))?)
+}
+
+fn audit_context<'a>(user: &'a str, operation: &'a str, resource: String) -> AuditContext<'a> {
+    AuditContext { source: AuditSource::Command { operation, resource, operator: user }, request: String::new() }
 }
