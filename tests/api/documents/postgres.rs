@@ -65,12 +65,17 @@ fn first_production_set_up_works() {
     for line in table.lines() {
         // Five fields for the time, and the user.
         let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
-        shell().script(&command).run();
+        shell().script(&command).on_machine(&root).run();
     }
     let backups = root.join("var/backups/boxoffice");
+    assert_eq!(fs::metadata(&backups).unwrap().mode() & 0o777, 0o700);
     assert_eq!(fs::read_dir(&backups).unwrap().count(), table.lines().count());
+    shell().script(&format!("pg_restore --list {}/database-*.dump", backups.display())).run();
     let files = shell().script(&format!("tar -tzf {}/files-*.tar.gz", backups.display())).run();
-    assert!(files.contains("boxoffice/") && !files.contains(".key") && !files.contains("first-start"), "{files}");
+    assert!(files.contains("boxoffice/media/"), "{files}");
+    for secret in ["boxoffice/mail", ".key", "first-start"] {
+        assert!(!files.contains(secret), "{files}");
+    }
 }
 
 /// Returns the URL of a database for the user `boxoffice`.
