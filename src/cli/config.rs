@@ -14,6 +14,9 @@ use super::serve::ServeOptions;
 use super::{block_on, print, print_error, table, unknown_variables};
 use crate::config::{CONFIG_FILE, InvalidSettings};
 
+/// A setting whose address may have a password.
+const COLLECTOR: &str = "otlp-endpoint";
+
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
     /// Print the settings with which `serve` would start, and the source of each; secrets are hidden
@@ -92,7 +95,7 @@ fn effective(option: &Arg, invocation: &Invocation) -> EffectiveSetting {
         _ => ("default", None),
     };
     let value = match value {
-        Some(value) if option.is_hide_env_values_set() => Some(hide_secret(key, &value)),
+        Some(value) if option.is_hide_env_values_set() || key == COLLECTOR => Some(hide_secret(key, &value)),
         Some(value) => Some(value),
         None => described_default(option).map(|default| resolve(&default, invocation)),
     };
@@ -108,12 +111,14 @@ fn resolve(default: &str, invocation: &Invocation) -> String {
     default.replace("DATA_DIR", &value("data_dir")).replace("LISTEN", &value("listen"))
 }
 
-/// Returns the value of a secret setting as it may be printed. Of a database's URL, only the password is hidden.
+/// Returns the value of a secret setting as it may be printed. Of the URL of a database or a collector, only the password and the
+/// parameters are hidden.
 fn hide_secret(key: &str, value: &str) -> String {
     const HIDDEN: &str = "********";
     match value.split_once(':') {
         Some(("sqlite", _)) if key == "database" => value.to_owned(),
         Some(("postgres" | "postgresql", _)) if ["database", "read-database"].contains(&key) => hide_password(value, HIDDEN),
+        Some(("http" | "https", _)) if key == COLLECTOR => hide_password(value, HIDDEN),
         _ => HIDDEN.to_owned(),
     }
 }
@@ -199,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hides_passwords_of_databases() {
+    fn hides_passwords_of_addresses() {
         for (value, shown) in [
             ("sqlite:data/boxoffice.db", "sqlite:data/boxoffice.db"),
             ("postgres://me:secret@db/box", "postgres://me:********@db/box"),
@@ -210,6 +215,7 @@ mod tests {
             assert_eq!(hide_secret("database", value), shown);
         }
         assert_eq!(hide_secret("read-database", "postgres://me:secret@db/box"), "postgres://me:********@db/box");
+        assert_eq!(hide_secret(COLLECTOR, "https://me:secret@traces:4318"), "https://me:********@traces:4318");
         assert_eq!(hide_secret("smtp-password", "sqlite:x"), "********");
     }
 }

@@ -252,6 +252,7 @@ fn shows_settings_with_their_sources() {
         let mut command =
             configured.command(&[&["config", "show", "--smtp-user", "me", "--smtp", "mail.example.com"], arguments].concat());
         command.env("DATABASE_URL", "postgres://me:hidden@localhost/boxoffice").env("BOXOFFICE_CODE_LIMIT", "7");
+        command.env("BOXOFFICE_OTLP_ENDPOINT", "http://me:hidden@localhost:4318");
         command
     };
 
