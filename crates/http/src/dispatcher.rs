@@ -241,7 +241,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         body: Body,
         facts: &mut RequestFacts<'_>,
     ) -> Result<Response<Body>, ApiError> {
-        self.requests.check()?;
+        let authenticating = self.requests.enter_authentication()?;
         let contract = &self.contract;
         let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
         let rejected = |principal| RejectedRequest { contract, operation, principal, uri, id };
@@ -249,6 +249,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
+        drop(authenticating);
         facts.account = self.handler.account(&principal);
         // The memory of the body is reserved until the response is complete, because its arguments are copies of it.
         let (arguments, _reservation) =

@@ -9,10 +9,15 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::error::{Code, Error, Result};
 use crate::log::Throttle;
 
+/// This many times more requests may be authenticated at the same time. A database checks their keys together, so that they are rarely
+/// many; but while it doesn't answer, a client can cancel requests and send others.
+const AUTHENTICATING_FACTOR: usize = 8;
+
 /// Counts the requests in progress, and refuses those beyond the limit with 503.
 #[derive(Debug)]
 pub(crate) struct RequestLimit {
     free: Semaphore,
+    authenticating: Semaphore,
     log: Logger,
     refusals: Throttle,
 }
@@ -20,16 +25,20 @@ pub(crate) struct RequestLimit {
 impl RequestLimit {
     /// Allows this many requests at the same time.
     pub(crate) fn new(maximum: usize, log: Logger) -> Self {
-        Self { free: Semaphore::new(maximum), log, refusals: Throttle::default() }
+        let authenticating = Semaphore::new(maximum.saturating_mul(AUTHENTICATING_FACTOR).min(Semaphore::MAX_PERMITS));
+        Self { free: Semaphore::new(maximum), authenticating, log, refusals: Throttle::default() }
     }
 
-    /// Refuses a request if too many are in progress. Called before the request is authenticated and its body is read, so that a
-    /// refusal costs little.
+    /// Refuses a request if too many are in progress. Otherwise counts it as being authenticated until the permit is dropped. Called
+    /// before its body is read, so that a refusal costs little.
     ///
     /// # Errors
     /// [`Code::ServerUnavailable`].
-    pub(crate) fn check(&self) -> Result<()> {
-        if self.free.available_permits() > 0 { Ok(()) } else { Err(self.refuse()) }
+    pub(crate) fn enter_authentication(&self) -> Result<SemaphorePermit<'_>> {
+        if self.free.available_permits() == 0 {
+            return Err(self.refuse());
+        }
+        self.authenticating.try_acquire().map_err(|_| self.refuse())
     }
 
     /// Counts a request as in progress until the permit is dropped. Called after its body was read, so that slow clients don't

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use boxoffice_http::{ConnectionLimits, Listener, log};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -11,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp};
 
-on_both_databases![requests_beyond_the_limit_are_refused_at_once];
+on_both_databases![requests_beyond_the_limit_are_refused_at_once, requests_whose_keys_are_checked_are_limited];
 
 async fn time(app: &TestApp, server: &SecondServer) -> Response {
     app.request("GET", "/time").at(server.address).send().await
@@ -31,10 +33,15 @@ async fn wait_for(app: &TestApp, server: &SecondServer, status: u16) -> Response
     timeout(Duration::from_secs(60), waiting).await.expect("in time")
 }
 
-async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
+/// Starts a server for two requests at the same time.
+async fn start_server(app: &TestApp) -> SecondServer {
     let connections = ConnectionLimits { requests: 2, ..ConnectionLimits::default() };
     let listener = Listener { connections, ..ANY_PORT.into() };
-    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
+}
+
+async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
+    let server = start_server(&app).await;
     let mut slow = Vec::new();
     for _ in 0..3 {
         let mut connection = TcpStream::connect(server.address).await.unwrap();
@@ -76,4 +83,27 @@ async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
     assert_eq!(ready.status, 200, "the server is alive");
     assert_eq!((ama.status, kofi.status), (201, 201), "{} {}", ama.body, kofi.body);
     assert_eq!(wait_for(&app, &server, 200).await.status, 200);
+}
+
+async fn requests_whose_keys_are_checked_are_limited(app: TestApp) {
+    let server = start_server(&app).await;
+    let mut blocking = app.state.db.begin().await.unwrap();
+    if !blocking.is_postgres() {
+        // Nothing blocks a reader of SQLite.
+        return;
+    }
+    blocking.query("lock table api_keys in access exclusive mode").execute().await.unwrap();
+    let with_unknown_key = async |number: usize| {
+        let response = app.request("GET", "/time").at(server.address).key(&format!("unknown {number}")).send().await;
+        (response.status, response.body.to_string())
+    };
+    // The keys of 16 are checked at the same time.
+    let mut requests: FuturesUnordered<_> = (0..17).map(with_unknown_key).collect();
+
+    let (status, body) = requests.next().await.unwrap();
+    drop(blocking);
+    let others: Vec<_> = requests.map(|(status, _)| status).collect().await;
+
+    assert!(status == 503 && body.contains("The server is busy"), "{status} {body}");
+    assert_eq!(others, [403; 16]);
 }
