@@ -22,6 +22,7 @@ mod client_version;
 mod clock;
 mod command;
 mod configuration;
+mod connection_limit;
 mod copies;
 mod dashboards;
 mod deadlocks;

@@ -7,6 +7,7 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ use futures::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::metrics::{DatabaseMetrics, PoolStatus};
@@ -29,8 +31,10 @@ use super::transient::{database_error, is_closed_connection, is_outdated_connect
 /// unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a ping or a rollback. Short, because the pool can open a new connection instead. It is also the idle time after
-/// which a connection is pinged, and the longest delay between two attempts to connect.
+/// which a connection is pinged.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause between two attempts to open a connection while the server refuses them.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 const NOT_DROPPED: &str = "a connection is only taken out on drop";
 
 /// A connection of either driver.
@@ -104,6 +108,64 @@ impl OutdatedSince {
     }
 }
 
+/// The connections that a pool may have at the moment: fewer than its maximum while the server refuses to open more, so that callers
+/// wait in turn for those that are open.
+#[derive(Debug)]
+struct ConnectionPermits {
+    free: Arc<Semaphore>,
+    /// Permits that were withdrawn, because the server has refused the connection.
+    withdrawn: Mutex<u32>,
+    /// Callers that wait for a permit.
+    waiting: AtomicUsize,
+}
+
+/// Counts a caller that waits for a permit.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ConnectionPermits {
+    fn new(max_size: usize) -> Self {
+        Self { free: Arc::new(Semaphore::new(max_size)), withdrawn: Mutex::default(), waiting: AtomicUsize::default() }
+    }
+
+    /// Waits for a permit. Returns `None` if the pool is closed.
+    async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _waiting = Waiting(&self.waiting);
+        Arc::clone(&self.free).acquire_owned().await.ok()
+    }
+
+    /// Withdraws the permit of a connection that the server has refused, and returns it later: one permit after the other, so that few
+    /// callers are refused.
+    fn withdraw(self: &Arc<Self>, permit: OwnedSemaphorePermit) {
+        permit.forget();
+        let mut withdrawn = self.withdrawn();
+        *withdrawn += 1;
+        let (permits, pause) = (Arc::clone(self), REFUSAL_PAUSE * *withdrawn);
+        tokio::spawn(async move {
+            sleep(pause).await;
+            permits.restore(1);
+        });
+    }
+
+    /// Returns up to this many of the withdrawn permits.
+    fn restore(&self, maximum: u32) {
+        let mut withdrawn = self.withdrawn();
+        let count = maximum.min(*withdrawn);
+        *withdrawn -= count;
+        self.free.add_permits(count as usize);
+    }
+
+    fn withdrawn(&self) -> MutexGuard<'_, u32> {
+        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Opens and checks the connections of a pool.
 #[derive(Debug)]
 struct ConnectionManager<C: DbConnection> {
@@ -111,6 +173,7 @@ struct ConnectionManager<C: DbConnection> {
     metrics: Arc<DatabaseMetrics>,
     /// The reason why the last connection could not be opened; `None` after a connection was opened.
     problem: Mutex<Option<String>>,
+    permits: Arc<ConnectionPermits>,
     /// Connections that were opened before are closed instead of being used again.
     outdated: OutdatedSince,
     /// True if the connections lead to a pooler that passes each transaction to any connection of its own.
@@ -137,27 +200,17 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
     type Type = C;
     type Error = sqlx::Error;
 
-    /// Opens a connection. While the server is starting, retries until the caller times out.
     async fn create(&self) -> sqlx::Result<C> {
-        let mut delay = Duration::from_millis(10);
-        loop {
-            // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
-            match C::connect_with(&self.options).boxed().await {
-                Err(error) if C::IS_REMOTE && is_starting(&error) => {
-                    *self.problem() = Some(C::connection_problem(&self.options, &error));
-                    sleep(delay).await;
-                }
-                result => {
-                    *self.problem() = None;
-                    let mut connection = result?;
-                    if let Some(settings) = C::SETTINGS.filter(|_| !self.is_behind_pooler) {
-                        connection.run(settings).await?;
-                    }
-                    return Ok(connection);
-                }
-            }
-            delay = (delay * 2).min(PING_TIMEOUT);
+        // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
+        let result = C::connect_with(&self.options).boxed().await;
+        let refusal = result.as_ref().err().filter(|error| is_refusal::<C>(error));
+        *self.problem() = refusal.map(|error| C::connection_problem(&self.options, error));
+        let mut connection = result?;
+        self.permits.restore(u32::MAX);
+        if let Some(settings) = C::SETTINGS.filter(|_| !self.is_behind_pooler) {
+            connection.run(settings).await?;
         }
+        Ok(connection)
     }
 
     /// Pings a connection that has not been used for [`PING_TIMEOUT`]. Rejects one that is outdated.
@@ -170,6 +223,11 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
         }
         Ok(())
     }
+}
+
+/// Returns whether a later attempt to open a connection may succeed.
+fn is_refusal<C: DbConnection>(error: &sqlx::Error) -> bool {
+    C::IS_REMOTE && is_starting(error)
 }
 
 impl<C: DbConnection> Pool<C> {
@@ -191,6 +249,7 @@ impl<C: DbConnection> Pool<C> {
             options,
             metrics: Arc::clone(metrics),
             problem: Mutex::default(),
+            permits: Arc::new(ConnectionPermits::new(max_size)),
             outdated: OutdatedSince::default(),
             is_behind_pooler,
             acquire_timeout,
@@ -219,10 +278,10 @@ impl<C: DbConnection> Pool<C> {
     /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
     pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
         let (start, metrics) = (Instant::now(), &self.0.manager().metrics);
-        let connection = timeout(self.0.manager().acquire_timeout, self.0.get()).await;
+        let connection = timeout(self.0.manager().acquire_timeout, self.get_or_open()).await;
         metrics.wait.observe(start.elapsed().as_secs_f64());
         let connection = connection.map_err(|_| self.0.manager().timed_out())?;
-        let connection = connection.map_err(|error| match error {
+        let (connection, permit) = connection.map_err(|error| match error {
             PoolError::Backend(error) => error,
             PoolError::Closed => sqlx::Error::PoolClosed,
             _ => sqlx::Error::PoolTimedOut,
@@ -232,6 +291,7 @@ impl<C: DbConnection> Pool<C> {
         let is_behind_pooler = self.0.manager().is_behind_pooler;
         Ok(PooledConnection {
             connection: Some(connection),
+            permit: Some(permit),
             metrics,
             outdated,
             is_behind_pooler,
@@ -242,6 +302,18 @@ impl<C: DbConnection> Pool<C> {
         })
     }
 
+    /// Returns an idle connection, or opens one. While the server refuses to open one, waits for the first that is free.
+    async fn get_or_open(&self) -> Result<(Object<ConnectionManager<C>>, OwnedSemaphorePermit), PoolError<sqlx::Error>> {
+        let permits = &self.0.manager().permits;
+        loop {
+            let permit = permits.acquire().await.ok_or(PoolError::Closed)?;
+            match self.0.get().await {
+                Err(PoolError::Backend(error)) if is_refusal::<C>(&error) => permits.withdraw(permit),
+                connection => return Ok((connection?, permit)),
+            }
+        }
+    }
+
     /// The metrics that all pools of the database share.
     pub(super) fn metrics(&self) -> &Arc<DatabaseMetrics> {
         &self.0.manager().metrics
@@ -249,7 +321,8 @@ impl<C: DbConnection> Pool<C> {
 
     /// Returns the connections at the moment.
     pub(super) fn status(&self, name: &'static str) -> PoolStatus {
-        let managed::Status { size, available, waiting, .. } = self.0.status();
+        let managed::Status { size, available, .. } = self.0.status();
+        let waiting = self.0.manager().permits.waiting.load(Ordering::Relaxed);
         PoolStatus { name, used: size.saturating_sub(available), idle: available, waiting }
     }
 
@@ -272,6 +345,7 @@ impl<C: DbConnection> Pool<C> {
             // The server may be gone already.
             let _closed = timeout(PING_TIMEOUT, connection.close()).await;
         }
+        self.0.manager().permits.free.close();
         self.0.close();
     }
 }
@@ -280,6 +354,8 @@ impl<C: DbConnection> Pool<C> {
 #[derive(Debug)]
 pub struct PooledConnection<C: DbConnection> {
     connection: Option<Object<ConnectionManager<C>>>,
+    /// Released after the connection.
+    permit: Option<OwnedSemaphorePermit>,
     metrics: Arc<DatabaseMetrics>,
     outdated: OutdatedSince,
     /// The text of the statement that runs or will run.
@@ -366,8 +442,9 @@ impl<C: DbConnection> Drop for PooledConnection<C> {
         if self.is_ready && !self.is_in_transaction {
             return;
         }
-        let is_in_transaction = self.is_in_transaction;
+        let (is_in_transaction, permit) = (self.is_in_transaction, self.permit.take());
         tokio::spawn(async move {
+            let _permit = permit;
             // If SQLite has rolled back by itself, because the disk is full or fails, this rollback fails.
             let reset = async { if is_in_transaction { connection.run("rollback").await } else { connection.ping().await } };
             if !matches!(timeout(PING_TIMEOUT, reset).await, Ok(Ok(()))) {
