@@ -169,6 +169,8 @@ pub struct Settings {
     pub media: MediaLocation,
     /// The secret access key of the bucket, unless the variables of AWS have it.
     pub media_secret_key: Option<Secret>,
+    /// Accesses to the image store that may be in progress.
+    pub image_accesses: usize,
     /// The file with the key that signs the codes of tickets and the lists for gates.
     pub ticket_key_file: PathBuf,
     /// The currency, as an ISO 4217 code.
@@ -268,6 +270,8 @@ impl PlatformOptions {
             site_url: site_url.map(|url| url.trim_end_matches('/').to_owned()),
             public_url: public_url.trim_end_matches('/').to_owned(),
             media,
+            // A store that doesn't answer leaves the other requests in progress to the rest of the platform.
+            image_accesses: (self.connections.limits()?.requests / 4).max(1),
             ticket_key_file: options.ticket_key_file.clone().unwrap_or_else(|| data_dir.join("ticket.key")),
             currency: options.currency.get()?.clone(),
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),

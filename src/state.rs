@@ -100,7 +100,7 @@ impl App {
     /// Returns an error if one of them can't be opened, or the settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
-        let media = MediaStore::open(&settings.media, settings.media_secret_key.as_ref())?;
+        let media = MediaStore::open(&settings.media, settings.media_secret_key.as_ref(), settings.image_accesses)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
         let ticket_keys = TicketKeys::open(&settings.ticket_key_file)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));

@@ -152,7 +152,7 @@ async fn check_media(settings: &Settings) -> anyhow::Result<String> {
     if let MediaLocation::Folder(folder) = media {
         return check_folder(folder);
     }
-    MediaStore::open(media, settings.media_secret_key.as_ref())?.check_writable().await?;
+    MediaStore::open(media, settings.media_secret_key.as_ref(), settings.image_accesses)?.check_writable().await?;
     Ok(format!("{media} can be written"))
 }
 

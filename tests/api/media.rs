@@ -1,14 +1,20 @@
 //! Images: generated icons of regions, and uploaded images of events.
 
+use std::fs;
+use std::process::Command;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use boxoffice::config::Settings;
 use boxoffice::features::catalog::media;
+use futures::future::{Either, select};
 use reqwest::Client;
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
 
+use super::failures::LogBuffer;
 use crate::on_both_databases;
-use crate::support::TestApp;
+use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![
     draws_region_icon,
@@ -22,6 +28,7 @@ on_both_databases![
     placeholder_has_title_of_public_event_only,
     generated_images_are_drawn_once,
     limits_requests_for_images_per_address,
+    requests_beyond_the_limit_of_a_hung_store_are_rejected,
     unknown_image_is_not_found,
     rejects_invalid_images,
 ];
@@ -219,6 +226,32 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
         assert!(!rejected.header("retry-after").is_empty());
     }
     server.stop().await;
+}
+
+async fn requests_beyond_the_limit_of_a_hung_store_are_rejected(app: TestApp) {
+    app.create_region().await;
+    let buffer = LogBuffer::default();
+    let settings = Settings { image_accesses: 1, ..app.state.settings.clone() };
+    let icons = settings.media.folder().unwrap().join("icons");
+    let server = app.start_second_server_on(settings, buffer.logger(), ANY_PORT).await;
+    // A named pipe can't be opened until another program writes to it.
+    let pipe = icons.join("ghana.png");
+    fs::create_dir_all(icons).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Without the proxy, which would reject what is read from the pipe.
+    let icon = || app.request("GET", "/media/ghana.png").at(server.server).no_key().version(None).send();
+
+    let (rejected, waiting) = match select(Box::pin(icon()), Box::pin(icon())).await {
+        Either::Left((first, second)) | Either::Right((first, second)) => (first, second),
+    };
+    let others = app.request("GET", "/regions").at(server.address).send().await;
+    fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    waiting.await;
+    fs::remove_file(&pipe).unwrap();
+
+    assert_eq!((rejected.status, rejected.header("retry-after")), (503, "1"), "{}", rejected.body);
+    assert!(buffer.text().contains("too many requests wait for it"), "{}", buffer.text());
+    assert_eq!((others.status, icon().await.status), (200, 200));
 }
 
 async fn unknown_image_is_not_found(app: TestApp) {

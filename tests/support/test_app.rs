@@ -285,6 +285,7 @@ pub fn test_settings(folder: &Path) -> Settings {
     Settings {
         read_database: None,
         media_secret_key: None,
+        image_accesses: 256,
         public_url: "https://boxoffice.example".to_owned(),
         site_url: None,
         media: MediaLocation::Folder(folder.join("media")),

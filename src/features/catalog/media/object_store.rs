@@ -14,7 +14,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex as AsyncMutex, OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -31,13 +31,20 @@ const ACCESS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The media type is not stored, because a folder has no metadata; it is detected from the content on each read.
 #[derive(Debug)]
 pub struct MediaStore {
-    objects: Box<dyn ObjectStore>,
+    objects: Arc<dyn ObjectStore>,
     /// The folder; `None` for a bucket.
     folder: Option<PathBuf>,
-    /// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no
-    /// more memory than one.
-    cache: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
+    /// A permit for each access that may be in progress.
+    accesses: Arc<Semaphore>,
+    /// Locked by the check of a folder until it ends.
+    check: Arc<AsyncMutex<()>>,
+    cache: Arc<Cache>,
 }
+
+/// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no more
+/// memory than one.
+#[derive(Debug, Default)]
+struct Cache(Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>);
 
 /// An image's name and version: its tag in the object store, its time of change and its size.
 type ObjectVersion = (Path, Option<String>, i64, u64);
@@ -75,29 +82,38 @@ impl StoredImage {
 
 impl MediaStore {
     /// Opens a folder, which is created if it doesn't exist, or a bucket, with endpoint, region and keys from the usual `AWS_…`
-    /// variables. `secret_key` replaces the secret access key of the variables.
+    /// variables. `secret_key` replaces the secret access key of the variables. At most `accesses` are in progress at the same time;
+    /// others fail at once.
     ///
     /// Doesn't check that a bucket exists; the first access fails if it doesn't.
-    pub fn open(location: &MediaLocation, secret_key: Option<&Secret>) -> Result<MediaStore> {
+    pub fn open(location: &MediaLocation, secret_key: Option<&Secret>, accesses: usize) -> Result<MediaStore> {
         let objects = match location {
             MediaLocation::Folder(folder) => open_folder(folder),
             MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, secret_key),
         };
         let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
-        Ok(MediaStore { objects, folder: location.folder().map(ToOwned::to_owned), cache: Mutex::default() })
+        Ok(MediaStore {
+            objects: objects.into(),
+            folder: location.folder().map(ToOwned::to_owned),
+            accesses: Arc::new(Semaphore::new(accesses)),
+            check: Arc::default(),
+            cache: Arc::default(),
+        })
     }
 
     /// Stores an image under a name and replaces the previous one atomically.
     pub async fn put(&self, name: &str, image: &Image) -> Result<()> {
         let path = path(name).with_context(|| format!("{name:?} cannot name an image"))?;
-        let result = within_limit(self.objects.put(&path, image.bytes.clone().into())).await;
+        let (objects, bytes) = (Arc::clone(&self.objects), image.bytes.clone());
+        let result = self.access(async move { objects.put(&path, bytes.into()).await }).await;
         result.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
     /// Copies an image. Returns false if there is none with this name.
     pub async fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let Some((from_path, to_path)) = path(from).zip(path(to)) else { return Ok(false) };
-        match within_limit(self.objects.copy(&from_path, &to_path)).await {
+        let objects = Arc::clone(&self.objects);
+        match self.access(async move { objects.copy(&from_path, &to_path).await }).await {
             Err(error) if is_absent(&error) => Ok(false),
             other => other.map(|()| true).with_context(|| format!("cannot copy image {from}")),
         }
@@ -107,39 +123,24 @@ impl MediaStore {
     /// readers share one copy of the bytes.
     pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {
         let Some(path) = path(name) else { return Ok(None) };
-        match within_limit(self.read(&path)).await {
+        let (objects, cache) = (Arc::clone(&self.objects), Arc::clone(&self.cache));
+        match self.access(async move { read(objects.as_ref(), &cache, &path).await }).await {
             Err(error) if is_absent(&error) => Ok(None),
             other => other.map(Some).with_context(|| format!("cannot read image {name}")),
         }
-    }
-
-    async fn read(&self, path: &Path) -> Result<StoredImage, Error> {
-        let object = self.objects.get(path).await?;
-        let entry = self.cache_entry(path, &object.meta);
-        let image = entry.0.get_or_try_init(async || object.bytes().await.map(StoredImage::new)).await?;
-        let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&entry)));
-        Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
-    }
-
-    /// Returns the cache entry of this version of an image, and creates it if necessary.
-    fn cache_entry(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
-        let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = cache.get(&version).and_then(Weak::upgrade) {
-            return entry;
-        }
-        let entry = Arc::default();
-        cache.retain(|_, entry| entry.strong_count() > 0);
-        cache.insert(version, Arc::downgrade(&entry));
-        entry
     }
 
     /// Checks that the store can be used: a folder exists and can be written, and a bucket answers to the request for an image that
     /// doesn't exist.
     pub async fn check(&self) -> Result<()> {
         if let Some(folder) = self.folder.clone() {
-            // A folder on another machine may answer slowly.
-            return spawn_blocking(move || private_files::require_writable_folder(&folder)).await?;
+            // A folder on another machine may answer slowly, or not at all. The thread that waits for it can't be stopped.
+            let lock = Arc::clone(&self.check).try_lock_owned().context("an earlier check of the folder has not ended")?;
+            return spawn_blocking(move || {
+                let _lock = lock;
+                private_files::require_writable_folder(&folder)
+            })
+            .await?;
         }
         match self.objects.head(&Path::from("check")).await {
             Err(error) if is_absent(&error) => Ok(()),
@@ -157,17 +158,59 @@ impl MediaStore {
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
     pub async fn delete(&self, name: &str) -> Result<()> {
         let Some(path) = path(name) else { return Ok(()) };
-        match within_limit(self.objects.delete(&path)).await {
+        let objects = Arc::clone(&self.objects);
+        match self.access(async move { objects.delete(&path).await }).await {
             Err(error) if is_absent(&error) => Ok(()),
             other => other.with_context(|| format!("cannot delete image {name}")),
         }
     }
+
+    /// Waits for the store, with a time limit, unless too many others do.
+    async fn access<T>(&self, access: impl Future<Output = Result<T, Error>> + Send + 'static) -> Result<T, Error>
+    where
+        T: Send + 'static,
+    {
+        let failed = |source| Error::Generic { store: "image store", source };
+        let permit = Arc::clone(&self.accesses).try_acquire_owned();
+        let permit = permit.map_err(|_| failed("too many requests wait for it".into()))?;
+        // A thread that waits for a folder can't be stopped, so it keeps the permit.
+        let mut task = tokio::spawn(async move {
+            let _permit = permit;
+            access.await
+        });
+        match timeout(ACCESS_TIMEOUT, &mut task).await {
+            Ok(done) => done?,
+            Err(elapsed) => {
+                if self.folder.is_none() {
+                    task.abort();
+                }
+                Err(failed(elapsed.into()))
+            }
+        }
+    }
 }
 
-/// Waits for the store, with a time limit.
-async fn within_limit<T>(access: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let done = timeout(ACCESS_TIMEOUT, access).await;
-    done.unwrap_or_else(|elapsed| Err(Error::Generic { store: "image store", source: elapsed.into() }))
+async fn read(objects: &dyn ObjectStore, cache: &Cache, path: &Path) -> Result<StoredImage, Error> {
+    let object = objects.get(path).await?;
+    let entry = cache.entry(path, &object.meta);
+    let image = entry.0.get_or_try_init(async || object.bytes().await.map(StoredImage::new)).await?;
+    let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&entry)));
+    Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
+}
+
+impl Cache {
+    /// Returns the entry of this version of an image, and creates it if necessary.
+    fn entry(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
+        let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = cache.get(&version).and_then(Weak::upgrade) {
+            return entry;
+        }
+        let entry = Arc::default();
+        cache.retain(|_, entry| entry.strong_count() > 0);
+        cache.insert(version, Arc::downgrade(&entry));
+        entry
+    }
 }
 
 /// Returns the path of a name of letters, digits, `.`, `-`, `_` and `/`, or `None` for another name.
@@ -211,6 +254,12 @@ mod tests {
     use super::super::drawing;
     use super::*;
 
+    const ACCESSES: usize = 20;
+
+    fn open(folder: &std::path::Path) -> MediaStore {
+        MediaStore::open(&MediaLocation::Folder(folder.to_owned()), None, ACCESSES).unwrap()
+    }
+
     fn image(bytes: Vec<u8>) -> Image {
         Image { width: 128, height: 128, bytes: bytes.into() }
     }
@@ -218,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn stores_replaces_and_deletes() {
         let folder = tempfile::tempdir().unwrap();
-        let store = MediaStore::open(&MediaLocation::Folder(folder.path().join("new/media")), None).unwrap();
+        let store = open(&folder.path().join("new/media"));
         let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
 
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
@@ -234,38 +283,47 @@ mod tests {
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn access_to_a_store_that_hangs_fails() {
-        let hung = within_limit(std::future::pending::<Result<(), Error>>()).await;
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path());
+        let access = || store.access(std::future::pending::<Result<(), Error>>());
 
-        assert!(hung.unwrap_err().to_string().contains("image store"));
+        let hung = futures::future::join_all((0..ACCESSES).map(|_| access())).await;
+        // The accesses have not ended.
+        let busy = access().await;
+
+        for (failed, cause) in hung.iter().map(|failed| (failed, "deadline")).chain([(&busy, "too many")]) {
+            let text = failed.as_ref().unwrap_err().to_string();
+            assert!(text.contains("image store") && text.contains(cause), "{text}");
+        }
     }
 
     #[tokio::test]
     async fn concurrent_readers_share_one_copy() {
         let folder = tempfile::tempdir().unwrap();
-        let store = MediaStore::open(&MediaLocation::Folder(folder.path().to_owned()), None).unwrap();
+        let store = open(folder.path());
         let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
         store.put("banner/1", &first).await.unwrap();
 
-        let readers = futures::future::join_all((0..20).map(|_| store.get("banner/1"))).await;
+        let readers = futures::future::join_all((0..ACCESSES).map(|_| store.get("banner/1"))).await;
         let readers: Vec<_> = readers.into_iter().map(|image| image.unwrap().unwrap()).collect();
         store.put("banner/1", &second).await.unwrap();
         let later = store.get("banner/1").await.unwrap().unwrap();
 
         assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
         assert_eq!(later, StoredImage::new(second.bytes.clone()));
-        assert_eq!(store.cache.lock().unwrap().len(), 2);
+        assert_eq!(store.cache.0.lock().unwrap().len(), 2);
         drop((readers, later));
         drop(store.get("banner/1").await.unwrap());
-        assert_eq!(store.cache.lock().unwrap().len(), 1, "unused entries are removed");
+        assert_eq!(store.cache.0.lock().unwrap().len(), 1, "unused entries are removed");
     }
 
     #[tokio::test]
     async fn reaches_nothing_outside_its_folder() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("secret"), "x").unwrap();
-        let store = MediaStore::open(&MediaLocation::Folder(folder.path().join("media")), None).unwrap();
+        let store = open(&folder.path().join("media"));
         store.put("banner/1", &image(drawing::disc("a", "a").unwrap())).await.unwrap();
         for name in [
             "",
