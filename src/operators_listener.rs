@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, one_line};
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler, ServerHandle,
-    serve,
+    ApiError, AuthorizedRequest, Connections, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler,
+    ServerHandle, serve,
 };
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
@@ -43,10 +43,6 @@ const HEALTH_CHECKS: [(&str, OutsideContractFn<App>); 2] = [
     ("/healthz", |_, _, _| async { healthz() }.boxed()),
     ("/readyz", |_, app, shutdown| async move { readyz(app, shutdown.is_draining()).await }.boxed()),
 ];
-/// The resource on the listener for operators alone.
-const METRICS: (&str, OutsideContractFn<App>) =
-    ("/metrics", |_, app, shutdown| async move { read_metrics(&app, shutdown.in_flight()).await }.boxed());
-
 /// Adds the health checks to the main listener.
 pub fn add_health_checks(routes: &mut Routes<App>) {
     for (path, respond) in HEALTH_CHECKS {
@@ -59,15 +55,18 @@ struct AdminHandler {
     app: Arc<App>,
     /// The state of the main listener.
     shutdown: Arc<GracefulShutdown>,
+    /// The connections of the main listener.
+    connections: Arc<Connections>,
 }
 
-/// Starts the listener for operators: health checks and metrics. `shutdown` is the state of the main listener.
+/// Starts the listener for operators: health checks and metrics of the main listener, `server`.
 ///
 /// # Errors
 /// Returns an error if it can't listen on the address.
-pub fn start(app: Arc<App>, shutdown: Arc<GracefulShutdown>, listener: Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
+pub fn start(app: Arc<App>, server: &ServerHandle, listener: Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
     let no_operations = Contract::new(json!({ "openapi": "3.0.3", "info": {}, "paths": {} }))?;
-    serve(Arc::new(no_operations), AdminHandler { app, shutdown }, listener, log)
+    let (shutdown, connections) = (Arc::clone(server.shutdown_state()), Arc::clone(server.connections()));
+    serve(Arc::new(no_operations), AdminHandler { app, shutdown, connections }, listener, log)
 }
 
 impl RequestHandler for AdminHandler {
@@ -84,8 +83,13 @@ impl RequestHandler for AdminHandler {
     }
 
     fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
-        let (path, respond) = HEALTH_CHECKS.into_iter().chain([METRICS]).find(|(known, _)| *known == path)?;
-        Some(respond(path, Arc::clone(&self.app), Arc::clone(&self.shutdown)))
+        let (app, shutdown) = (Arc::clone(&self.app), Arc::clone(&self.shutdown));
+        if path == "/metrics" {
+            let connections = Arc::clone(&self.connections);
+            return Some(async move { read_metrics(&app, shutdown.in_flight(), &connections).await }.boxed());
+        }
+        let (path, respond) = HEALTH_CHECKS.into_iter().find(|(known, _)| *known == path)?;
+        Some(respond(path, app, shutdown))
     }
 
     async fn reject(&self, _: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
@@ -214,9 +218,9 @@ fn reason(error: boxoffice_http::error::Error) -> anyhow::Error {
 }
 
 /// All metrics, with the gauges of this moment. During an outage of the database, those that it doesn't have are still of use.
-async fn read_metrics(app: &Arc<App>, in_flight: usize) -> Response<Body> {
+async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connections) -> Response<Body> {
     let metrics = &app.metrics;
-    metrics.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
+    metrics.set_listener(in_flight, connections.count(), connections.maximum());
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.read_process();
     let (dependencies, waiting, places) = tokio::join!(

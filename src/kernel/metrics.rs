@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use procfs::WithCurrentSystemInfo;
-use procfs::process::Process;
+use procfs::process::{LimitValue, Process};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -31,7 +31,11 @@ pub struct Metrics {
     /// Runs of jobs.
     pub jobs: JobMetrics,
     /// Requests in flight.
-    pub in_flight: Gauge,
+    in_flight: Gauge,
+    /// Open connections.
+    connections: Gauge,
+    /// The limit of open connections.
+    max_connections: Gauge,
     /// Mails that wait to be delivered.
     mails: Gauge,
     /// Age of the oldest of these mails, in seconds.
@@ -52,6 +56,8 @@ pub struct Metrics {
     process_memory: Gauge,
     /// Open files of the process.
     process_files: Gauge,
+    /// The limit of open files.
+    process_max_files: Gauge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -147,6 +153,8 @@ impl Metrics {
             requests: Family::new_with_constructor(durations),
             jobs: JobMetrics::default(),
             in_flight: Gauge::default(),
+            connections: Gauge::default(),
+            max_connections: Gauge::default(),
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
             mail_attempts: Family::default(),
@@ -157,6 +165,7 @@ impl Metrics {
             process_cpu: FloatGauge::default(),
             process_memory: Gauge::default(),
             process_files: Gauge::default(),
+            process_max_files: Gauge::default(),
         };
         // All results exist from the start on, so that the first mail that is given up is an increase.
         for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {
@@ -176,6 +185,8 @@ impl Metrics {
             self.requests.clone(),
         );
         registry.register("requests_in_flight", "Requests in progress", self.in_flight.clone());
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register("max_connections", "Limit of the open connections", self.max_connections.clone());
         registry.register_with_unit(
             "database_wait",
             "Time that a request waits for a database connection",
@@ -207,12 +218,21 @@ impl Metrics {
         process.register_with_unit("cpu", "CPU time of the process", seconds(), self.process_cpu.clone());
         process.register_with_unit("resident_memory", "Memory of the process", Unit::Bytes, self.process_memory.clone());
         process.register("open_files", "Open files of the process", self.process_files.clone());
+        process.register("max_files", "Limit of the open files of the process", self.process_max_files.clone());
     }
 
     /// Records a request that was answered.
     pub fn record_request(&self, operation: &str, status: u16, duration: Duration) {
         let labels = RequestLabels { operation: operation.to_owned(), status };
         self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
+    }
+
+    /// Sets the numbers of requests in flight and of open connections, and the limit of the latter.
+    pub fn set_listener(&self, in_flight: usize, connections: usize, max_connections: usize) {
+        let gauges = [(&self.in_flight, in_flight), (&self.connections, connections), (&self.max_connections, max_connections)];
+        for (gauge, value) in gauges {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
     }
 
     /// Sets the gauges of a database pool.
@@ -256,6 +276,13 @@ impl Metrics {
         }
         if let Ok(files) = process.fd_count() {
             self.process_files.set(i64::try_from(files).unwrap_or(i64::MAX));
+        }
+        if let Ok(limits) = process.limits() {
+            let maximum = match limits.max_open_files.soft_limit {
+                LimitValue::Value(maximum) => i64::try_from(maximum).unwrap_or(i64::MAX),
+                LimitValue::Unlimited => i64::MAX,
+            };
+            self.process_max_files.set(maximum);
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
-use boxoffice_http::Listener;
+use boxoffice_http::{ConnectionLimits, Listener};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -106,8 +106,11 @@ async fn is_not_ready_while_stopping(app: TestApp) {
 }
 
 async fn metrics_count_requests(app: TestApp) {
-    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
+    let connections = ConnectionLimits { maximum: Some(50), ..ConnectionLimits::default() };
+    let listener = Listener { connections, ..ANY_PORT.into() };
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), listener, Some(Listener::from(ANY_PORT))).unwrap();
     let admin = platform.admin_address().unwrap();
+    let _idle = std::net::TcpStream::connect(platform.address()).unwrap();
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     kofi.order_free_tickets(&event.sections[0], 3).await;
     for _ in 0..3 {
@@ -132,6 +135,15 @@ async fn metrics_count_requests(app: TestApp) {
     assert!(text.contains("boxoffice_mails_waiting ") && text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains(job), "{text}");
     assert!(text.contains("boxoffice_dependency_usable{dependency=\"media\"} 1\n"), "{text}");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("boxoffice_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} in {text}")).parse::<usize>().unwrap()
+    };
+    assert_eq!(value("max_connections"), 50);
+    assert!((1..50).contains(&value("connections")), "{text}");
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap();
+    assert_eq!(value("process_max_files") as u64, files);
+    assert!((1..files as usize).contains(&value("process_open_files")), "{text}");
     let places = |state: &str, count: i64| text.contains(&format!("boxoffice_places{{state=\"{state}\"}} {count}\n"));
     assert!(places("sold", 3) && places("reserved", 0) && places("free", 7), "{text}");
     assert_eq!(get(admin, "/readyz").await.0, 200);

@@ -182,6 +182,16 @@ impl Connections {
         &self.limits
     }
 
+    /// The number of open connections.
+    pub fn count(&self) -> usize {
+        self.lock().by_number.len()
+    }
+
+    /// The largest number of open connections.
+    pub fn maximum(&self) -> usize {
+        self.maximum
+    }
+
     fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

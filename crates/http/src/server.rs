@@ -93,6 +93,7 @@ impl From<SocketAddr> for Listener {
 pub struct ServerHandle {
     address: SocketAddr,
     shutdown: Arc<GracefulShutdown>,
+    connections: Arc<Connections>,
     /// Dropped to accept no more connections.
     accepting: oneshot::Sender<()>,
     /// Dropped to stop the server.
@@ -111,6 +112,11 @@ impl ServerHandle {
     /// The counter of requests in flight.
     pub fn shutdown_state(&self) -> &Arc<GracefulShutdown> {
         &self.shutdown
+    }
+
+    /// The open connections.
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.connections
     }
 
     /// Rejects new requests, finishes those in flight and stops the server.
@@ -158,17 +164,18 @@ pub fn serve<H: RequestHandler>(
     };
     let is_socket_shared = listener.socket.is_some();
     let tls = listener.certificate.map(Certificate::server_config).transpose()?;
+    let connections = Connections::new(listener.connections, listener.trusted_proxies);
     let acceptor = Acceptor {
-        http: http_builder(&listener.connections),
+        http: http_builder(connections.limits()),
         dispatcher: Arc::new(dispatcher),
         tls: tls.map(|config| TlsAcceptor::from(Arc::new(config))),
-        connections: Connections::new(listener.connections, listener.trusted_proxies),
+        connections: Arc::clone(&connections),
         log: log.clone(),
     };
     let (accepting, accepting_stopped) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(acceptor.run(socket, accepting_stopped, stopped));
-    Ok(ServerHandle { address, shutdown, accepting, stop, is_socket_shared, task })
+    Ok(ServerHandle { address, shutdown, connections, accepting, stop, is_socket_shared, task })
 }
 
 fn open_socket(listener: &Listener) -> io::Result<TcpListener> {
