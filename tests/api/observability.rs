@@ -23,6 +23,7 @@ on_both_databases![
     is_not_ready_while_stopping,
     metrics_count_requests,
     access_log_names_caller_but_no_secret,
+    successful_health_checks_are_logged_at_debug,
     takes_request_id_of_trusted_proxy,
     slow_statements_are_logged_without_values,
     fail2ban_filter_matches_rejected_requests,
@@ -176,6 +177,35 @@ async fn access_log_names_caller_but_no_secret(app: TestApp) {
     assert_eq!((&second["status"], &second["code"]), (&json!(unknown.status), &unknown.body["code"]));
     let text = buffer.text();
     assert!(!text.contains(&kofi.key) && !text.contains(code), "{text}");
+}
+
+async fn successful_health_checks_are_logged_at_debug(app: TestApp) {
+    let buffer = LogBuffer::default();
+    let listener = Listener { access_log_sample: std::num::NonZeroU64::new(2), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), buffer.logger(), listener).await;
+    let mut sent = Vec::new();
+    for (path, status, level) in [
+        ("/time", 200, "INFO"),
+        ("/healthz", 200, "DEBG"),
+        ("/time", 200, "DEBG"),
+        ("/readyz", 200, "DEBG"),
+        ("/time", 200, "INFO"),
+        ("/none", 404, "INFO"),
+    ] {
+        let response = app.request("GET", path).at(server.server).send().await;
+        assert_eq!(response.status, status, "{path}");
+        sent.push((response.header("x-request-id").to_owned(), level));
+    }
+    server.state.db.close().await;
+    let not_ready = app.request("GET", "/readyz").at(server.server).send().await;
+    assert_eq!(not_ready.status, 503);
+    sent.push((not_ready.header("x-request-id").to_owned(), "INFO"));
+
+    let lines = buffer.lines();
+    let level = |id: &str| lines.iter().find(|line| line["msg"] == "request" && line["request"] == id).unwrap()["level"].clone();
+    for (id, expected) in &sent {
+        assert_eq!(level(id), *expected, "{lines:?}");
+    }
 }
 
 async fn takes_request_id_of_trusted_proxy(app: TestApp) {

@@ -13,7 +13,8 @@ use crate::error::Code;
 /// Writes the lines.
 #[derive(Debug)]
 pub struct AccessLog {
-    /// One in this many successful requests has a line at level `info`, as has each other request. `None`: all at level `debug`.
+    /// One in this many successful requests has a line at level `info`, as has each rejected or failed one. `None`: all at level
+    /// `debug`, which is also the level of successful requests without an operation, such as health checks.
     sample: Option<NonZeroU64>,
     successful: AtomicU64,
 }
@@ -46,9 +47,9 @@ impl AccessLog {
 
     /// Writes a line.
     pub fn write(&self, log: &Logger, line: &AccessLogLine<'_>) {
-        let is_logged = self.sample.is_some_and(|sample| {
-            line.status.as_u16() >= 400 || self.successful.fetch_add(1, Ordering::Relaxed).is_multiple_of(sample.get())
-        });
+        let is_sampled = |sample: NonZeroU64| self.successful.fetch_add(1, Ordering::Relaxed).is_multiple_of(sample.get());
+        let is_logged =
+            self.sample.is_some_and(|sample| line.status.as_u16() >= 400 || line.operation.is_some() && is_sampled(sample));
         if is_logged {
             info!(log, "request"; line);
         } else {
