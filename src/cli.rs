@@ -178,7 +178,7 @@ struct KeyOptions {
     #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
     account: Option<String>,
     /// Name of the key, for its purpose
-    #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
+    #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line", value_parser = not_blank)]
     name: String,
     /// End of the key: a day, or a time, in UTC such as `2027-01-31T18:00` [default: none, it is valid until it is ended]
     #[arg(long, env = "BOXOFFICE_EXPIRES", value_name = "TIME", value_parser = expiry)]
@@ -320,6 +320,12 @@ fn expiry(text: &str) -> anyhow::Result<Timestamp> {
     let time = time.context("it is no day such as 2027-01-31, and no time such as 2027-01-31T18:00")?;
     ensure!(time > Clock::default().now(), "it has passed; give a later time");
     Ok(time)
+}
+
+/// Rejects a blank argument. In a script, it is usually an empty variable.
+fn not_blank(argument: &str) -> anyhow::Result<String> {
+    ensure!(!argument.trim().is_empty(), "it is blank");
+    Ok(argument.to_owned())
 }
 
 /// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it.

@@ -80,6 +80,7 @@ async fn manages_accounts(app: TestApp) {
     assert!(text(&app, &["accounts", "find"]).starts_with("number "));
     assert!(text(&app, &["accounts", "show", number]).contains("ama@example.com"));
     fails(&app, &["accounts", "show", "GH-00000000"], 1, "resource.not-found");
+    fails(&app, &["accounts", "show", ""], 2, "it is blank");
     fails(&app, &["accounts", "deactivate", number], 2, "Add --yes");
     assert_eq!(status().await, 200);
     text(&app, &["accounts", "deactivate", number, "--yes"]);
@@ -134,6 +135,9 @@ async fn manages_orders_and_events(app: TestApp) {
     fails(&app, &["orders", "show", "17"], 1, "nothing has this number or identifier");
     fails(&app, &["orders", "find", "--status", "Lost"], 1, "status");
     fails(&app, &["orders", "refund", returned], 2, "refunds them. Add --yes");
+    for change in ["refund", "void"] {
+        fails(&app, &["orders", change, returned, "--yes", "--reason", " "], 2, "it is blank");
+    }
     let reason = ["--reason", "the singer is ill", "--yes"];
     assert_eq!(json_of(&app, &[&["orders", "refund", returned][..], &reason].concat())["status"], "Returned");
     fails(&app, &[&["orders", "refund", returned][..], &reason].concat(), 1, "order.not-fulfilled");
@@ -171,6 +175,7 @@ async fn manages_orders_and_events(app: TestApp) {
 }
 
 async fn manages_keys(app: TestApp) {
+    fails(&app, &["keys", "create", "--role", "public", "--name", ""], 2, "it is blank");
     let created = json_of(&app, &["keys", "create", "--role", "public", "--name", "Shop"]);
     let (id, key) = (created["id"].as_str().unwrap(), created["key"].as_str().unwrap());
     let status = async || app.get(key, "/time").await.status;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe, encode};
+use crate::cli::not_blank;
 use crate::features::identity::accounts::AccountNumber;
 use crate::features::identity::sessions;
 use crate::state::Ctx;
@@ -38,6 +39,7 @@ pub enum AccountsCommand {
     /// Find the accounts with a number, a username or an e-mail address; without any, list all
     Find {
         /// Number, username or e-mail address
+        #[arg(value_parser = not_blank)]
         text: Option<String>,
         #[command(flatten)]
         page: PageOptions,
@@ -45,26 +47,31 @@ pub enum AccountsCommand {
     /// Show an account
     Show {
         /// Number of the account, such as GH-4K7QW2MZ
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// Activate an account, so that its owner can sign in
     Activate {
         /// Number of the account
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// Deactivate an account: its keys and log-ins are rejected until it is activated again
     Deactivate {
         /// Number of the account
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// Mail a code to the owner of an account, with which they can choose a new password
     ResetPassword {
         /// Number of the account
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// End all sessions of an account
     EndSessions {
         /// Number of the account
+        #[arg(value_parser = not_blank)]
         number: String,
     },
 }

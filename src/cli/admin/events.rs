@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, encode, filters};
-use crate::cli::print;
+use crate::cli::{not_blank, print};
 
 const COLUMNS: [Field; 6] = [
     ("event", "/self"),
@@ -40,13 +40,13 @@ pub enum EventsCommand {
     /// Find events of all hosts
     Find {
         /// Part of the title
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         title: Option<String>,
         /// Status: Draft, "Under Review", Listed or Cancelled
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         status: Option<String>,
         /// Identifier or URI of the host
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         host: Option<String>,
         #[command(flatten)]
         page: PageOptions,
@@ -54,16 +54,19 @@ pub enum EventsCommand {
     /// Show an event with its sections
     Show {
         /// Identifier of the event, the last part of its URI
+        #[arg(value_parser = not_blank)]
         event: String,
     },
     /// Make a listed event a draft again: sales stop, and sold tickets stay valid
     Withdraw {
         /// Identifier of the event
+        #[arg(value_parser = not_blank)]
         event: String,
     },
     /// Cancel a listed event: its open orders are cancelled, and its tickets can be returned but admit no more
     Cancel {
         /// Identifier of the event
+        #[arg(value_parser = not_blank)]
         event: String,
     },
 }

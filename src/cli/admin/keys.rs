@@ -8,7 +8,7 @@ use serde_json::json;
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
 use crate::bootstrap;
-use crate::cli::expiry;
+use crate::cli::{expiry, not_blank};
 use crate::features::identity::accounts::Role;
 use crate::features::identity::integrations;
 use crate::kernel::types::clock::Timestamp;
@@ -38,10 +38,10 @@ pub enum KeysCommand {
         #[arg(long)]
         role: Role,
         /// Number of the account that the key acts for
-        #[arg(long, value_name = "NUMBER")]
+        #[arg(long, value_name = "NUMBER", value_parser = not_blank)]
         account: Option<String>,
         /// Name of the key, for its purpose
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         name: String,
         /// End of the key: a day, or a time, in UTC such as `2027-01-31T18:00` [default: none, it is valid until it is ended]
         #[arg(long, value_name = "TIME", value_parser = expiry)]
@@ -50,6 +50,7 @@ pub enum KeysCommand {
     /// End a key: requests with it are rejected from now on
     End {
         /// Identifier of the key, as in `keys list`
+        #[arg(value_parser = not_blank)]
         id: String,
     },
 }

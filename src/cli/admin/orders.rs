@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe, encode, filters};
-use crate::cli::print;
+use crate::cli::{not_blank, print};
 use crate::features::sales::orders::resend_confirmation;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -46,13 +46,13 @@ pub enum OrdersCommand {
     /// Find orders, the newest first
     Find {
         /// Number of the customer's account
-        #[arg(long, value_name = "NUMBER")]
+        #[arg(long, value_name = "NUMBER", value_parser = not_blank)]
         customer: Option<String>,
         /// Status: Placed, Cancelled, "Timed Out", Fulfilled, Voided or Returned
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         status: Option<String>,
         /// Regular expression for the order's number
-        #[arg(long, value_name = "PATTERN")]
+        #[arg(long, value_name = "PATTERN", value_parser = not_blank)]
         number: Option<String>,
         #[command(flatten)]
         page: PageOptions,
@@ -60,35 +60,40 @@ pub enum OrdersCommand {
     /// Show an order with its payments
     Show {
         /// Number of the order
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// Cancel an order that is not paid completely; partial payments are refunded
     Cancel {
         /// Number of the order
+        #[arg(value_parser = not_blank)]
         number: String,
     },
     /// Return tickets of a fulfilled order: they become void and are refunded
     Refund {
         /// Number of the order
+        #[arg(value_parser = not_blank)]
         number: String,
         /// Serial number of a ticket, once for each [default: all tickets that were not used]
-        #[arg(long = "ticket", value_name = "SERIAL")]
+        #[arg(long = "ticket", value_name = "SERIAL", value_parser = not_blank)]
         tickets: Vec<String>,
         /// Reason, which is kept
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         reason: Option<String>,
     },
     /// Make all unused tickets of a fulfilled order void, without a refund
     Void {
         /// Number of the order
+        #[arg(value_parser = not_blank)]
         number: String,
         /// Reason, which is kept
-        #[arg(long)]
+        #[arg(long, value_parser = not_blank)]
         reason: String,
     },
     /// Mail the tickets of a fulfilled order to its customer again
     ResendMail {
         /// Number of the order
+        #[arg(value_parser = not_blank)]
         number: String,
     },
 }
