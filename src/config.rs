@@ -224,10 +224,11 @@ impl PlatformOptions {
         private_files::restrict(&mail.key_file, log);
         private_files::restrict(&ticket_key_file, log);
         if let MediaLocation::Folder(folder) = &media {
-            private_files::restrict_all(folder, log);
+            private_files::restrict_all(folder, MediaLocation::is_own_entry, log);
         }
         if let MailTransportSettings::Folder(folder) = &mail.route {
-            private_files::restrict_all(folder, log);
+            let is_mail = |name: &str| [".eml", ".part"].iter().any(|suffix| name.ends_with(suffix));
+            private_files::restrict_all(folder, is_mail, log);
         }
         Ok(())
     }

@@ -38,6 +38,11 @@ impl MediaLocation {
         Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
     }
 
+    /// Returns whether an entry of the folder has the name of one of the platform's. A folder of images may be the root of a disk.
+    pub fn is_own_entry(name: &str) -> bool {
+        ["artwork", "banner", "icons", "lost+found", "thumbnail"].contains(&name)
+    }
+
     /// Returns the folder; `None` if the images are in a bucket.
     pub fn folder(&self) -> Option<&Path> {
         match self {

@@ -11,6 +11,9 @@ use super::{CONFIG_FILE, InvalidSettings, SecretFile, Setting, folder, setting};
 use crate::kernel::db::DatabaseLocation;
 use crate::kernel::private_files;
 
+/// The beginnings of the names in the data folder.
+const DATA_FILES: [&str; 5] = ["boxoffice.db", "first-start", "mail", "media", "ticket.key"];
+
 /// Location of the server's data: the options of every command that uses the database.
 #[derive(Debug, Clone, Args)]
 pub struct StorageOptions {
@@ -78,7 +81,8 @@ impl StorageOptions {
     /// # Errors
     /// Returns an error if an option is invalid.
     pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
-        private_files::restrict(self.data_dir()?, log);
+        let is_own = |name: &str| DATA_FILES.iter().any(|prefix| name.starts_with(prefix));
+        private_files::restrict_folder(self.data_dir()?, is_own, log);
         private_files::restrict_database(&self.database_url()?, log);
         Ok(())
     }

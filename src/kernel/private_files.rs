@@ -143,9 +143,29 @@ fn is_other_file(path: &Path) -> bool {
     read.is_ok() && !start.is_empty() && start != SQLITE_HEADER
 }
 
-/// Withdraws the rights of other users to a folder and everything in it. Doesn't follow symbolic links within the folder.
-pub fn restrict_all(folder: &Path, log: &Logger) {
-    restrict(folder, log);
+/// Withdraws the rights of other users to a folder, if it has only entries with the names of the program's own. A mistyped path may lead
+/// to a folder of another program or user, which keeps its rights. Returns false for such a folder.
+pub fn restrict_folder(folder: &Path, is_own: fn(&str) -> bool, log: &Logger) -> bool {
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let other = entries.find(|entry| !entry.file_name().to_str().is_some_and(is_own));
+    match &other {
+        None => restrict(folder, log),
+        Some(other) => {
+            if fs::metadata(folder).is_ok_and(|metadata| metadata.permissions().mode() & OTHERS != 0) {
+                warn!(log, "other users may read a folder, because it has files of other programs: choose another one";
+                    "path" => %folder.display(), "file" => %other.path().display());
+            }
+        }
+    }
+    other.is_none()
+}
+
+/// Withdraws the rights of other users to a folder and everything in it, under the condition of [`restrict_folder`]. Doesn't follow
+/// symbolic links within the folder.
+pub fn restrict_all(folder: &Path, is_own: fn(&str) -> bool, log: &Logger) {
+    if !restrict_folder(folder, is_own, log) {
+        return;
+    }
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -274,10 +294,12 @@ mod tests {
             set_mode(path, wide);
         }
 
-        restrict_all(folder.path(), &log::silent());
+        let modes = || [folder.path(), &inner, &file, outside.path()].map(mode);
 
-        assert_eq!([mode(folder.path()), mode(&inner), mode(&file)], [0o700, 0o700, 0o600]);
-        assert_eq!(mode(outside.path()), 0o755, "links are not followed");
+        restrict_all(folder.path(), |name| name == "banner", &log::silent());
+        assert_eq!(modes(), [0o755, 0o775, 0o644, 0o755], "`link` is of another program");
+        restrict_all(folder.path(), |name| ["banner", "link"].contains(&name), &log::silent());
+        assert_eq!(modes(), [0o700, 0o700, 0o600, 0o755], "links are not followed");
     }
 
     #[test]

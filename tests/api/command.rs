@@ -241,6 +241,31 @@ async fn files_are_private_to_the_user() {
     }
 }
 
+#[test]
+fn folders_of_other_programs_keep_their_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, media) = (folder.path().join("data"), folder.path().join("home"));
+    for (path, content) in [("data/notes", "x"), ("home/banner/1", "x"), ("home/photo", "x")] {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+    let paths = [data.clone(), media.clone(), media.join("banner"), media.join("photo"), media.join("banner/1")];
+    for path in &paths {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    run(&data, &["migrate"]);
+    let created = run(&data, &["key", "create", "--role", "public", "--media", media.to_str().unwrap()]);
+
+    let modes = paths.each_ref().map(|path| path.metadata().unwrap().permissions().mode() & 0o777);
+    let logged = text(&created.stderr);
+    assert_eq!((created.status.code(), modes), (Some(0), [0o755; 5]), "{logged}");
+    for file in [data.join("notes"), media.join("photo")] {
+        assert!(logged.contains(&format!("\"file\":\"{}\"", file.display())), "{logged}");
+    }
+}
+
 /// Returns the path and the mode of everything in a folder.
 fn modes(folder: &Path) -> Vec<(String, u32)> {
     let mut found = Vec::new();
