@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, readable, section};
@@ -17,6 +17,7 @@ on_both_databases![
     transfer_is_offered_and_tickets_are_mailed,
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
     changes_of_an_event_are_mailed_to_holders_once,
+    other_end_and_admission_time_are_mailed_to_holders,
     cancellation_of_an_event_is_mailed_to_holders,
     tickets_are_read_as_pdf,
 ];
@@ -246,6 +247,32 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.report_events().await;
     assert_eq!(app.mails_of(&ama).await.len(), 2, "the change was taken back");
     assert_ne!(before, "2998-01-03T20:30");
+}
+
+async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    app.put(&kofi.key, &event.uri, json!({ "start": "2998-01-03T20:30", "end": "9999-12-31T23:59" })).await;
+    ama.order_free_tickets(&event.sections[0], 2).await;
+    let mail_after = async |change: Value| {
+        assert_eq!(app.put(&kofi.key, &event.uri, change).await.status, 200);
+        app.advance_clock(Duration::from_secs(10 * 60));
+        app.report_events().await;
+        readable(app.mails_of(&ama).await.last().unwrap())
+    };
+
+    let end = mail_after(json!({ "end": "2998-01-03T22:15" })).await;
+    let admission = mail_after(json!({ "admissionFrom": "2998-01-03T19:45" })).await;
+    let title = mail_after(json!({ "title": "Another title" })).await;
+
+    let is_in = |text: &str, parts: &[&str]| parts.iter().all(|part| text.contains(part));
+    assert!(is_in(&end, &["changed its time", "End: Wednesday, 3 January 2998, 22:15 UTC", "End: open"]), "{end}");
+    assert!(!end.contains("Admission"), "{end}");
+    assert!(
+        is_in(&admission, &["changed its time", "Admission from: Wednesday, 3 January 2998, 19:45 UTC", "not limited"]),
+        "{admission}"
+    );
+    assert!(!admission.contains("End:") && title == admission, "{admission} {title}");
 }
 
 async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {

@@ -49,9 +49,22 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             .into(),
         MailTemplate::TicketsVoided => [1, 2].map(|voided| json!({ "voided": voided, "events": [event()] })).into(),
         MailTemplate::Refund => vec![json!({ "amount": 24_398, "order": order(), "events": [event()] })],
-        MailTemplate::EventChanged => [(TIME, "Old Theatre"), (TIME - 1, "National Theatre"), (TIME - 1, "Old Theatre")]
-            .map(|(starts, venue)| json!({ "event": event(), "before": { "starts": starts, "venue": venue } }))
-            .into(),
+        MailTemplate::EventChanged => {
+            let form = |before: Value, now: Value| {
+                let mut event = event();
+                event["ends"] = now.clone();
+                event["admission_from"] = now;
+                json!({ "event": event, "before": before })
+            };
+            let time = json!(TIME);
+            let before = |starts: i64, ends: &Value, venue: &str| json!({ "starts": starts, "ends": ends, "admission_from": ends, "venue": venue });
+            vec![
+                form(before(TIME, &time, "Old Theatre"), time.clone()),
+                form(before(TIME - 1, &time, "National Theatre"), time.clone()),
+                form(before(TIME - 1, &Value::Null, "Old Theatre"), time.clone()),
+                form(before(TIME, &time, "National Theatre"), Value::Null),
+            ]
+        }
         MailTemplate::EventCancelled => vec![json!({ "event": event() })],
         MailTemplate::PlacesOffered => {
             [1, 2].map(|quantity| json!({ "quantity": quantity, "section": "VIP", "expires": TIME, "events": [event()] })).into()

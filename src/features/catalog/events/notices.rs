@@ -17,7 +17,7 @@ const CHANGE_DELAY: Duration = Duration::from_secs(10 * 60);
 /// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 pub enum NoticeKind {
-    /// The start or the venue was changed.
+    /// The start, the end, the time from which gates admit, or the venue was changed.
     Changed,
     /// The event was cancelled.
     Cancelled,
@@ -34,16 +34,20 @@ pub struct NoticeRow {
     pub kind: NoticeKind,
     /// The start that the holders know.
     pub starts: Timestamp,
+    /// The end that the holders know; `None` in a row of a server of an earlier version.
+    pub ends: Option<Timestamp>,
+    /// The time that the holders know from which gates admit.
+    pub admission_from: Option<Timestamp>,
     /// The name of the venue that the holders know.
     pub venue: String,
     /// The holders of tickets up to this one have got their mail.
     pub last_ticket_id: Id,
 }
 
-/// Stores the notice of a change, if the start or the venue of a locked event is another one and tickets were sold.
+/// Stores the notice of a change, if a time or the venue of a locked event is another one and tickets were sold.
 pub async fn store_change(tx: &mut Tx, before: &EventRow, after: &EventRow, now: Timestamp) -> Result<()> {
-    let has_changed = before.starts != after.starts || before.venue_id != after.venue_id;
-    if !has_changed || before.popularity == 0 || after.ends <= now {
+    let known = |event: &EventRow| (event.starts, event.ends, event.admission_from, event.venue_id);
+    if known(before) == known(after) || before.popularity == 0 || after.ends <= now {
         return Ok(());
     }
     insert(tx, before, NoticeKind::Changed, now.plus(CHANGE_DELAY)).await
@@ -57,8 +61,8 @@ pub async fn store_cancellation(tx: &mut Tx, event: &EventRow, now: Timestamp) -
 /// Inserts a notice. If there is one already, it keeps what the holders know, and all of them get a mail.
 async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
     tx.query(
-        "insert into event_notices (event_id, kind, starts, venue, due, last_ticket_id)
-         select $1, $2, $3, name, $5, 0 from venues where id = $4
+        "insert into event_notices (event_id, kind, starts, venue, due, last_ticket_id, ends, admission_from)
+         select $1, $2, $3, name, $5, 0, $6, $7 from venues where id = $4
          on conflict (event_id, kind) do update set last_ticket_id = 0",
     )
     .bind(known.id)
@@ -66,6 +70,8 @@ async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp)
     .bind(known.starts)
     .bind(known.venue_id)
     .bind(due)
+    .bind(known.ends)
+    .bind(known.admission_from)
     .execute()
     .await
 }
@@ -78,10 +84,11 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
 /// Locks and returns a due notice that no other server works on.
 pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<NoticeRow>> {
     let select = if tx.is_postgres() {
-        "select event_id, kind, starts, venue, last_ticket_id from event_notices where due <= $1 order by due limit 1
-         for update skip locked"
+        "select event_id, kind, starts, ends, admission_from, venue, last_ticket_id from event_notices where due <= $1
+         order by due limit 1 for update skip locked"
     } else {
-        "select event_id, kind, starts, venue, last_ticket_id from event_notices where due <= $1 order by due limit 1"
+        "select event_id, kind, starts, ends, admission_from, venue, last_ticket_id from event_notices where due <= $1
+         order by due limit 1"
     };
     tx.query(select).bind(now).optional().await
 }

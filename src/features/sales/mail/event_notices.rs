@@ -8,6 +8,7 @@ use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::events::notices::{self, NoticeKind, NoticeRow};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -45,7 +46,11 @@ async fn report_next(app: &App, tx: &mut Tx) -> Result<u64> {
 fn is_true(notice: &NoticeRow, event: &NoticeEventRow) -> bool {
     let is_cancelled = event.status == EventStatus::Cancelled;
     match notice.kind {
-        NoticeKind::Changed => !is_cancelled && (notice.starts != event.starts || notice.venue != event.venue),
+        NoticeKind::Changed => {
+            let has_other_end = |ends| (ends, notice.admission_from) != (event.ends, event.admission_from);
+            let has_other_time = notice.starts != event.starts || notice.ends.is_some_and(has_other_end);
+            !is_cancelled && (has_other_time || notice.venue != event.venue)
+        }
         NoticeKind::Cancelled => is_cancelled,
     }
 }
@@ -55,12 +60,20 @@ fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static>
         NoticeKind::Changed => MailTemplate::EventChanged,
         NoticeKind::Cancelled => MailTemplate::EventCancelled,
     };
+    // A notice of an earlier version does not have these times: its mail shows no change of them.
+    let (ends, admission_from) = match notice.ends {
+        Some(ends) => (ends, notice.admission_from),
+        None => (event.ends, event.admission_from),
+    };
+    let end = |ends: Timestamp| (ends != Timestamp::NEVER).then_some(ends.0);
     let values = json!({
         "event": {
-            "number": event.id.to_string(), "title": event.title, "starts": event.starts.0, "venue": event.venue,
-            "address": event.address,
+            "number": event.id.to_string(), "title": event.title, "starts": event.starts.0, "ends": end(event.ends),
+            "admission_from": event.admission_from.map(|time| time.0), "venue": event.venue, "address": event.address,
         },
-        "before": { "starts": notice.starts.0, "venue": notice.venue },
+        "before": {
+            "starts": notice.starts.0, "ends": end(ends), "admission_from": admission_from.map(|time| time.0), "venue": notice.venue,
+        },
     });
     Mail { recipient: Recipient::Account(holder), template, values }
 }

@@ -93,12 +93,13 @@ pub struct NoticeEventRow {
     pub title: String,
     pub starts: Timestamp,
     pub ends: Timestamp,
+    pub admission_from: Option<Timestamp>,
     pub venue: String,
     pub address: String,
 }
 
 pub async fn notice_event(tx: &mut Tx, id: Id) -> Result<Option<NoticeEventRow>> {
-    let event = "select e.id, e.status, e.title, e.starts, e.ends, v.name as venue, v.address
+    let event = "select e.id, e.status, e.title, e.starts, e.ends, e.admission_from, v.name as venue, v.address
          from events e join venues v on v.id = e.venue_id where e.id = $1";
     tx.query(event).bind(id).optional().await
 }
