@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn access_to_a_store_that_hangs_fails() {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path());
