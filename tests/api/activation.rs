@@ -10,11 +10,9 @@ use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     staff_deactivate_and_reactivate_account,
-    only_staff_toggle_accounts,
     user_requests_deletion,
     deletion_request_notifies_staff_by_mail,
     staff_request_deletion_once,
-    deletion_is_requested_by_owner_or_staff,
     last_active_administrator_cannot_be_deactivated,
     every_transition_from_every_account_state,
 ];
@@ -74,17 +72,6 @@ async fn staff_deactivate_and_reactivate_account(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn only_staff_toggle_accounts(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let path = format!("/accounts/{}/toggles", ama.number);
-
-    for key in [&ama.key, &app.public_key] {
-        assert_eq!(rejection(&app.request("POST", &path).key(key).send().await), (403, "key.refused"));
-    }
-    assert_eq!(rejection(&app.toggle("ZZ-00000000").await), (404, "resource.not-found"));
-    assert!(app.accepts(&ama.key).await);
-}
-
 async fn user_requests_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -135,20 +122,6 @@ async fn staff_request_deletion_once(app: TestApp) {
     assert_eq!((first.status, &first.body["activated"]), (200, &json!(false)));
     assert_eq!((second.status, second.code()), (409, "account.inactive"));
     assert_eq!(app.read(&format!("/accounts/{}", ama.number)).await, first.body);
-}
-
-async fn deletion_is_requested_by_owner_or_staff(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-
-    for (key, number, expected) in [
-        (&kofi.key, ama.number.as_str(), (403, "resource.not-yours")),
-        (&app.public_key, &ama.number, (403, "key.refused")),
-        (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
-    ] {
-        let rejected = app.request_deletion(key, number).await;
-        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
-    }
-    assert!(app.accepts(&ama.key).await);
 }
 
 async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {

@@ -13,7 +13,6 @@ on_both_databases![
     update_keeps_omitted_properties,
     subcategory_in_use_cannot_be_removed,
     deletes_category_without_events,
-    only_staff_manage_categories,
 ];
 
 async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
@@ -123,16 +122,4 @@ async fn deletes_category_without_events(app: TestApp) {
     assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     assert_eq!(app.request("GET", &music).send().await.status, 404);
     made(&app, "Music", &["Jazz"]).await;
-}
-
-async fn only_staff_manage_categories(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let music = made(&app, "Music", &["Jazz"]).await;
-
-    for (method, path) in [("POST", "/categories"), ("PUT", music.as_str()), ("DELETE", music.as_str())] {
-        for key in [&ama.key, &app.public_key] {
-            let response = app.request(method, path).key(key).json(&json!({})).send().await;
-            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
-        }
-    }
 }

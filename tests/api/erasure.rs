@@ -31,7 +31,6 @@ on_both_databases![
     deleted_account_gets_no_mail,
     valid_tickets_for_future_events_prevent_deletion,
     unusable_tickets_do_not_prevent_deletion,
-    account_is_deleted_by_owner_and_staff,
     deletion_refunds_payment_in_progress,
     log_is_emptied_again_after_a_failure,
 ];
@@ -380,21 +379,6 @@ async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
     app.end_event(&kofi, &over).await;
 
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
-}
-
-async fn account_is_deleted_by_owner_and_staff(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-
-    let anothers = app.remove(&kofi.key, &ama).await;
-    let programs = app.remove(&app.public_key, &ama).await;
-    let unknown = app.delete(&ama.key, "/accounts/ZZ-00000000").await;
-
-    assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
-    assert_eq!((programs.status, programs.code()), (403, "key.refused"));
-    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
-    assert!(ama.client.session_active_get().send().await.is_ok());
-    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
-    assert_eq!(app.remove(&app.staff.key, &kofi).await.status, 204);
 }
 
 async fn deletion_refunds_payment_in_progress(app: TestApp) {

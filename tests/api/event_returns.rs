@@ -106,7 +106,6 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
     let order = app.read(&order).await;
     assert_eq!((&order["status"], &order["refunded"]), (&json!("Fulfilled"), &json!(101.99)));
     assert_eq!(app.sold_and_reserved(&other.sections[0]).await, (1, 0));
-    assert_eq!(rejection(&app.get(&esi.key, &uri).await), (403, "resource.not-yours"));
     let of_other = uri.replace(&event.uri, &other.uri);
     assert_eq!(rejection(&app.get(&esi.key, &of_other).await), (404, "resource.not-found"));
     app.assert_invariants().await;
@@ -136,11 +135,9 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
 async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, event) = app.sign_up_host("kofi", &[section("Free", 0.0, 10)]).await;
-    let esi = app.sign_up("esi").await;
 
     assert_eq!(rejection(&start(&app, &kofi.key, &event).await), (409, "event.not-cancelled"));
     cancel(&app, &event).await;
-    assert_eq!(rejection(&start(&app, &esi.key, &event).await), (403, "resource.not-yours"));
     let several = join_all((0..4).map(|_| start(&app, &kofi.key, &event))).await;
     let mut statuses: Vec<u16> = several.iter().map(|response| response.status).collect();
     statuses.sort_unstable();

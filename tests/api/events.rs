@@ -136,14 +136,10 @@ async fn only_host_administrators_create_event(app: TestApp) {
     let mut wrong = body.clone();
     wrong["category"] = "17637000000001".into();
 
-    let stranger = create(&app, &ama.key, &body).await;
-    let strangely_wrong = create(&app, &ama.key, &wrong).await;
-    let application = create(&app, &app.public_key, &body).await;
+    let stranger = create(&app, &ama.key, &wrong).await;
     let staff = create(&app, &app.staff.key, &body).await;
 
-    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
-    assert_eq!(rejection(&strangely_wrong), (403, "resource.not-yours"));
-    assert_eq!(rejection(&application), (403, "key.refused"));
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"), "before the category is looked up");
     assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
 }
 
@@ -250,9 +246,6 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     assert_eq!(statuses().await, [200, 200, 200, 200]);
     cancel_events(&app).await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);
-    for nothing in ["/events/17637000000001", "/events/jazz"] {
-        assert_eq!(rejection(&app.get(&ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
-    }
 }
 
 async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
@@ -273,15 +266,13 @@ async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
 }
 
 async fn deletes_event_without_sales(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
     let code = tokens.entries[0].code.to_string();
     let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
 
-    let stranger = app.delete(&ama.key, &event.uri).await;
     let removed = app.delete(&kofi.key, &event.uri).await;
 
-    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     for gone in [&event.uri, &event.sections[0]] {
         assert_eq!(rejection(&app.get(&kofi.key, gone).await), (404, "resource.not-found"), "{gone}");
@@ -317,14 +308,11 @@ async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
 
 async fn draft_is_submitted_once(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    let ama = app.sign_up("ama").await;
-    let submit = |key: &str| app.request("POST", &format!("{}/submissions", event.uri)).key(key).send();
+    let submit = || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send();
 
-    let stranger = submit(&ama.key).await;
-    let submitted = submit(&kofi.key).await;
-    let again = submit(&kofi.key).await;
+    let submitted = submit().await;
+    let again = submit().await;
 
-    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     let submission = crate::review::submission_of(&event.uri);
     assert_eq!((submitted.status, submitted.header("location")), (201, submission.as_str()));
     let at = submitted.body["submitted"].as_str().unwrap();
@@ -335,8 +323,6 @@ async fn draft_is_submitted_once(app: TestApp) {
     assert_eq!(submitted.body, expected);
     assert_eq!(rejection(&again), (409, "event.not-draft"));
     assert_eq!(app.get(&kofi.key, &event.uri).await.body["status"], "Under Review");
-    let nothing = app.request("POST", "/events/17637000000001/submissions").key(&kofi.key).send().await;
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
 async fn removed_host_cannot_submit_events(app: TestApp) {

@@ -12,7 +12,6 @@ use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, Response, TestApp, operations};
 
 on_both_databases![
-    unknown_path_parameter_is_not_found,
     every_operation_returns_unavailable_without_database,
     every_operation_returns_server_error_without_tables,
     error_cause_is_logged_but_not_sent,
@@ -34,19 +33,6 @@ fn assert_unavailable(response: &Response, operation: &Operation) {
     let expected = json!({ "error": Code::ServerUnavailable.text(), "code": "server.unavailable" });
     assert_eq!((response.status, &response.body), (503, &expected), "{}", operation.id);
     assert_eq!(response.header("retry-after"), "1", "{}", operation.id);
-}
-
-/// The database is empty, so the path's example is unknown. Its 404 precedes errors in the body.
-async fn unknown_path_parameter_is_not_found(app: TestApp) {
-    let mut requested = 0;
-    for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
-        let response = send_example(&app, operation).await;
-
-        assert_eq!(response.status, 404, "{}: {}", operation.id, response.body);
-        assert_ne!(response.code(), "endpoint.unknown", "{}", operation.id);
-        requested += 1;
-    }
-    assert!(requested > 40, "only {requested}");
 }
 
 async fn every_operation_returns_unavailable_without_database(app: TestApp) {

@@ -18,7 +18,6 @@ on_both_databases![
     rejects_expiry_in_the_past,
     rejects_unknown_account,
     rejects_invalid_integration,
-    only_staff_manage_integrations,
     unknown_integration_is_not_found,
     lists_integrations_without_keys,
     revoked_integration_is_not_found,
@@ -131,23 +130,6 @@ async fn rejects_invalid_integration(app: TestApp) {
 
     assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-name".to_owned(), "-role".to_owned()]));
     assert_eq!(wrong.invalid_arguments(), ["name", "role", "account", "expires"]);
-}
-
-async fn only_staff_manage_integrations(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
-    let created = app.integrate(&body).await;
-
-    for key in [&ama.key, &app.public_key, created.body["key"].as_str().unwrap()] {
-        let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
-        let listing = app.get(key, "/integrations").await;
-        let reading = app.get(key, created.uri()).await;
-        let ending = app.delete(key, created.uri()).await;
-
-        for rejected in [making, listing, reading, ending] {
-            assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
-        }
-    }
 }
 
 async fn unknown_integration_is_not_found(app: TestApp) {

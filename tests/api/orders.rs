@@ -25,7 +25,6 @@ on_both_databases![
     account_has_at_most_ten_open_orders,
     section_limits_tickets_per_account,
     only_valid_tickets_count_for_the_maximum,
-    order_is_readable_by_customer_host_and_staff,
 ];
 
 /// Creates an event of Kofi with sections at these prices, with 100 tickets each.
@@ -346,19 +345,4 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
     assert_eq!(ama.order(paid, 1).await.rejection(), (409, "order.too-many".to_owned()));
     app.advance_clock(RESERVATION_TTL);
     ama.order(paid, 1).await.unwrap();
-}
-
-async fn order_is_readable_by_customer_host_and_staff(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let event = event_at(&app, &host, &[10.0]).await;
-    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
-    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
-
-    for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&kofi.key, 200), (&yaw.key, 403), (&app.public_key, 403)] {
-        assert_eq!(app.get(key, &order).await.status, status);
-    }
-    assert_eq!(app.get(&yaw.key, &order).await.code(), "resource.not-yours");
-    assert_eq!(app.get(&ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
-    assert_eq!(app.get(&ama.key, "/orders/1763700000000").await.code(), "resource.not-found");
 }

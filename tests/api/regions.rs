@@ -11,7 +11,6 @@ on_both_databases![
     update_keeps_omitted_properties,
     region_is_active_with_future_listed_event,
     deletes_region_without_venues,
-    only_staff_manage_regions,
 ];
 
 async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
@@ -110,16 +109,4 @@ async fn deletes_region_without_venues(app: TestApp) {
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     assert_eq!(listed(&app, "").await, [used]);
-}
-
-async fn only_staff_manage_regions(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let volta = made(&app, "Volta").await;
-
-    for (method, path) in [("POST", "/regions"), ("PUT", volta.as_str()), ("DELETE", volta.as_str())] {
-        for key in [&ama.key, &app.public_key] {
-            let response = app.request(method, path).key(key).json(&json!({})).send().await;
-            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
-        }
-    }
 }

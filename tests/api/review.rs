@@ -19,7 +19,6 @@ on_both_databases![
     rejected_venue_stays_with_creator,
     submission_is_decided_once,
     decision_is_validated,
-    review_requires_staff,
     events_of_removed_host_cannot_be_approved,
     submitter_is_mailed_decision_and_reason,
     decision_mail_names_content,
@@ -189,20 +188,6 @@ async fn decision_is_validated(app: TestApp) {
 
     assert_eq!((silent.status, silent.invalid_arguments()), (400, vec!["-approved".to_owned()]));
     assert_eq!(vague.invalid_arguments(), ["approved", "reason"]);
-    assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
-}
-
-async fn review_requires_staff(app: TestApp) {
-    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    submit(&app, &kofi.key, &event.uri).await;
-    let submission = submission_of(&event.uri);
-
-    for key in [&kofi.key, &app.public_key] {
-        assert_eq!(rejection(&app.get(key, "/submissions").await), (403, "key.refused"));
-        assert_eq!(rejection(&app.get(key, &submission).await), (403, "key.refused"));
-        let decided = app.delete(key, &format!("{submission}?approved=true")).await;
-        assert_eq!((rejection(&decided), decided.body["self"].clone()), ((403, "key.refused"), Value::Null));
-    }
     assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
 }
 

@@ -11,7 +11,6 @@ on_both_databases![
     names_all_invalid_arguments,
     name_is_unique_in_event,
     sales_must_end_after_start,
-    section_is_managed_by_event_administrators,
     sections_of_draft_are_hidden,
     section_has_two_uris,
     update_keeps_omitted_properties,
@@ -125,24 +124,6 @@ async fn sales_must_end_after_start(app: TestApp) {
 
     assert_eq!((empty.status, empty.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
     assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
-}
-
-async fn section_is_managed_by_event_administrators(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
-    let uri = &event.sections[0];
-    let mut balcony = floor();
-    balcony["name"] = "Balcony".into();
-
-    for key in [&ama.key, &app.public_key] {
-        let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
-        assert_eq!(rejection(&add(&app, key, &event.uri, &balcony).await), (403, code));
-        assert_eq!(rejection(&app.put(key, uri, json!({ "capacity": 5 })).await), (403, code));
-        assert_eq!(rejection(&app.delete(key, uri).await), (403, code));
-    }
-    assert_eq!(add(&app, &app.staff.key, &event.uri, &balcony).await.status, 201);
-    assert_eq!(app.put(&app.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
-    assert_eq!(app.delete(&app.staff.key, uri).await.status, 204);
-    assert_eq!(rejection(&add(&app, &kofi.key, "/events/17637000000001", &balcony).await), (404, "resource.not-found"));
 }
 
 async fn sections_of_draft_are_hidden(app: TestApp) {

@@ -21,7 +21,6 @@ on_both_databases![
     lists_sessions_without_keys,
     session_is_open_until_it_expires,
     session_is_ended_by_owner_and_staff,
-    sessions_require_owner_or_staff,
     unknown_session_is_not_found,
 ];
 
@@ -210,20 +209,6 @@ async fn session_is_ended_by_owner_and_staff(app: TestApp) {
     let own = ama.client.session_active_get().send().await.unwrap().self_.clone();
     assert_eq!(end(&ama.key, &own).await.status, 204, "the one whose key is used, too");
     assert_eq!(end(&ama.key, &own).await.code(), "key.refused");
-}
-
-async fn sessions_require_owner_or_staff(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
-    let list = format!("/accounts/{}/sessions", ama.number);
-
-    for (method, path) in [("GET", &list), ("GET", &session), ("DELETE", &session)] {
-        for (key, code) in [(&kofi.key, "resource.not-yours"), (&app.public_key, "key.refused")] {
-            let rejected = app.request(method, path).key(key).send().await;
-            assert_eq!((rejected.status, rejected.code()), (403, code), "{method} {path}");
-        }
-    }
-    assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
 async fn unknown_session_is_not_found(app: TestApp) {

@@ -1,11 +1,13 @@
 //! Invalid input generated from the contract: every argument of every operation with every kind of invalid value, one at a time.
 //! Each request is rejected with an error that names this argument only, and changes nothing.
 
+use boxoffice_openapi::Scope;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Operation, Response, TestApp, operations, section};
+use crate::tokens::{global_token, redeemer_key};
 
 on_both_databases![
     every_body_argument_is_validated,
@@ -113,8 +115,12 @@ async fn every_query_argument_is_validated(app: TestApp) {
     assert!(tried > 150, "only {tried}");
 }
 
-/// Every variable of every path. A malformed identifier gets the same response as one that no resource has.
+/// Every variable of every path, for staff and for any other caller with the scope. A malformed identifier gets the same response as
+/// one that no resource has.
 async fn malformed_identifier_is_not_found(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
+    let gate = redeemer_key(&app, &global_token(&event).await).await;
+    let others = [(Scope::Public, &app.public_key), (Scope::Customer, &kofi.key), (Scope::Redeemer, &gate)];
     let contract = boxoffice::contract::load().unwrap();
     let not_found = json!({ "error": "There is presently no resource with the given URI.", "code": "resource.not-found" });
     let long = "x".repeat(300);
@@ -130,13 +136,16 @@ async fn malformed_identifier_is_not_found(app: TestApp) {
                 if contract.find(&operation.method, &path).is_ok_and(|found| found.id != operation.id) {
                     continue;
                 }
-                let request = app.request(&operation.method, &format!("{path}?{}", operation.required_query()));
-                let request = if operation.body_schema().is_some() { request.json(&operation.body()) } else { request };
+                let is_sent = |(scope, _): &&(Scope, &String)| ["foo", "17637999999999"].contains(&value) && operation.scopes.contains(scope);
+                for key in others.iter().filter(is_sent).map(|(_, key)| *key).chain([&app.staff.key]) {
+                    let request = app.request(&operation.method, &format!("{path}?{}", operation.required_query()));
+                    let request = if operation.body_schema().is_some() { request.json(&operation.body()) } else { request };
 
-                let response = request.key(&app.staff.key).send().await;
+                    let response = request.key(key).send().await;
 
-                assert_eq!((response.status, &response.body), (404, &not_found), "{} {path}", operation.id);
-                tried += 1;
+                    assert_eq!((response.status, &response.body), (404, &not_found), "{} {path}", operation.id);
+                    tried += 1;
+                }
             }
         }
     }

@@ -13,7 +13,6 @@ on_both_databases![
     update_keeps_omitted_properties,
     empty_text_clears_optional_property,
     update_rejects_blank_required_properties,
-    account_is_updated_by_owner_and_staff,
     update_rejects_taken_username_and_email,
     password_change_ends_other_sessions,
     password_change_by_staff_ends_all_sessions,
@@ -99,20 +98,6 @@ async fn update_rejects_blank_required_properties(app: TestApp) {
     let rejected = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
 
     assert_eq!(rejected.invalid_arguments(), ["-username", "-password", "-email", "title"]);
-}
-
-async fn account_is_updated_by_owner_and_staff(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let change = |key: &str, number: &str, city: &str| {
-        app.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
-    };
-
-    assert_eq!(change(&ama.key, &ama.number, "Accra").await.body["city"], "Accra");
-    assert_eq!(change(&app.staff.key, &ama.number, "Tema").await.body["city"], "Tema");
-    assert_eq!(rejection(&change(&kofi.key, &ama.number, "Ho").await), (403, "resource.not-yours"));
-    assert_eq!(rejection(&change(&app.staff.key, "ZZ-00000000", "Ho").await), (404, "resource.not-found"));
-    let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
-    assert_eq!(account.city, "Tema");
 }
 
 async fn update_rejects_taken_username_and_email(app: TestApp) {

@@ -11,7 +11,6 @@ on_both_databases![
     accepts_own_representation,
     update_follows_creation_rules,
     update_of_listed_advertisement_keeps_status,
-    advertisement_is_updated_by_host_and_staff,
     moves_to_event_of_other_host_with_both_permissions,
 ];
 
@@ -89,22 +88,6 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     assert_eq!(app.get(&app.public_key, &uri).await.body, changed.body);
     let shown = async |zone: &str| app.get(&app.public_key, &format!("{zone}/advertisements")).await.body["entries"].clone();
     assert_eq!((shown(&zone).await, shown(&other).await), (json!([]), json!([changed.body])));
-}
-
-async fn advertisement_is_updated_by_host_and_staff(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[]).await;
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
-    publish(&app, &uri).await;
-
-    let stranger = app.put(&ama.key, &uri, json!({ "name": "Mine" })).await;
-    let application = app.put(&app.public_key, &uri, json!({ "name": "Mine" })).await;
-    let staff = app.put(&app.staff.key, &uri, json!({ "name": "Ours" })).await;
-    let nothing = app.put(&kofi.key, "/advertisements/17637000000001", json!({ "name": "Ours" })).await;
-
-    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
-    assert_eq!(rejection(&application), (403, "key.refused"));
-    assert_eq!((staff.status, &staff.body["name"]), (200, &json!("Ours")));
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
 async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {

@@ -11,7 +11,6 @@ on_both_databases![
     every_transition_from_every_state,
     submission_describes_its_content,
     rejected_advertisement_can_be_resubmitted,
-    transitions_require_host_or_staff,
 ];
 
 /// The states. A rejected draft has a submission, a new one has none.
@@ -150,23 +149,4 @@ async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     assert_eq!((again.status, &again.body["self"]), (201, &rejected.body["self"]));
     assert_eq!(approved.body["status"], "Approved");
     assert_eq!(app.get(&app.public_key, &uri).await.body["status"], "Listed");
-}
-
-async fn transitions_require_host_or_staff(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[]).await;
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
-
-    let submitted = submit(&app, &ama.key, &uri).await;
-    let by_application = submit(&app, &app.public_key, &uri).await;
-    super::publish(&app, &uri).await;
-    let cancelled = cancel(&app, &ama.key, &uri).await;
-    let listed = app.get(&ama.key, &uri).await;
-    let nothing = cancel(&app, &kofi.key, "/advertisements/17637000000001").await;
-    let by_staff = cancel(&app, &app.staff.key, &uri).await;
-
-    assert_eq!(rejection(&submitted), (403, "resource.not-yours"));
-    assert_eq!(rejection(&by_application), (403, "key.refused"));
-    assert_eq!((rejection(&cancelled), &listed.body["status"]), ((403, "resource.not-yours"), &json!("Listed")));
-    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
-    assert_eq!((by_staff.status, &by_staff.body["status"]), (200, &json!("Cancelled")));
 }

@@ -21,7 +21,6 @@ on_both_databases![
     order_with_one_cancelled_event_cannot_be_paid,
     cancellation_refunds_payment_in_progress,
     cancellation_refunds_partial_payment_in_progress,
-    event_is_unlisted_by_host_and_staff,
     event_is_unlisted_once,
 ];
 
@@ -222,23 +221,6 @@ async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
 
     assert_eq!(rejection(&paid), (409, "event.cancelled"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
-}
-
-async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = create_concert(&app, &kofi).await;
-    let unknown = Event::new(&event.host, "/events/17637000000001");
-
-    for how in ["withdrawals", "cancellations"] {
-        assert_eq!(rejection(&unlist(&app, &ama.key, &event, how).await), (403, "resource.not-yours"));
-        assert_eq!(rejection(&unlist(&app, &app.public_key, &event, how).await), (403, "key.refused"));
-        assert_eq!(rejection(&unlist(&app, &ama.key, &unknown, how).await), (404, "resource.not-found"));
-        assert_eq!(app.read(&event.uri).await["status"], "Listed");
-    }
-    for how in ["withdrawals", "cancellations"] {
-        let event = create_concert(&app, &kofi).await;
-        assert_eq!(unlist(&app, &app.staff.key, &event, how).await.status, 200);
-    }
 }
 
 async fn event_is_unlisted_once(app: TestApp) {

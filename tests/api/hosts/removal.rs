@@ -10,7 +10,6 @@ use crate::{on_both_databases, race_tests};
 on_both_databases![
     removed_host_is_not_found,
     staff_read_ledger_and_statistics_of_removed_host,
-    host_is_removed_by_administrators_and_staff,
     sold_tickets_of_removed_host_stay_valid,
     removed_host_cannot_create_submit_list_or_sell,
     existing_events_of_removed_host_can_be_managed,
@@ -83,23 +82,6 @@ async fn staff_read_ledger_and_statistics_of_removed_host(app: TestApp) {
     for path in ["/hosts/17637000000001/statistics", "/hosts/17637000000001/transactions"] {
         assert_eq!(rejection(&get(&app.staff.key, path).await), (404, "resource.not-found"), "{path}");
     }
-}
-
-async fn host_is_removed_by_administrators_and_staff(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let uri = app.create_host(&kofi).await.uri;
-
-    let stranger = app.delete(&ama.key, &uri).await;
-    let application = app.delete(&app.public_key, &uri).await;
-    let unknown = app.delete(&ama.key, "/hosts/17637000000001").await;
-    let kept = app.request("GET", &uri).send().await.status;
-    let staff = app.delete(&app.staff.key, &uri).await;
-
-    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
-    assert_eq!(rejection(&application), (403, "key.refused"));
-    assert_eq!(rejection(&unknown), (404, "resource.not-found"));
-    assert_eq!((kept, staff.status), (200, 204));
-    assert_eq!(app.request("GET", &uri).send().await.status, 404);
 }
 
 async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {

@@ -125,7 +125,7 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
 }
 
 async fn returns_are_listed_with_reasons(app: TestApp) {
-    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = event_of(&app, &kofi).await;
     let order = buy(&app, &ama, &[(&event.sections[0], 2), (&event.sections[1], 1)]).await;
     let order = order["self"].as_str().unwrap();
@@ -146,13 +146,9 @@ async fn returns_are_listed_with_reasons(app: TestApp) {
         assert_eq!(app.get(key, uri).await.body, entries[0]);
         assert_eq!(app.get(key, &format!("{order}/returns?records=1&page=2")).await.body["entries"], json!([entries[1]]));
     }
-    for path in [uri.to_owned(), format!("{order}/returns"), format!("{order}/payments")] {
-        assert_eq!(rejection(&app.get(&yaw.key, &path).await), (403, "resource.not-yours"));
-    }
     let another = buy(&app, &ama, &[(&event.sections[1], 1)]).await;
     let of_another = uri.replace(order, another["self"].as_str().unwrap());
     assert_eq!(rejection(&app.get(&ama.key, &of_another).await), (404, "resource.not-found"));
-    assert_eq!(app.get(&ama.key, "/orders/17637000000001/returns").await.code(), "resource.not-found");
 }
 
 async fn hosts_return_tickets_found_by_serial_number(app: TestApp) {

@@ -14,7 +14,7 @@ on_both_databases![
     expired_reservation_frees_tickets_immediately,
     job_expires_orders_and_releases_reservations,
     cancellation_releases_reservation,
-    only_customer_and_staff_cancel_open_order,
+    only_open_order_is_cancelled,
 ];
 
 async fn open_order_has_end_of_its_reservation(app: TestApp) {
@@ -131,9 +131,9 @@ async fn cancellation_releases_reservation(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
-async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
+async fn only_open_order_is_cancelled(app: TestApp) {
     let event = create_concert(&app, &[10.0, 0.0]).await;
-    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let ama = app.sign_up("ama").await;
     let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
     let cancel = async |key: &str, order: &str| {
         let response = app.cancel_order(key, order).await;
@@ -141,8 +141,6 @@ async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
     };
     let (first, second, free) = (order(0).await, order(0).await, order(1).await);
 
-    assert_eq!(cancel(&yaw.key, &first).await, (403, "resource.not-yours".to_owned()));
-    assert_eq!(cancel(&ama.key, "/orders/17637000000001").await, (404, "resource.not-found".to_owned()));
     assert_eq!(cancel(&app.staff.key, &first).await, (200, String::new()));
     assert_eq!(cancel(&ama.key, &first).await, (409, "order.not-open".to_owned()));
     assert_eq!(cancel(&ama.key, &free).await, (409, "order.not-open".to_owned()));

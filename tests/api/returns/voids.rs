@@ -10,7 +10,6 @@ on_both_databases![
     void_refunds_nothing,
     reason_of_void_is_readable,
     used_tickets_stay_redeemed_in_void_order,
-    only_staff_void_orders,
 ];
 
 async fn void_refunds_nothing(app: TestApp) {
@@ -72,15 +71,4 @@ async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     assert_eq!(app.read(&event.uri).await["popularity"], 1);
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
     app.assert_invariants().await;
-}
-
-async fn only_staff_void_orders(app: TestApp) {
-    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
-    let reason = json!({ "reason": "x" });
-
-    for key in [&ama.key, &kofi.key] {
-        assert_eq!(rejection(&app.void_order(key, &order, reason.clone()).await), (403, "key.refused"));
-    }
-    assert_eq!(rejection(&app.void_order(&app.staff.key, "/orders/17637000000001", reason).await), (404, "resource.not-found"));
-    assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
 }

@@ -20,13 +20,9 @@ on_both_databases![
 
 async fn only_owner_offers_tickets(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
-    let redeemer = fixture.gate_key(&app).await;
     let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None, None).await.unwrap();
     let before = tables(&app).await;
 
-    for key in [&app.public_key, &redeemer] {
-        assert_eq!(rejection(&offer(&app, key, &fixture.esi, &fixture.serials).await), (403, "key.refused"));
-    }
     let rejected = offer(&app, &nobodys, &fixture.esi, &fixture.serials).await;
     assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "no person is behind this key");
     for key in [&app.staff.key, &fixture.kofi.key] {
