@@ -14,6 +14,7 @@ mod response;
 mod routes;
 mod streamed_file;
 
+pub use dropshot::HttpResponseDeleted;
 pub use endpoint::{delete, get, patch, post, put};
 pub use endpoint_metadata::CODES;
 pub use extract::{AcceptedLanguage, ApiKey, ClientAddress, Json, Path, Query};

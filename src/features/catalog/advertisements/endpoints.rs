@@ -1,7 +1,6 @@
 //! HTTP endpoints of advertisements.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Advertisement, AdvertisementPath};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
@@ -10,7 +9,7 @@ use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::catalog::zones::ZonePath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -94,8 +93,7 @@ async fn advertisement_update(
 }
 
 async fn advertisement_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdvertisementPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.id()).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path.id()).await.map(|()| HttpResponseDeleted())
 }
 
 async fn advertisement_submission_create(

@@ -1,11 +1,10 @@
 //! HTTP endpoints of categories.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Category, CategoryCreate, CategoryPath, CategoryUpdate};
 use super::service;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -40,6 +39,5 @@ async fn category_update(ctx: Ctx, Path(path): Path<CategoryPath>, Json(body): J
 }
 
 async fn category_delete(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, path.category).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, path.category).await.map(|()| HttpResponseDeleted())
 }

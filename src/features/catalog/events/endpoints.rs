@@ -1,7 +1,6 @@
 //! HTTP endpoints of events.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
@@ -10,7 +9,9 @@ use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, FileResponse, Json, Path, Query, Routes, SerializedJson, delete, get, post, put};
+use crate::kernel::http::{
+    Created, FileResponse, HttpResponseDeleted, Json, Path, Query, Routes, SerializedJson, delete, get, post, put,
+};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -95,8 +96,7 @@ async fn event_update(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>, Jso
 }
 
 async fn event_delete(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.event).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path.event).await.map(|()| HttpResponseDeleted())
 }
 
 async fn event_submission_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Created<Submission>> {

@@ -1,14 +1,13 @@
 //! HTTP endpoints of hosts.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
 use crate::features::identity::accounts::{Account, AccountPath};
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -58,8 +57,7 @@ async fn account_host_list(
 }
 
 async fn host_delete(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.host).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path.host).await.map(|()| HttpResponseDeleted())
 }
 
 async fn host_administrator_list(
@@ -86,6 +84,5 @@ async fn host_administrator_delete(
     Path(path): Path<HostPath>,
     Query(query): Query<HostAdministratorDelete>,
 ) -> Result<HttpResponseDeleted> {
-    service::remove_administrator(&ctx, &caller, path.host, &query.account).await?;
-    Ok(HttpResponseDeleted())
+    service::remove_administrator(&ctx, &caller, path.host, &query.account).await.map(|()| HttpResponseDeleted())
 }

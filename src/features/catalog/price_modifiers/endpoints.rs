@@ -1,13 +1,12 @@
 //! HTTP endpoints of price modifiers.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -63,6 +62,5 @@ async fn section_modifier_update(
 }
 
 async fn section_modifier_delete(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path).await.map(|()| HttpResponseDeleted())
 }

@@ -1,11 +1,10 @@
 //! HTTP endpoints of regions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
 use super::service;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -40,6 +39,5 @@ async fn region_update(ctx: Ctx, Path(path): Path<RegionPath>, Json(body): Json<
 }
 
 async fn region_delete(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, path.region).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, path.region).await.map(|()| HttpResponseDeleted())
 }

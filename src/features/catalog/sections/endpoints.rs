@@ -1,13 +1,12 @@
 //! HTTP endpoints of sections, at their long and their short URIs.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Routes, delete, get, post, put};
 use crate::state::{App, Ctx};
 
 const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
@@ -65,8 +64,7 @@ async fn section_update(
 }
 
 async fn section_delete(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.into()).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path.into()).await.map(|()| HttpResponseDeleted())
 }
 
 async fn section_shorthand_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionShorthandPath>) -> Result<Section> {
@@ -87,6 +85,5 @@ async fn section_shorthand_delete(
     caller: Caller,
     Path(path): Path<SectionShorthandPath>,
 ) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.into()).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, path.into()).await.map(|()| HttpResponseDeleted())
 }

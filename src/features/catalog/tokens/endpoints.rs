@@ -1,13 +1,12 @@
 //! HTTP endpoints of admission tokens.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
 use super::service;
 use crate::features::catalog::events::EventPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{ClientAddress, Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -63,8 +62,7 @@ async fn event_token_update(
 
 async fn event_token_delete(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseDeleted> {
     let TokenPath { event, token } = path;
-    service::delete(&ctx, &caller, event, token).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, event, token).await.map(|()| HttpResponseDeleted())
 }
 
 async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<Token> {

@@ -1,12 +1,11 @@
 //! HTTP endpoints of venues.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
 use super::service;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
@@ -41,6 +40,5 @@ async fn venue_update(ctx: Ctx, Path(path): Path<VenuePath>, Json(body): Json<Ve
 }
 
 async fn venue_delete(ctx: Ctx, Path(path): Path<VenuePath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, path.venue).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, path.venue).await.map(|()| HttpResponseDeleted())
 }

@@ -1,11 +1,10 @@
 //! HTTP endpoints of zones.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Zone, ZoneCreate, ZonePath, ZoneUpdate};
 use super::service;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post, put};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -40,6 +39,5 @@ async fn zone_update(ctx: Ctx, Path(path): Path<ZonePath>, Json(body): Json<Zone
 }
 
 async fn zone_delete(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, path.zone).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, path.zone).await.map(|()| HttpResponseDeleted())
 }

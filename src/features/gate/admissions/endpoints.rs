@@ -71,8 +71,7 @@ async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<Admissio
 
 async fn event_admission_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseDeleted> {
     let AdmissionPath { event, admission } = path;
-    undo::undo(&ctx, &caller, event, admission).await?;
-    Ok(HttpResponseDeleted())
+    undo::undo(&ctx, &caller, event, admission).await.map(|()| HttpResponseDeleted())
 }
 
 async fn event_offline_scan_create(

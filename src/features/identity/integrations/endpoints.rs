@@ -1,12 +1,11 @@
 //! HTTP endpoints of integrations.
 
 use boxoffice_http::error::Result;
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
 use super::service;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -40,6 +39,5 @@ async fn integration_get(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<
 }
 
 async fn integration_delete(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, path.integration).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, path.integration).await.map(|()| HttpResponseDeleted())
 }

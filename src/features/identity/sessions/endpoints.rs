@@ -1,13 +1,12 @@
 //! HTTP endpoints of sessions.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{ApiKey, ClientAddress, Created, Json, Path, Query, Routes, delete, get, post};
+use crate::kernel::http::{ApiKey, ClientAddress, Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -45,8 +44,7 @@ async fn session_active_get(ctx: Ctx, caller: Caller, ApiKey(key): ApiKey) -> Re
 }
 
 async fn session_active_delete(ctx: Ctx, caller: Caller) -> Result<HttpResponseDeleted> {
-    service::end(&ctx, &caller).await?;
-    Ok(HttpResponseDeleted())
+    service::end(&ctx, &caller).await.map(|()| HttpResponseDeleted())
 }
 
 async fn account_session_list(
@@ -63,6 +61,5 @@ async fn account_session_get(ctx: Ctx, caller: Caller, Path(path): Path<SessionP
 }
 
 async fn account_session_delete(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseDeleted> {
-    service::revoke_one(&ctx, &caller, &path).await?;
-    Ok(HttpResponseDeleted())
+    service::revoke_one(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
 }

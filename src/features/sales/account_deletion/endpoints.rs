@@ -1,12 +1,11 @@
 //! HTTP endpoint of account deletion.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::service;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Path, Routes, delete};
+use crate::kernel::http::{HttpResponseDeleted, Path, Routes, delete};
 use crate::state::{App, Ctx};
 
 /// Registers the endpoint.
@@ -19,6 +18,5 @@ pub fn register(routes: &mut Routes<App>) {
 }
 
 async fn account_delete(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, &path.number).await?;
-    Ok(HttpResponseDeleted())
+    service::delete(&ctx, &caller, &path.number).await.map(|()| HttpResponseDeleted())
 }

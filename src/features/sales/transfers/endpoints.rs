@@ -1,13 +1,12 @@
 //! HTTP endpoints of transfers.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::{Page, SortOrder};
 use crate::state::{App, Ctx};
 
@@ -36,8 +35,7 @@ async fn transfer_get(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) 
 }
 
 async fn transfer_delete(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseDeleted> {
-    service::cancel(&ctx, &caller, path.transfer).await?;
-    Ok(HttpResponseDeleted())
+    service::cancel(&ctx, &caller, path.transfer).await.map(|()| HttpResponseDeleted())
 }
 
 async fn transfer_claim_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {

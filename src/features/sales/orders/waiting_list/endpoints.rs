@@ -1,14 +1,13 @@
 //! HTTP endpoints of waiting lists.
 
 use boxoffice_http::error::{Code, Result};
-use dropshot::HttpResponseDeleted;
 
 use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryPath};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{Created, Json, Path, Query, Routes, delete, get, post};
+use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -76,8 +75,7 @@ async fn section_waiting_entry_delete(
     caller: Caller,
     Path(path): Path<WaitingEntryPath>,
 ) -> Result<HttpResponseDeleted> {
-    service::leave(&ctx, &caller, &path).await?;
-    Ok(HttpResponseDeleted())
+    service::leave(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
 }
 
 async fn account_waiting_entry_list(
