@@ -185,7 +185,7 @@ impl<R> PagedRows<R> {
             paging.require_first()?;
         }
         let total = rows.first().map_or(0, |first| first.total);
-        Ok(Self { total, rows: rows.into_iter().map(|row| row.row).collect(), bytes: 0, permit: None })
+        Ok(Self { total, rows: rows.into_iter().map(|row| row.row).collect(), paging, bytes: 0, permit: None })
     }
 }
 

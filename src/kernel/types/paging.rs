@@ -189,10 +189,19 @@ pub struct PagedRows<R> {
     pub total: i64,
     /// The rows on this page.
     pub rows: Vec<R>,
+    /// The request of the page.
+    pub paging: PageRequest,
     /// The size of the page in bytes, if it is limited; otherwise 0.
     pub bytes: i64,
     /// Permission to load the rest of a large page.
     pub permit: Option<SemaphorePermit<'static>>,
+}
+
+impl<R> PagedRows<R> {
+    /// Returns the page with the view of each row.
+    pub fn map<T>(self, view: impl FnMut(R) -> T) -> Page<T> {
+        self.paging.page(self.total, self.rows.into_iter().map(view).collect())
+    }
 }
 
 impl PageRequest {

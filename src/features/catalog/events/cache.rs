@@ -307,7 +307,7 @@ async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Optio
         search: search.cloned(),
         ..ListFilter::of(Visibility::Published)
     };
-    let PagedRows { rows, total, bytes, permit: _permit } = store::list(tx, &query.filter, &list_filter, now).await?;
+    let PagedRows { rows, total, bytes, permit: _permit, .. } = store::list(tx, &query.filter, &list_filter, now).await?;
     // Sales change a list by popularity.
     if query.filter.sort != Some(EventSort::Popularity) {
         let depends_on_time = query.finder.active(&query.filter).is_some();

@@ -23,8 +23,7 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
     if caller.is_administrator() {
         return Ok(());
     }
-    let account = caller.account.ok_or(Error::FORBIDDEN)?;
-    if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+    require_is_administrator(tx, caller, host).await
 }
 
 /// Requires an administrator of the host or a platform administrator, and keeps the account from being removed from the host's
@@ -84,15 +83,13 @@ pub async fn require_can_audit(tx: &mut Tx, caller: &Caller, host: Id) -> Result
 }
 
 pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
-    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, filter).await?.map(view))
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
     let mut tx = ctx.unit.read().await?;
     accounts::load(&mut tx, caller, &number).await?;
-    let page = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?.map(view))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host> {

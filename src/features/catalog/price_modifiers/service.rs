@@ -23,8 +23,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, path: &SectionPath, paging: PageRe
     let uri = sections::SectionUri { event: Some(path.event), section: path.section };
     let section = sections::load(&mut tx, uri, now).await?;
     events::load_visible(&mut tx, caller, section.event_id).await?;
-    let page = store::list(&mut tx, section.id, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(|row| view(path.event, row)).collect()))
+    Ok(store::list(&mut tx, section.id, paging).await?.map(|row| view(path.event, row)))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {

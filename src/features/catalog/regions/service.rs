@@ -21,8 +21,7 @@ pub async fn views(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) ->
 
 pub async fn list(ctx: &Ctx, filter: &RegionFilter) -> Result<Page<Region>> {
     let page = store::list(&mut ctx.unit.read().await?, filter, ctx.app.clock.now()).await?;
-    let entries = page.rows.into_iter().map(|row| view(&ctx.app, row)).collect();
-    Ok(filter.paging.page(page.total, entries))
+    Ok(page.map(|row| view(&ctx.app, row)))
 }
 
 pub async fn create(ctx: &Ctx, new: RegionCreate) -> Result<Region> {

@@ -30,8 +30,7 @@ pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submit
 }
 
 pub async fn list(ctx: &Ctx, filter: &SubmissionFilter) -> Result<Page<Submission>> {
-    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(Submission::from).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, filter).await?.map(Submission::from))
 }
 
 pub async fn get(ctx: &Ctx, id: &SubmissionId) -> Result<Submission> {

@@ -36,8 +36,7 @@ pub async fn lock_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
 }
 
 pub async fn list(ctx: &Ctx, filter: &VenueFilter) -> Result<Page<Venue>> {
-    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, filter).await?.map(view))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {

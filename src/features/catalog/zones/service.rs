@@ -30,8 +30,7 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Zone>> {
-    let page = store::list(&mut ctx.unit.read().await?, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, paging).await?.map(view))
 }
 
 pub async fn create(ctx: &Ctx, new: ZoneCreate) -> Result<Zone> {

@@ -21,7 +21,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &ConflictFilter
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
     let page = offline_store::list_conflicts(&mut tx, event.id, scope, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.iter().map(view).collect()))
+    Ok(page.map(|row| view(&row)))
 }
 
 /// Returns a conflict as a response.

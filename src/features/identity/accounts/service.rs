@@ -24,8 +24,7 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, filter: &AccountFilter) -> Result<Page<Account>> {
-    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, filter).await?.map(view))
 }
 
 /// A new account that [`insert`] can insert.

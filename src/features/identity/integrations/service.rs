@@ -14,8 +14,7 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Integration>> {
-    let page = store::list(&mut ctx.unit.read().await?, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(store::list(&mut ctx.unit.read().await?, paging).await?.map(view))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
@@ -50,7 +49,7 @@ pub async fn list_keys(ctx: &Ctx, paging: PageRequest) -> Result<Page<ProgramKey
         last_used: row.last_used.map(Timestamp::format_rfc3339),
         expires: row.expires.map(Timestamp::format_rfc3339),
     };
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(page.map(view))
 }
 
 /// Ends a key of a client program, also of one without an account.

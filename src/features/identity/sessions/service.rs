@@ -125,7 +125,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: Pa
     let account = accounts::load(&mut tx, caller, number).await?;
     let page = store::list(&mut tx, account.id, paging).await?;
     let account = accounts::view(account);
-    Ok(paging.page(page.total, page.rows.into_iter().map(|row| account_view(&row, account.clone(), now)).collect()))
+    Ok(page.map(|row| account_view(&row, account.clone(), now)))
 }
 
 /// Returns one session of an account.

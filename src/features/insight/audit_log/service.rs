@@ -21,7 +21,7 @@ pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
         };
         store::list(tx, filter, account).await
     })?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
+    Ok(page.map(AuditRow::view))
 }
 
 /// Lists the entries of requests by an account, the newest first.
@@ -32,6 +32,5 @@ pub async fn list_of_account(ctx: &Ctx, number: &AccountNumber, paging: PageRequ
 
 /// Lists the entries of requests to these resources, the newest first.
 pub async fn list_of_resources(ctx: &Ctx, resources: Vec<String>, paging: PageRequest) -> Result<Page<AuditEntry>> {
-    let page = store::list_of_resources(&mut ctx.unit.read().await?, resources, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
+    Ok(store::list_of_resources(&mut ctx.unit.read().await?, resources, paging).await?.map(AuditRow::view))
 }

@@ -87,7 +87,7 @@ pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &
             sales: row.sales,
             fees: row.fees,
         };
-        Ok(filter.paging.page(page.total, page.rows.into_iter().map(day).collect()))
+        Ok(page.map(day))
     })
 }
 

@@ -53,7 +53,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     check(filter)?;
     let page = read_from_standby!(ctx.unit, |tx| store::list(tx, filter).await)?;
-    Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
+    Ok(page.map(TransactionRow::view))
 }
 
 /// Lists the entries of an order.
@@ -74,7 +74,7 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &Transac
         hosts::require_can_audit(tx, caller, host).await?;
         check(filter)?;
         let page = store::list_of_host(tx, host, filter).await?;
-        Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
+        Ok(page.map(TransactionRow::view))
     })
 }
 

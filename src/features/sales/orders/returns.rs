@@ -87,7 +87,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) ->
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;
     let page = revocation_store::list_returns(&mut tx, order, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(Revocation::view).collect()))
+    Ok(page.map(Revocation::view))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, id: Id) -> Result<OrderReturn> {

@@ -58,7 +58,7 @@ pub async fn page(
     if ids.is_empty() {
         paging.require_first()?;
     }
-    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await?, bytes: 0, permit: None })
+    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await?, paging, bytes: 0, permit: None })
 }
 
 #[cfg(test)]

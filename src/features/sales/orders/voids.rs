@@ -41,7 +41,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) ->
     let mut tx = ctx.unit.read().await?;
     service::find_with_payments(&mut tx, caller, order).await?;
     let page = revocation_store::list_voids(&mut tx, order, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
+    Ok(page.map(view))
 }
 
 fn view(row: Revocation) -> OrderVoid {

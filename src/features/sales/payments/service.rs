@@ -18,8 +18,7 @@ use crate::state::Ctx;
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Payment>> {
     let mut tx = ctx.unit.read().await?;
     orders::find_with_payments(&mut tx, caller, order).await?;
-    let page = store::list(&mut tx, order, paging).await?;
-    Ok(paging.page(page.total, page.rows.into_iter().map(PaymentViewRow::view).collect()))
+    Ok(store::list(&mut tx, order, paging).await?.map(PaymentViewRow::view))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
