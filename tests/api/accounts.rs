@@ -4,11 +4,10 @@ mod updates;
 
 use std::time::Duration;
 
-use boxoffice_client::Client;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{PASSWORD, Rejection, Response, TestApp, rejection};
+use crate::support::{PASSWORD, Response, TestApp, entries_of, rejection};
 
 on_both_databases![
     rejects_malformed_email_addresses,
@@ -150,11 +149,7 @@ async fn rejects_invalid_new_account(app: TestApp) {
 async fn staff_list_and_filter_accounts(app: TestApp) {
     app.sign_up("ama").await;
     let kofi = app.sign_up("kofi").await;
-    let list = async |query: &str| {
-        let response = app.get(&app.staff.key, &format!("/accounts{query}")).await;
-        let entries = response.body["entries"].as_array().unwrap().clone();
-        entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
+    let list = async |query: &str| app.list(&app.staff.key, &format!("/accounts{query}"), "username").await;
 
     assert_eq!(list("").await, ["administrator", "ama", "kofi"]);
     assert_eq!(list("?username=AMA").await, ["ama"]);
@@ -175,8 +170,8 @@ async fn lists_accounts_in_pages(app: TestApp) {
     let (first, second, third) = (page(1).await, page(2).await, page(3).await);
 
     let envelope = |response: &Response| ["total", "page", "records"].map(|name| response.body[name].as_i64().unwrap());
-    assert_eq!((envelope(&first), first.body["entries"].as_array().unwrap().len()), ([4, 1, 3], 3));
-    assert_eq!((envelope(&second), second.body["entries"].as_array().unwrap().len()), ([4, 2, 3], 1));
+    assert_eq!((envelope(&first), entries_of(&first.body).len()), ([4, 1, 3], 3));
+    assert_eq!((envelope(&second), entries_of(&second.body).len()), ([4, 2, 3], 1));
     assert_eq!(second.body["entries"][0]["username"], "esi");
     assert_eq!((third.status, third.code()), (404, "page.past-end"));
 }

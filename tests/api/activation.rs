@@ -5,7 +5,7 @@ use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{PASSWORD, Rejection, Response, TestApp, User, rejection};
+use crate::support::{PASSWORD, Rejection, Response, TestApp, User, entries_of};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -87,7 +87,7 @@ async fn user_requests_deletion(app: TestApp) {
         assert!(!app.accepts(key).await);
     }
     let sessions = app.read(&format!("/accounts/{}/sessions", ama.number)).await;
-    let open: Vec<_> = sessions["entries"].as_array().unwrap().iter().map(|session| session["open"].clone()).collect();
+    let open: Vec<_> = entries_of(&sessions).iter().map(|session| session["open"].clone()).collect();
     assert_eq!(open, [json!(false), json!(false)]);
 
     // After the reactivation the user must log in again.
@@ -168,7 +168,7 @@ async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
         assert_eq!(rejected.len(), 1, "{responses:?}");
         assert_eq!(rejected[0].code(), "account.last-administrator");
         let accounts = app.get(&key, "/accounts?records=100").await;
-        let entries = accounts.body["entries"].as_array().unwrap();
+        let entries = entries_of(&accounts.body);
         let left: Vec<_> = entries.iter().filter(|account| account["activated"] == true).collect();
         assert_eq!(left.len(), 1);
 

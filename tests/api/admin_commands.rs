@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::server_process::boxoffice;
-use crate::support::{TestApp, card_payment, id_of, section};
+use crate::support::{TestApp, card_payment, entries_of, id_of, section};
 
 on_both_databases![
     manages_accounts,
@@ -59,7 +59,7 @@ fn fails(app: &TestApp, arguments: &[&str], code: i32, message: &str) {
 /// Returns the operation, the resource and the status of the operator's entries in the audit log, the oldest first.
 async fn audited(app: &TestApp) -> Vec<(String, String, i64)> {
     let log = app.read("/audit?records=100&key=00000000000000").await;
-    let entries = log["entries"].as_array().unwrap().iter().rev();
+    let entries = entries_of(&log).iter().rev();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let entry = |entry: &Value| {
         assert!(!entry["operator"].as_str().unwrap().is_empty() && entry["account"].is_null(), "{entry}");
@@ -182,14 +182,14 @@ async fn manages_keys(app: TestApp) {
     assert_eq!(status().await, 200);
 
     let keys = json_of(&app, &["keys", "list"]);
-    let shop = keys["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == "Shop").unwrap();
+    let shop = entries_of(&keys).iter().find(|entry| entry["name"] == "Shop").unwrap();
     assert_eq!((&shop["id"], &shop["role"], &shop["account"]), (&json!(id), &json!("public"), &Value::Null));
     assert!(!keys.to_string().contains(key) && !text(&app, &["keys", "list"]).contains(key));
     fails(&app, &["keys", "create", "--role", "customer", "--account", "GH-00000000", "--name", "x"], 1, "GH-00000000");
     let for_a_year = ["keys", "create", "--role", "public", "--name", "Year", "--expires", "2999-12-31"];
     text(&app, &for_a_year);
     let keys = json_of(&app, &["keys", "list"]);
-    let year = keys["entries"].as_array().unwrap().iter().find(|entry| entry["name"] == "Year").unwrap();
+    let year = entries_of(&keys).iter().find(|entry| entry["name"] == "Year").unwrap();
     assert!(year["expires"].as_str().unwrap().starts_with("2999-12-31T00:00:00") && shop["expires"].is_null(), "{keys}");
     fails(&app, &["keys", "create", "--role", "public", "--name", "x", "--expires", "2020-01-01"], 2, "it has passed");
     fails(&app, &["keys", "create", "--role", "public", "--name", "x", "--expires", "soon"], 2, "2027-01-31T18:00");
@@ -240,7 +240,7 @@ async fn lists_and_runs_jobs(app: TestApp) {
     fails(&app, &["jobs", "run", "tidy"], 1, "no job has the name `tidy`; there are `watch the clock`");
 
     let jobs = json_of(&app, &["jobs", "list"]);
-    let job = |name: &str| jobs["entries"].as_array().unwrap().iter().find(|job| job["name"] == name).unwrap().clone();
+    let job = |name: &str| entries_of(&jobs).iter().find(|job| job["name"] == name).unwrap().clone();
     assert_eq!((&job("apply the retention")["outcome"], &job("apply the retention")["every"]), (&json!("done"), &json!("1 h")));
     assert!(job("expire reservations")["finished"].is_string(), "{jobs}");
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));

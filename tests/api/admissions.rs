@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
 use crate::{on_both_databases, race_tests};
@@ -66,7 +66,7 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
         (&json!(esi.number), &json!(event.sections[1]))
     );
     let wallet = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
-    for ticket in wallet.body["entries"].as_array().unwrap() {
+    for ticket in entries_of(&wallet.body) {
         assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Redeemed"), &first["admitted"]));
         assert_ne!(ticket["issued"], ticket["redeemed"]);
     }

@@ -12,7 +12,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{PASSWORD, Response, TestApp, card_payment, section};
+use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, section};
 
 on_both_databases![
     successful_change_is_recorded,
@@ -35,7 +35,7 @@ on_both_databases![
 /// Returns the entries that staff see.
 async fn entries(app: &TestApp, query: &str) -> Vec<Value> {
     let page = app.read(&format!("/audit?records=100&{query}")).await;
-    page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+    entries_of(&page).to_vec()
 }
 
 /// Returns the status and the error code of entries.

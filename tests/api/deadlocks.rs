@@ -14,7 +14,7 @@ use sqlx::{Connection, PgConnection};
 use crate::advertisements::advertisement_body;
 use crate::on_two_servers;
 use crate::review::submission_of;
-use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, section};
+use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, section};
 
 on_two_servers![mutual_transfers_do_not_deadlock, concurrent_changes_do_not_deadlock];
 
@@ -264,13 +264,13 @@ impl<'a> Fixtures<'a> {
             self.fulfilled.push(order.self_);
         }
         let wallet = self.app.read(&format!("/accounts/{}/tickets", self.ama.number)).await;
-        let serials = wallet["entries"].as_array().unwrap().iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned());
+        let serials = entries_of(&wallet).iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned());
         self.serials = serials.collect();
         self.his = self.yaw.order_free_tickets(&free, 4).await;
         for _ in 0..2 {
             let order = self.yaw.order(&free, 1).await.unwrap().self_;
             let wallet = self.app.read(&format!("/accounts/{}/tickets", self.yaw.number)).await;
-            let body = json!({ "serials": [wallet["entries"].as_array().unwrap().last().unwrap()["serial"]] });
+            let body = json!({ "serials": [entries_of(&wallet).last().unwrap()["serial"]] });
             let path = format!("{}/admissions", self.listed.uri);
             let admissions = self.send(&self.host.owner.key, "POST", &path, body).await;
             self.admitted.push((order, admissions[0]["self"].as_str().unwrap().to_owned()));

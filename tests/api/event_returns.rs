@@ -7,7 +7,7 @@ use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -129,7 +129,7 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     assert_eq!(progress(&again), json!(["Running", 0, 0, 0.0, 1]));
     assert_eq!(progress(&app.read(again["self"].as_str().unwrap()).await), json!(["Done", 1, 1, 0.0, 0]));
     let runs = app.read(&format!("{}/returns", event.uri)).await;
-    assert_eq!(runs["entries"].as_array().unwrap().iter().map(|run| &run["tickets"]).collect::<Vec<_>>(), [&json!(0), &json!(1)]);
+    assert_eq!(entries_of(&runs).iter().map(|run| &run["tickets"]).collect::<Vec<_>>(), [&json!(0), &json!(1)]);
 }
 
 async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{TestApp, card_payment, rejection, section};
+use crate::support::{TestApp, card_payment, entries_of, rejection, section};
 
 on_both_databases![staff_read_histories, sales_are_listed_by_day];
 
@@ -43,7 +43,7 @@ async fn staff_read_histories(app: TestApp) {
 
     let account = app.read(&format!("/accounts/{}/history", ama.number)).await;
     assert_eq!(account["account"], app.read(&format!("/accounts/{}", ama.number)).await);
-    let numbers: Vec<&Value> = account["orders"]["entries"].as_array().unwrap().iter().map(|order| &order["number"]).collect();
+    let numbers: Vec<&Value> = entries_of(&account["orders"]).iter().map(|order| &order["number"]).collect();
     assert_eq!((numbers.len(), numbers[1]), (2, &json!(order.number)), "the newest first");
     assert_eq!((&account["tickets"]["total"], &account["transfers"]["total"]), (&json!(2), &json!(1)));
     assert_eq!(account["audit"]["entries"][0]["operation"], "order_create");

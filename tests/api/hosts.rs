@@ -8,7 +8,7 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{PASSWORD, Response, TestApp, rejection};
+use crate::support::{PASSWORD, Response, TestApp, rejection, texts};
 
 on_both_databases![
     creator_administers_host,
@@ -31,7 +31,7 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
 }
 
 fn names(page: &Response) -> Vec<&str> {
-    page.body["entries"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect()
+    texts(&page.body, "name")
 }
 
 async fn creator_administers_host(app: TestApp) {

@@ -6,7 +6,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, TestApp, User, card_payment, section};
+use crate::support::{Event, Host, TestApp, User, card_payment, entries_of, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -25,7 +25,7 @@ const CHANGES: usize = 12;
 async fn total(app: &TestApp, key: &str, path: &str) -> usize {
     let separator = if path.contains('?') { '&' } else { '?' };
     let page = app.get(key, &format!("{path}{separator}records=100")).await;
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page:?}")).len();
+    let entries = entries_of(&page.body).len();
     assert_eq!(page.body["total"], json!(entries), "{path}");
     entries
 }
@@ -149,8 +149,8 @@ async fn events_of_an_account_are_those_of_its_valid_tickets(app: TestApp) {
     }
     let events = async || {
         let page = app.read(&format!("/accounts/{}/events", ama.number)).await;
-        assert_eq!(page["total"], json!(page["entries"].as_array().unwrap().len()));
-        page["entries"].as_array().unwrap().iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        assert_eq!(page["total"], json!(entries_of(&page).len()));
+        entries_of(&page).iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let uris = |numbers: &[usize]| numbers.iter().map(|number| held[*number].uri.clone()).collect::<Vec<_>>();
 

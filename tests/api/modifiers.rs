@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Rejection, Response, TestApp, rejection, section};
+use crate::support::{Event, Rejection, Response, TestApp, entries_of, rejection, section};
 
 on_both_databases![
     new_modifier_is_active_and_unbounded,
@@ -306,7 +306,7 @@ async fn lists_modifiers(app: TestApp) {
     let all = list(&app.public_key, &event.sections[0], "").await;
 
     assert_eq!((all.status, &all.body["total"]), (200, &json!(3)), "{}", all.body);
-    for (entry, uri) in all.body["entries"].as_array().unwrap().iter().zip(&uris) {
+    for (entry, uri) in entries_of(&all.body).iter().zip(&uris) {
         assert_eq!(entry, &app.get(&app.public_key, uri).await.body);
     }
     let second = list(&app.public_key, &event.sections[0], "?records=2&page=2").await;

@@ -85,9 +85,7 @@ async fn equal_names_are_taken(app: TestApp) {
 }
 
 async fn titles(app: &TestApp, query: &str) -> Vec<String> {
-    let page = app.read(query).await;
-    let property = if query.starts_with("/venues") { "name" } else { "title" };
-    page["entries"].as_array().unwrap().iter().map(|entry| entry[property].as_str().unwrap().to_owned()).collect()
+    app.list(&app.staff.key, query, if query.starts_with("/venues") { "name" } else { "title" }).await
 }
 
 /// Creates listed events with these titles.

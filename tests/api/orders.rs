@@ -10,7 +10,7 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, rejection, section, types};
+use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, types};
 
 on_both_databases![
     fees_depend_on_ticket_price,
@@ -298,7 +298,7 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     is_full().await;
 
     let wallet = app.get(&ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
-    let mut issued = wallet["entries"].as_array().unwrap().iter().filter(|ticket| ticket["status"] == "Issued");
+    let mut issued = entries_of(&wallet).iter().filter(|ticket| ticket["status"] == "Issued");
     let [one, other] = [issued.next().unwrap(), issued.next().unwrap()].map(|ticket| ticket["serial"].clone());
     let returned = app.return_tickets(&kofi.key, &paid.self_, json!({ "tickets": [one] })).await;
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
 use crate::on_both_databases;
-use crate::support::{Operation, PASSWORD, TestApp, card_payment, operations, section};
+use crate::support::{Operation, PASSWORD, TestApp, card_payment, entries_of, operations, section};
 
 on_both_databases![pages_of_any_size_form_the_whole_list];
 
@@ -72,7 +72,7 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     }
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
     let tickets = app.read(&format!("{}/tickets", paid.uri)).await;
-    for ticket in &tickets["entries"].as_array().unwrap()[..MIN_ENTRIES] {
+    for ticket in &entries_of(&tickets)[..MIN_ENTRIES] {
         let returned = json!({ "tickets": [ticket["serial"]] });
         send(&kofi.key, "POST", &format!("{}/returns", order.self_), returned).await;
     }
@@ -134,7 +134,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
         for sort in sorts(&operation) {
             let page = async |records: usize, page: usize| app.read(&format!("{path}records={records}&page={page}{sort}")).await;
             let whole = page(100, 1).await;
-            let whole = whole["entries"].as_array().unwrap_or_else(|| panic!("{path}: {whole}")).clone();
+            let whole = entries_of(&whole).to_vec();
             assert!(whole.len() >= MIN_ENTRIES && whole.len() < 100, "{path} has {} entries", whole.len());
             assert_all_different(&whole, &path);
             let mut sizes = vec![1];
@@ -145,7 +145,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
                     let page = page(records, number).await;
                     let envelope = ["total", "page", "records"].map(|name| page[name].clone());
                     assert_eq!(envelope, [whole.len(), number, records].map(|count| json!(count)), "{path}{sort}");
-                    walked.extend(page["entries"].as_array().unwrap().clone());
+                    walked.extend(entries_of(&page).to_vec());
                 }
                 assert_eq!(walked, whole, "{path}{sort} by {records}");
             }

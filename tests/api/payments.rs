@@ -10,7 +10,8 @@ use tokio::time::sleep;
 
 use crate::on_both_databases;
 use crate::support::{
-    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until,
+    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section,
+    wait_until,
 };
 
 on_both_databases![
@@ -295,7 +296,7 @@ async fn lists_payments_in_pages(app: TestApp) {
     }
 
     let page = app.read(&format!("{list}?records=2&page=2")).await;
-    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(3), 1));
+    assert_eq!((&page["total"], entries_of(&page).len()), (&json!(3), 1));
     assert_eq!(page["entries"][0]["amount"], 3.0);
     assert_eq!(rejection(&app.get(&ama.key, &format!("{list}?page=2")).await), (404, "page.past-end"));
 }
@@ -305,11 +306,9 @@ async fn payment_belongs_to_one_order(app: TestApp) {
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     let number = app.pay(&ama.key, &order, partial_card_payment(1.0)).await.body["number"].as_str().unwrap().to_owned();
 
-    for path in [
-        format!("{other}/payments/{number}"),
-        format!("{order}/payments/17637000000001"),
-        format!("{order}/payments/none"),
-    ] {
+    for path in
+        [format!("{other}/payments/{number}"), format!("{order}/payments/17637000000001"), format!("{order}/payments/none")]
+    {
         assert_eq!(rejection(&app.get(&ama.key, &path).await), (404, "resource.not-found"), "{path}");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Response, TestApp, id_of};
+use crate::support::{Response, TestApp, entries_of, id_of};
 
 on_both_databases![
     new_account_has_no_preferences,
@@ -78,7 +78,7 @@ async fn blank_or_null_region_is_unset(app: TestApp) {
 /// Returns the URIs of the published events on a page, for this key.
 async fn published(app: &TestApp, key: &str, query: &str) -> Vec<String> {
     let page = app.get(key, &format!("/published-events?{query}")).await;
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
+    let entries = entries_of(&page.body);
     entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect()
 }
 

@@ -25,9 +25,7 @@ async fn made(app: &TestApp, name: &str) -> String {
 
 /// Returns the URIs in a list of regions.
 async fn listed(app: &TestApp, query: &str) -> Vec<String> {
-    let page = app.request("GET", &format!("/regions?{query}")).send().await;
-    assert_eq!(page.status, 200, "{query}");
-    page.body["entries"].as_array().unwrap().iter().map(|region| region["self"].as_str().unwrap().to_owned()).collect()
+    app.list(&app.public_key, &format!("/regions?{query}"), "self").await
 }
 
 async fn region_has_icon_of_country(app: TestApp) {

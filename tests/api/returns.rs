@@ -7,7 +7,7 @@ use boxoffice::config::{FeeSchedule, Settings};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
+use crate::support::{Client, Event, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section, types};
 
 on_both_databases![
     full_return_refunds_everything,
@@ -51,7 +51,7 @@ async fn place(ama: &User, event: &Event) -> String {
 /// Returns the serial and the status of each ticket in a wallet, most expensive section first.
 async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
     let page = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
-    let mut tickets = page["entries"].as_array().unwrap().clone();
+    let mut tickets = entries_of(&page).to_vec();
     let price = |ticket: &Value| ticket["section"]["price"]["base"].as_f64().unwrap();
     tickets.sort_by(|one, other| price(other).total_cmp(&price(one)));
     let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -4,7 +4,7 @@ mod states;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{Response, TestApp, rejection};
 use crate::{advertisements, on_both_databases};
@@ -47,9 +47,7 @@ async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
 }
 
 async fn contents(app: &TestApp, query: &str) -> Vec<String> {
-    let page = app.get(&app.staff.key, &format!("/submissions{query}")).await;
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
-    entries.iter().map(|submission| submission["content"].as_str().unwrap().to_owned()).collect()
+    app.list(&app.staff.key, &format!("/submissions{query}"), "content").await
 }
 
 async fn lists_pending_submissions_oldest_first(app: TestApp) {

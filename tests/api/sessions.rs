@@ -6,7 +6,7 @@ use boxoffice_client::Error;
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{PASSWORD, Rejection, TestApp, User, rejection, types};
+use crate::support::{PASSWORD, Rejection, TestApp, User, entries_of, rejection, types};
 
 on_both_databases![
     logs_in_by_username_or_email,
@@ -163,7 +163,7 @@ async fn lists_sessions_without_keys(app: TestApp) {
     let page = list("", &ama.key).await;
 
     assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
-    let sessions = page.body["entries"].as_array().unwrap();
+    let sessions = entries_of(&page.body);
     assert_eq!(sessions.iter().map(|session| &session["open"]).collect::<Vec<_>>(), [&json!(true), &json!(false), &json!(true)]);
     let mut whole = serde_json::to_value(&third).unwrap();
     whole.as_object_mut().unwrap().remove("key");

@@ -6,7 +6,7 @@ use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, User, rejection, section};
+use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{global_token, redeemer_key};
 
@@ -23,7 +23,7 @@ on_both_databases![
 /// Returns the URI of the newest ticket of a user.
 async fn ticket(app: &TestApp, user: &User) -> String {
     let wallet = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
-    wallet["entries"].as_array().unwrap().last().unwrap()["self"].as_str().unwrap().to_owned()
+    entries_of(&wallet).last().unwrap()["self"].as_str().unwrap().to_owned()
 }
 
 /// Returns the code of a ticket.

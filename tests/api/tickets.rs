@@ -6,7 +6,7 @@ use boxoffice::kernel::types::clock::Timestamp;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, Rejection, Response, TestApp, User, rejection, section, types};
+use crate::support::{Client, Event, Rejection, Response, TestApp, User, entries_of, rejection, section, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
 use crate::{on_both_databases, on_two_servers};
 
@@ -60,7 +60,7 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     let wallet = app.get(&ama.key, &path).await;
 
     assert_eq!((wallet.status, &wallet.body["total"]), (200, &json!(4)));
-    let tickets = wallet.body["entries"].as_array().unwrap();
+    let tickets = entries_of(&wallet.body);
     let mut sections: Vec<_> = tickets.iter().map(|ticket| ticket["section"]["self"].as_str().unwrap()).collect();
     assert_eq!(sections.pop(), Some(rock.sections[0].as_str()), "the newest comes last");
     sections.sort_unstable();
@@ -99,7 +99,7 @@ async fn concurrent_wallets_have_own_tickets(app: TestApp) {
                 return assert_eq!((own.status, own.code()), (404, "page.past-end"));
             }
             assert_eq!((own.status, &own.body["total"]), (200, &json!(serials.len())), "{}", own.body);
-            let entries = own.body["entries"].as_array().unwrap();
+            let entries = entries_of(&own.body);
             assert_eq!(entries.iter().map(|ticket| &ticket["serial"]).collect::<Vec<_>>(), expected);
             assert!(entries.iter().all(|ticket| ticket["owner"]["number"] == buyer.number.as_str()));
         })
@@ -133,7 +133,7 @@ async fn page_of_large_event_reads_no_other_tickets(app: TestApp) {
 
     let path = format!("{}/tickets?records=5", event.uri);
     let check = |page: &Response| {
-        assert_eq!((page.status, page.body["entries"].as_array().unwrap().len()), (200, 5), "{}", page.body);
+        assert_eq!((page.status, entries_of(&page.body).len()), (200, 5), "{}", page.body);
     };
     let rows = app.rows_read_by_50_requests("tickets", &kofi.key, &path, check).await;
 
@@ -328,7 +328,7 @@ async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
         let request = app.request("GET", &format!("{}/tickets?{query}", event.uri)).key(key);
         async move {
             let response = request.send().await;
-            let entries = response.body["entries"].as_array().unwrap_or_else(|| panic!("{response:?}"));
+            let entries = entries_of(&response.body);
             entries.iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         }
     };
@@ -361,7 +361,7 @@ async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
         let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", percent(value))).collect();
         let page = app.get(key, &format!("{}/tickets?{}", event.uri, query.join("&"))).await;
         assert_eq!(page.status, 200, "{}", page.body);
-        page.body["entries"].as_array().unwrap().iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect()
+        entries_of(&page.body).iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect()
     };
 
     for text in ["MÉNSAH", "me\u{301}nsah_1", "  ama   ménsah ", "ama@exam", "Ama"] {

@@ -157,7 +157,8 @@ async fn token_belongs_to_one_event(app: TestApp) {
     let token = create_token(&event, &[&event.sections[0]]).await.self_;
 
     for method in ["GET", "PUT", "DELETE"] {
-        for (key, path) in [(&kofi.key, token.replace(&event.id, &other.id)), (&ama.key, format!("{}/tokens/nothing", event.uri))] {
+        for (key, path) in [(&kofi.key, token.replace(&event.id, &other.id)), (&ama.key, format!("{}/tokens/nothing", event.uri))]
+        {
             let response = app.request(method, &path).key(key).json(&json!({})).send().await;
             assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
         }

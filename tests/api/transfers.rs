@@ -14,7 +14,7 @@ use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, Rejection, Response, TestApp, User, id_of, rejection, section, types};
+use crate::support::{Event, Rejection, Response, TestApp, User, entries_of, id_of, rejection, section, types};
 use crate::tokens::redeemer_key;
 
 on_both_databases![
@@ -93,7 +93,7 @@ async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
         assert_eq!(ticket["owner"]["number"], user.number.as_str());
         (ticket["serial"].as_str().unwrap().to_owned(), ticket["status"].as_str().unwrap().to_owned())
     };
-    wallet["entries"].as_array().unwrap().iter().map(ticket).collect()
+    entries_of(&wallet).iter().map(ticket).collect()
 }
 
 /// Returns the serials of the tickets in a wallet.

@@ -30,9 +30,7 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
 
 /// Returns the names in a list of venues for this key.
 async fn listed(app: &TestApp, key: &str, query: &str) -> Vec<String> {
-    let page = app.get(key, &format!("/venues?{query}")).await;
-    assert_eq!(page.status, 200, "{query}");
-    page.body["entries"].as_array().unwrap().iter().map(|venue| venue["name"].as_str().unwrap().to_owned()).collect()
+    app.list(key, &format!("/venues?{query}"), "name").await
 }
 
 async fn decide(app: &TestApp, approved: bool) {

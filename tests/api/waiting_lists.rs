@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::orders::limited_section;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, rejection, section};
 
 on_both_databases![
     sold_out_section_has_a_waiting_list,
@@ -256,7 +256,7 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     let list = format!("{floor}/waiting-list");
 
     let page = app.get(&kofi.key, &list).await;
-    let uris: Vec<&Value> = page.body["entries"].as_array().unwrap().iter().map(|entry| &entry["self"]).collect();
+    let uris: Vec<&Value> = entries_of(&page.body).iter().map(|entry| &entry["self"]).collect();
     assert_eq!(uris, [&json!(his), &json!(hers)]);
     assert_eq!(page.body["entries"][1]["position"], 2);
     let second = app.get(&kofi.key, &format!("{list}?records=1&page=2")).await;

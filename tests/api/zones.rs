@@ -4,7 +4,7 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create};
-use crate::support::{Response, TestApp, rejection};
+use crate::support::{Response, TestApp, entries_of, rejection};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -60,7 +60,7 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
 
     let page = async |query: &str| app.request("GET", &format!("/zones?{query}")).send().await;
     let uris = |page: &Response| -> Vec<String> {
-        page.body["entries"].as_array().unwrap().iter().map(|zone| zone["self"].as_str().unwrap().to_owned()).collect()
+        entries_of(&page.body).iter().map(|zone| zone["self"].as_str().unwrap().to_owned()).collect()
     };
 
     assert_eq!(uris(&page("").await), zones);

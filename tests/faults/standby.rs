@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::{fault_duration, print_figure};
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, Event, PgCluster, Response, SecondServer, TestApp, User, section, wait_until};
+use crate::support::{ANY_PORT, Event, PgCluster, Response, SecondServer, TestApp, User, entries_of, section, wait_until};
 
 /// A server without a standby, and another one on the same database that reads from a standby.
 struct TwoServers {
@@ -92,7 +92,7 @@ async fn reads_see_every_write_before_them() {
             assert_eq!(changed.send().await.status, 200);
             for list in [format!("{}/events", event.host.uri), "/published-events?search=jazz".to_owned()] {
                 let body = servers.get(&kofi, &list).await.body;
-                let titles: Vec<&Value> = body["entries"].as_array().unwrap().iter().map(|event| &event["title"]).collect();
+                let titles: Vec<&Value> = entries_of(&body).iter().map(|event| &event["title"]).collect();
                 assert_eq!(titles, [&title], "{list}");
             }
         };
@@ -220,7 +220,7 @@ async fn promoted_standby_is_not_used() {
     for number in 0..20 {
         let draft = servers.app.create_draft(&event.host).await;
         let list = servers.get(&kofi, &format!("{}/events?records=100", event.host.uri)).await.body;
-        assert_eq!(list["entries"].as_array().unwrap().len(), number + 2);
+        assert_eq!(entries_of(&list).len(), number + 2);
         assert_eq!(list["entries"][number + 1]["self"], draft.uri);
     }
 

@@ -44,6 +44,11 @@ impl TestApp {
         self.request("GET", path).key(key).send().await
     }
 
+    /// Reads a list with this key, and returns this property of each entry.
+    pub async fn list(&self, key: &str, path: &str, property: &str) -> Vec<String> {
+        texts(&self.get(key, path).await.body, property).into_iter().map(str::to_owned).collect()
+    }
+
     /// Sends a POST with this key.
     pub async fn post(&self, key: &str, path: &str, body: Value) -> Response {
         self.request("POST", path).key(key).json(&body).send().await
@@ -156,6 +161,16 @@ impl Response {
         };
         fields.iter().map(name).collect()
     }
+}
+
+/// Returns the entries of a page.
+pub fn entries_of(page: &Value) -> &[Value] {
+    page["entries"].as_array().unwrap_or_else(|| panic!("{page}"))
+}
+
+/// Returns this property of each entry of a page, such as `self`.
+pub fn texts<'a>(page: &'a Value, property: &str) -> Vec<&'a str> {
+    entries_of(page).iter().map(|entry| entry[property].as_str().unwrap()).collect()
 }
 
 /// Returns a socket that keeps a port and refuses connections until it listens.

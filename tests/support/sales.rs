@@ -41,7 +41,7 @@ impl TestApp {
     pub async fn payments(&self, order: &str) -> Vec<(f64, String)> {
         let page = self.read(&format!("{order}/payments")).await;
         let payment = |payment: &Value| (payment["amount"].as_f64().unwrap(), payment["status"].as_str().unwrap().to_owned());
-        page["entries"].as_array().unwrap().iter().map(payment).collect()
+        super::entries_of(&page).iter().map(payment).collect()
     }
 
     /// Places an order.
@@ -76,7 +76,7 @@ impl TestApp {
             |entry: &Value| (entry["type"].as_str().unwrap().to_owned(), number(&entry["amount"]), number(&entry["fees"]));
         let separator = if path.contains('?') { '&' } else { '?' };
         let page = self.read(&format!("{path}{separator}records=100")).await;
-        page["entries"].as_array().unwrap().iter().map(entry).collect()
+        super::entries_of(&page).iter().map(entry).collect()
     }
 
     /// Asserts that no payment or refund is open, and that the gateway's balance equals the ledger's.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::callers::Caller::{self, *};
 use super::rules::Row;
 use crate::review::submission_of;
-use crate::support::{Operation, PASSWORD, Response, TestApp, User, code_in, operations};
+use crate::support::{Operation, PASSWORD, Response, TestApp, User, code_in, entries_of, operations};
 
 /// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
 pub type ResourceIds = BTreeMap<&'static str, String>;
@@ -339,7 +339,7 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let open = send_successfully(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
-    let sold = transactions["entries"].as_array().unwrap().last().unwrap();
+    let sold = entries_of(&transactions).last().unwrap();
     let tickets = app.read(&format!("/accounts/{}/tickets", owners.owner.number)).await;
     let ticket =
         |index: usize| (uri_end(&tickets["entries"][index]), tickets["entries"][index]["serial"].as_str().unwrap().to_owned());
@@ -348,7 +348,7 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let admitted = send_successfully(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
     let bought = buy(app, &owners.sender.key, &[&gold]).await;
     let offered = app.read(&format!("/accounts/{}/tickets?records=100", owners.sender.number)).await;
-    let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let offered = entries_of(&offered).last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
     let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
     let section = |name: &str| format!("/events/{}/sections/{}", ids["event"], ids[name]);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::new_account;
 use crate::support::{
-    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, rejection, wait_until,
+    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, wait_until,
 };
 use crate::{on_both_databases, race_tests};
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::admit;
-use crate::support::{Event, Response, TestApp, User, rejection, section};
+use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
 use crate::{on_both_databases, race_tests};
@@ -77,7 +77,7 @@ async fn upload(app: &TestApp, key: &str, event: &Event, device: &str, scans: &[
 async fn conflicts(app: &TestApp, key: &str, event: &Event, device: &str) -> Vec<Value> {
     let path = format!("{}/admission-conflicts?device={}", event.uri, device.replace(' ', "%20"));
     let response = app.get(key, &path).await;
-    response.body["entries"].as_array().unwrap_or_else(|| panic!("{response:?}")).clone()
+    entries_of(&response.body).to_vec()
 }
 
 /// Returns the reasons in a response by serial.
@@ -188,7 +188,7 @@ async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
 
     assert_eq!(uploaded.body, json!({ "admitted": 2, "refused": [], "conflicts": [] }), "the earliest scan of a ticket counts");
     let admissions = app.read(&format!("{}/admissions", event.uri)).await;
-    for admission in admissions["entries"].as_array().unwrap() {
+    for admission in entries_of(&admissions) {
         assert_eq!(admission["admitted"], scanned.format_rfc3339());
         assert_eq!((&admission["device"], &admission["redeemer"]), (&json!("Gate B"), &json!(token.self_)));
     }
@@ -434,7 +434,7 @@ impl Gates<'_> {
 
     async fn undo(&mut self, random: &mut StdRng) {
         let admissions = self.app.read(&format!("{}/admissions?records=100", self.event.uri)).await;
-        let entries = admissions["entries"].as_array().unwrap();
+        let entries = entries_of(&admissions);
         if entries.is_empty() {
             return;
         }
@@ -456,18 +456,18 @@ impl Gates<'_> {
     /// Checks that each ticket counts once, and that each further gate that has admitted it has a conflict.
     async fn check(&self) {
         let admissions = self.app.read(&format!("{}/admissions?records=100", self.event.uri)).await;
-        let counted = admissions["entries"].as_array().unwrap().iter();
+        let counted = entries_of(&admissions).iter();
         let counted: Vec<(String, String)> = counted
             .map(|entry| (entry["ticket"].as_str().unwrap().to_owned(), entry["device"].as_str().unwrap().to_owned()))
             .collect();
         let tickets: BTreeSet<&String> = counted.iter().map(|(serial, _)| serial).collect();
         assert_eq!(tickets.len(), counted.len(), "no ticket counts twice");
         let valid = self.app.read(&format!("{}/tickets?records=100", self.event.uri)).await;
-        let redeemed = valid["entries"].as_array().unwrap().iter().filter(|ticket| ticket["status"] == "Redeemed");
+        let redeemed = entries_of(&valid).iter().filter(|ticket| ticket["status"] == "Redeemed");
         let redeemed: BTreeSet<String> = redeemed.map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect();
         assert_eq!(redeemed.iter().collect::<BTreeSet<_>>(), tickets, "a ticket is Redeemed by its admission");
         let conflicts = self.app.read(&format!("{}/admission-conflicts?records=100", self.event.uri)).await;
-        let conflicts = conflicts["entries"].as_array().unwrap().iter();
+        let conflicts = entries_of(&conflicts).iter();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let in_conflict = conflicts.map(|entry| (text(&entry["ticket"]), text(&entry["scan"]["device"])));
         let known: BTreeSet<(String, String)> = counted.iter().cloned().chain(in_conflict).collect();

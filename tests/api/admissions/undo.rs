@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{admit, admitted};
-use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 use crate::{on_both_databases, race_tests};
 
@@ -167,7 +167,7 @@ async fn buy_and_admit(app: &TestApp, kofi: &User, ama: &User, event: &Event) ->
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
     let tickets = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
-    let serial = tickets["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let serial = entries_of(&tickets).last().unwrap()["serial"].as_str().unwrap().to_owned();
     let admission = admit_one(app, &kofi.key, event, &serial).await;
     (order, serial, admission)
 }

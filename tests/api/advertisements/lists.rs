@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, User, section};
+use crate::support::{Event, Response, TestApp, User, entries_of, section};
 
 on_both_databases![
     lists_visible_advertisements_only,
@@ -22,12 +22,6 @@ on_both_databases![
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
-
-async fn names(app: &TestApp, key: &str, path: &str) -> Vec<String> {
-    let page = app.get(key, path).await;
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page:?}"));
-    entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
-}
 
 /// Creates drafts with these names, and returns their URIs.
 async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
@@ -56,7 +50,7 @@ async fn lists_visible_advertisements_only(app: TestApp) {
         (&ama.key, vec!["Ama's Listed", "Ama's Cancelled", "Ama's Waiting"]),
         (&app.staff.key, vec!["Kofi's Draft", "Ama's Listed", "Ama's Cancelled", "Ama's Waiting"]),
     ] {
-        assert_eq!(names(&app, key, "/advertisements").await, expected);
+        assert_eq!(app.list(key, "/advertisements", "name").await, expected);
     }
 }
 
@@ -90,7 +84,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
         ("active=false".to_owned(), vec!["Waiting", "Cancelled", "Draft"]),
         (format!("active=true&status=Cancelled&host={host}"), vec![]),
     ] {
-        assert_eq!(names(&app, &app.staff.key, &format!("/advertisements?{query}")).await, expected, "{query}");
+        assert_eq!(app.list(&app.staff.key, &format!("/advertisements?{query}"), "name").await, expected, "{query}");
     }
     let wrong = app.get(&kofi.key, "/advertisements?host=/hosts/1&event=x&status=Gone&active=maybe&records=0").await;
     assert_eq!(wrong.invalid_arguments(), ["records", "host", "event", "status", "active"]);
@@ -104,8 +98,8 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
 
     assert_eq!(envelope(&first), json!([3, 1, 2]));
-    assert_eq!(names(&app, &kofi.key, "/advertisements?records=2").await, ["Charlie", "Alpha"]);
-    assert_eq!(names(&app, &kofi.key, "/advertisements?records=2&page=2").await, ["Bravo"]);
+    assert_eq!(app.list(&kofi.key, "/advertisements?records=2", "name").await, ["Charlie", "Alpha"]);
+    assert_eq!(app.list(&kofi.key, "/advertisements?records=2&page=2", "name").await, ["Bravo"]);
     assert_eq!(rejection(&app.get(&kofi.key, "/advertisements?records=2&page=3").await), (404, "page.past-end"));
 }
 
@@ -131,7 +125,7 @@ async fn list_and_get_return_same_representation(app: TestApp) {
 
     let page = app.get(&kofi.key, "/advertisements").await;
 
-    for (entry, uri) in page.body["entries"].as_array().unwrap().iter().zip(&uris) {
+    for (entry, uri) in entries_of(&page.body).iter().zip(&uris) {
         assert_eq!(entry, &app.read(uri).await);
     }
     let urls = |entry: &Value| [entry["zones"][0]["self"].clone(), entry["event"]["self"].clone()];
@@ -158,12 +152,12 @@ async fn lists_advertisements_of_host(app: TestApp) {
         ("active=false&records=1&page=2".to_owned(), vec!["Other"]),
     ] {
         for key in [&kofi.key, &app.staff.key] {
-            assert_eq!(names(&app, key, &format!("{path}?{query}")).await, expected, "{query}");
+            assert_eq!(app.list(key, &format!("{path}?{query}"), "name").await, expected, "{query}");
         }
     }
     app.execute_sql("update hosts set removed = true").await;
     assert_eq!(rejection(&app.get(&kofi.key, &path).await), (404, "resource.not-found"));
-    assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed"], "it still runs");
+    assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Listed"], "it still runs");
 }
 
 async fn runs_within_scheduled_slots(app: TestApp) {
@@ -178,8 +172,8 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     let runs = async || {
         let key = &app.public_key;
         let lists = [format!("{zone}/advertisements"), "/advertisements?active=true".to_owned()];
-        let (shown, active) = (names(&app, key, &lists[0]).await, names(&app, key, &lists[1]).await);
-        let others = names(&app, key, "/advertisements?active=false").await;
+        let (shown, active) = (app.list(key, &lists[0], "name").await, app.list(key, &lists[1], "name").await);
+        let others = app.list(key, "/advertisements?active=false", "name").await;
         assert_eq!(shown, active);
         assert_eq!(active.len() + others.len(), 1);
         !shown.is_empty()
@@ -196,7 +190,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     gap["schedule"] = json!([{ "start": at(1), "end": at(2) }, { "start": at(4), "end": at(5) }]);
     publish(&app, &super::uri(&create(&app, &kofi.key, &gap).await)).await;
     app.advance_clock(HOUR * 3);
-    assert_eq!(names(&app, &app.public_key, "/advertisements?active=true").await, [""; 0], "between two slots");
+    assert_eq!(app.list(&app.public_key, "/advertisements?active=true", "name").await, [""; 0], "between two slots");
 }
 
 async fn zone_lists_running_advertisements(app: TestApp) {
@@ -213,10 +207,10 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     cancel(&app, &kofi.key, &cancelled).await;
 
     for key in [&app.public_key, &kofi.key, &app.staff.key] {
-        assert_eq!(names(&app, key, &format!("{zone}/advertisements")).await, ["Listed", "Both"], "the same for everyone");
-        assert_eq!(names(&app, key, &format!("{other}/advertisements")).await, ["Both"]);
+        assert_eq!(app.list(key, &format!("{zone}/advertisements"), "name").await, ["Listed", "Both"], "the same for everyone");
+        assert_eq!(app.list(key, &format!("{other}/advertisements"), "name").await, ["Both"]);
     }
-    assert_eq!(names(&app, &kofi.key, &format!("{zone}/advertisements?records=1&page=2")).await, ["Both"]);
+    assert_eq!(app.list(&kofi.key, &format!("{zone}/advertisements?records=1&page=2"), "name").await, ["Both"]);
     let shown = app.get(&app.public_key, &format!("{other}/advertisements")).await;
     assert_eq!(shown.body["entries"], json!([app.read(&both).await]));
     assert_eq!(rejection(&app.get(&kofi.key, &format!("{zone}/advertisements?page=2")).await), (404, "page.past-end"));
@@ -234,15 +228,15 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
         events.push(event);
     }
     let zone = format!("{zone}/advertisements");
-    assert_eq!(names(&app, &app.public_key, &zone).await, ["Listed", "Cancelled", "Withdrawn"]);
+    assert_eq!(app.list(&app.public_key, &zone, "name").await, ["Listed", "Cancelled", "Withdrawn"]);
 
     cancel(&app, &kofi.key, &events[1].uri).await;
     kofi.client.event_withdrawal_create().event(&events[2].id).send().await.unwrap();
 
     for key in [&app.public_key, &kofi.key, &app.staff.key] {
-        assert_eq!(names(&app, key, &zone).await, ["Listed"], "for everyone");
+        assert_eq!(app.list(key, &zone, "name").await, ["Listed"], "for everyone");
     }
-    assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed", "Cancelled"], "it can still be read");
+    assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Listed", "Cancelled"], "it can still be read");
 }
 
 async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
@@ -258,12 +252,12 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
         publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
     }
     let zone = format!("{zone}/advertisements");
-    assert_eq!(names(&app, &app.public_key, &zone).await, ["Soon", "Later"]);
+    assert_eq!(app.list(&app.public_key, &zone, "name").await, ["Soon", "Later"]);
 
     app.advance_clock(HOUR);
 
-    assert_eq!(names(&app, &app.public_key, &zone).await, ["Later"]);
-    assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Soon", "Later"], "it can still be read");
+    assert_eq!(app.list(&app.public_key, &zone, "name").await, ["Later"]);
+    assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Soon", "Later"], "it can still be read");
 }
 
 async fn advertisement_of_cancelled_event_is_not_active(app: TestApp) {
@@ -271,11 +265,11 @@ async fn advertisement_of_cancelled_event_is_not_active(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     let [listed] = drafts(&app, &kofi, &event, &zone, ["Jazz"]).await;
     publish(&app, &listed).await;
-    let active = async |active: bool| names(&app, &app.staff.key, &format!("/advertisements?active={active}")).await;
+    let active = async |active: bool| app.list(&app.staff.key, &format!("/advertisements?active={active}"), "name").await;
     assert_eq!((active(true).await, active(false).await), (vec!["Jazz".to_owned()], vec![]));
 
     app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
 
-    assert_eq!(names(&app, &app.public_key, &format!("{zone}/advertisements")).await, [""; 0]);
+    assert_eq!(app.list(&app.public_key, &format!("{zone}/advertisements"), "name").await, [""; 0]);
     assert_eq!((active(true).await, active(false).await), (vec![], vec!["Jazz".to_owned()]));
 }

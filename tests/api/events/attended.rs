@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, rejection, section, texts};
 use crate::tickets::set_status;
 
 on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events];
@@ -14,7 +14,7 @@ async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
 
 fn uris(page: &Response) -> Vec<&str> {
     assert_eq!(page.status, 200, "{}", page.body);
-    page.body["entries"].as_array().unwrap().iter().map(|event| event["self"].as_str().unwrap()).collect()
+    texts(&page.body, "self")
 }
 
 /// Creates events of Kofi, each with a free section, in order of creation.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{cancel_events, remove_hosts};
 use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 
 on_both_databases![copy_has_everything_but_sales, copy_is_rejected_with_reasons, images_are_copied_and_discarded];
 
@@ -46,7 +46,7 @@ async fn copy_has_everything_but_sales(app: TestApp) {
     // The start is moved by two days and one hour.
     assert_eq!((&sections[0]["salesStart"], &sections[0]["salesEnd"]), (&json!("2020-01-03T01:00"), &json!("2998-12-22T19:00")));
     let modifiers = app.get(&kofi.key, &format!("{uri}{}/modifiers", sections[0]["self"].as_str().unwrap())).await;
-    let modifiers: Vec<Value> = modifiers.body["entries"].as_array().unwrap().clone();
+    let modifiers: Vec<Value> = entries_of(&modifiers.body).to_vec();
     let of =
         |index: usize| ["name", "priceDelta", "availableFrom", "minOrder", "active"].map(|name| modifiers[index][name].clone());
     assert_eq!(json!(of(0)), json!(["Last day", 5.0, "2998-12-22T01:00", null, true]));

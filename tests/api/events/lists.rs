@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{cancel_events, create, event_body, rejection, remove_hosts, uri};
 use crate::on_both_databases;
-use crate::support::{Host, Response, TestApp, section};
+use crate::support::{Host, Response, TestApp, section, texts};
 
 on_both_databases![
     lists_visible_events_only,
@@ -25,12 +25,11 @@ on_both_databases![
 ];
 
 async fn list(app: &TestApp, key: &str, query: &str) -> Vec<String> {
-    titles(&app.get(key, query).await)
+    app.list(key, query, "title").await
 }
 
-fn titles(page: &Response) -> Vec<String> {
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
-    entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
+fn titles(page: &Response) -> Vec<&str> {
+    texts(&page.body, "title")
 }
 
 /// Creates drafts with these titles, and returns their URIs.
@@ -110,10 +109,7 @@ async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
     };
     let check = async |key: &str, titles_of_all: &[&str]| {
         let all = page(key, 25, 1).await;
-        assert_eq!(
-            (titles(&all), &all.body["total"]),
-            (titles_of_all.iter().map(|title| (*title).to_owned()).collect(), &json!(titles_of_all.len()))
-        );
+        assert_eq!((titles(&all), &all.body["total"]), (titles_of_all.to_vec(), &json!(titles_of_all.len())));
         let second = page(key, 1, 2).await;
         match titles_of_all.get(1) {
             Some(title) => assert_eq!(titles(&second), [*title]),
@@ -155,7 +151,7 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let second = app.get(&kofi.key, "/events?records=2&page=2").await;
     let past = app.get(&kofi.key, "/events?records=2&page=3").await;
 
-    assert_eq!((titles(&first), titles(&second)), (vec!["Charlie".to_owned(), "Alpha".to_owned()], vec!["Bravo".to_owned()]));
+    assert_eq!((titles(&first), titles(&second)), (vec!["Charlie", "Alpha"], vec!["Bravo"]));
     let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
     assert_eq!((envelope(&first), envelope(&second)), (json!([3, 1, 2]), json!([3, 2, 2])));
     assert_eq!(rejection(&past), (404, "page.past-end"));
@@ -236,11 +232,7 @@ async fn finds_events_by_section_name(app: TestApp) {
     let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
     let id = event.sections[0].rsplit('/').next().unwrap();
 
-    let found = async |name: &str| {
-        let page = app.get(&kofi.key, &format!("/events?section={name}")).await;
-        let entries = page.body["entries"].as_array().unwrap().clone();
-        entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-    };
+    let found = async |name: &str| app.list(&kofi.key, &format!("/events?section={name}"), "self").await;
 
     for name in [id, &format!("/sections/{id}"), &event.sections[0], &format!("/v3{}", event.sections[0]), "Balcony"] {
         assert_eq!(found(name).await, [event.uri.as_str()], "{name}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{create, event_body, uri};
 use crate::on_both_databases;
-use crate::support::{Host, TestApp, rejection};
+use crate::support::{Host, TestApp, entries_of, rejection};
 
 on_both_databases![
     filters_by_category_venue_and_tag,
@@ -44,7 +44,7 @@ async fn find(app: &TestApp, query: &[(&str, &str)]) -> Vec<String> {
 async fn find_in(app: &TestApp, path: &str, key: &str, query: &[(&str, &str)]) -> Vec<String> {
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
     let page = app.get(key, &format!("{path}?{query}")).await;
-    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{query}: {}", page.body));
+    let entries = entries_of(&page.body);
     assert_eq!(page.body["total"], entries.len(), "{query}");
     entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
 }

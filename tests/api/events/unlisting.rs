@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::rejection;
 use crate::races::count_statuses;
-use crate::support::{Event, Response, TestApp, User, card_payment, partial_card_payment, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -70,7 +70,7 @@ async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201, "existing reservations can be paid");
     assert_eq!(app.read(&open.self_).await["status"], "Fulfilled");
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
+    let serials: Vec<&Value> = entries_of(&tickets).iter().map(|ticket| &ticket["serial"]).collect();
     let admissions = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key);
     let admitted = admissions.json(&json!({ "serials": serials })).send().await;
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 2));

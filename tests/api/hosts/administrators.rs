@@ -32,9 +32,7 @@ async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response
 
 /// Returns the account numbers of a host's administrators.
 async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
-    let page = app.read(&format!("{host}/administrators")).await;
-    let number = |account: &Value| account["number"].as_str().unwrap().to_owned();
-    page["entries"].as_array().unwrap().iter().map(number).collect()
+    app.list(&app.staff.key, &format!("{host}/administrators"), "number").await
 }
 
 async fn administrator_adds_another(app: TestApp) {

@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{create, host, names};
-use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -96,7 +96,7 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     // Existing reservations can be paid.
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201);
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
+    let serials: Vec<&Value> = entries_of(&tickets).iter().map(|ticket| &ticket["serial"]).collect();
     assert_eq!(serials.len(), 2);
     let admissions = format!("{}/admissions", event.uri);
     let by_its_administrator = send(&app, "POST", &kofi.key, &admissions, json!({ "serials": [serials[0]] })).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::create_concert;
 use crate::on_both_databases;
-use crate::support::{RESERVATION_TTL, Response, TestApp, User, rejection};
+use crate::support::{RESERVATION_TTL, Response, TestApp, User, texts};
 
 on_both_databases![
     staff_list_and_filter_orders,
@@ -17,7 +17,7 @@ on_both_databases![
 
 fn numbers(page: &Response) -> Vec<&str> {
     assert_eq!(page.status, 200, "{}", page.body);
-    page.body["entries"].as_array().unwrap().iter().map(|order| order["number"].as_str().unwrap()).collect()
+    texts(&page.body, "number")
 }
 
 async fn staff_list_and_filter_orders(app: TestApp) {

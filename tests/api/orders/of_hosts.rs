@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Event, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, TestApp, User, card_payment, entries_of, rejection, section};
 
 on_both_databases![
     hosts_list_and_filter_orders_of_their_events,
@@ -12,13 +12,6 @@ on_both_databases![
     hosts_return_tickets_found_by_serial_number,
     quote_is_rejected_like_order,
 ];
-
-/// Returns the numbers of the orders on a page.
-async fn numbers(app: &TestApp, key: &str, path: &str) -> Vec<String> {
-    let page = app.get(key, path).await;
-    assert_eq!(page.status, 200, "{path}: {}", page.body);
-    page.body["entries"].as_array().unwrap().iter().map(|order| order["number"].as_str().unwrap().to_owned()).collect()
-}
 
 /// Places and pays an order.
 async fn buy(app: &TestApp, user: &User, items: &[(&str, i64)]) -> Value {
@@ -71,7 +64,7 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
             (format!("from={placed}&number={second}"), &all[1..2]),
             ("to=2020-01-01T00:00".to_owned(), &[]),
         ] {
-            assert_eq!(numbers(&app, &kofi.key, &format!("{list}?{filter}")).await, expected, "{list}?{filter}");
+            assert_eq!(app.list(&kofi.key, &format!("{list}?{filter}"), "number").await, expected, "{list}?{filter}");
         }
         let entry = &app.get(&kofi.key, &format!("{list}?number={first}")).await.body["entries"][0];
         assert_eq!(entry, &app.get(&kofi.key, &format!("/orders/{first}")).await.body);
@@ -130,14 +123,14 @@ async fn returns_are_listed_with_reasons(app: TestApp) {
     let order = buy(&app, &ama, &[(&event.sections[0], 2), (&event.sections[1], 1)]).await;
     let order = order["self"].as_str().unwrap();
     let tickets = app.read(&format!("{}/tickets", event.uri)).await;
-    let paid = tickets["entries"].as_array().unwrap().iter().find(|ticket| ticket["section"]["name"] == "Floor").unwrap();
+    let paid = entries_of(&tickets).iter().find(|ticket| ticket["section"]["name"] == "Floor").unwrap();
     assert_eq!(app.get(&ama.key, &format!("{order}/returns")).await.body["total"], 0);
 
     app.return_tickets(&kofi.key, order, json!({ "tickets": [paid["serial"]], "reason": "Ill.\nSorry." })).await;
     app.return_tickets(&kofi.key, order, json!({})).await;
 
     let page = app.get(&ama.key, &format!("{order}/returns")).await.body;
-    let entries = page["entries"].as_array().unwrap();
+    let entries = entries_of(&page);
     let facts: Vec<Value> =
         entries.iter().map(|entry| json!([entry["order"], entry["tickets"], entry["amount"], entry["reason"]])).collect();
     assert_eq!(facts, [json!([order, 1, 101.99, "Ill.\nSorry."]), json!([order, 2, 101.99, ""])]);

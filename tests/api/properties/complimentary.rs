@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::check_cases;
 use crate::on_both_databases;
-use crate::support::{TestApp, User, card_payment, check_invariants, section};
+use crate::support::{TestApp, User, card_payment, check_invariants, entries_of, section};
 
 on_both_databases![complimentary_orders_match_model];
 
@@ -191,7 +191,7 @@ fn reasons(
 async fn check_ledger(app: &TestApp, host: &str, orders: &[Accepted]) -> TestCaseResult {
     let ledger = app.read(&format!("{host}/transactions?records=100")).await;
     let mut balances: HashMap<String, (usize, f64)> = HashMap::new();
-    for entry in ledger["entries"].as_array().unwrap() {
+    for entry in entries_of(&ledger) {
         let (count, sum) = balances.entry(entry["order"].as_str().unwrap().to_owned()).or_default();
         *count += 1;
         *sum += if entry["type"] == "Sale" { 1.0 } else { -1.0 } * entry["amount"].as_f64().unwrap();

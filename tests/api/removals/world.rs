@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::references::Reference;
 use crate::advertisements::advertisement_body;
-use crate::support::{Event, TestApp, User, section};
+use crate::support::{Event, TestApp, User, entries_of, section};
 
 /// A request.
 pub struct Call {
@@ -397,7 +397,7 @@ impl<'a> World<'a> {
 
     async fn cancel_open_orders(&self, buyer: &User) {
         let orders = self.app.read(&format!("/accounts/{}/orders?status=Placed&records=100", buyer.number)).await;
-        for order in orders["entries"].as_array().unwrap() {
+        for order in entries_of(&orders) {
             self.app.cancel_order(&buyer.key, order["self"].as_str().unwrap()).await;
         }
     }

@@ -6,11 +6,7 @@ use super::{OrderFixture, admit, create_order, entry, offer, paid, revocations, 
 use crate::on_both_databases;
 use crate::support::{TestApp, rejection};
 
-on_both_databases![
-    void_refunds_nothing,
-    reason_of_void_is_readable,
-    used_tickets_stay_redeemed_in_void_order,
-];
+on_both_databases![void_refunds_nothing, reason_of_void_is_readable, used_tickets_stay_redeemed_in_void_order,];
 
 async fn void_refunds_nothing(app: TestApp) {
     let OrderFixture { ama, event, order, .. } = create_order(&app).await;

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{Fixture, claim, create_fixture, offer, read, reject};
-use crate::support::{Rejection, Response, TestApp, User, id_of, rejection, section, types};
+use crate::support::{Response, TestApp, User, entries_of, id_of, section, texts, types};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
@@ -24,7 +24,7 @@ async fn list(app: &TestApp, user: &User, query: &str) -> Response {
 /// Returns the URIs of the transfers on a page.
 fn uris(page: &Response) -> Vec<&str> {
     assert_eq!(page.status, 200, "{}", page.body);
-    page.body["entries"].as_array().unwrap().iter().map(|transfer| transfer["self"].as_str().unwrap()).collect()
+    texts(&page.body, "self")
 }
 
 async fn lists_sent_and_received_transfers(app: TestApp) {
@@ -63,7 +63,7 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
     assert_eq!(list(&app, ama, "?records=2&page=2").await.body["total"], 5);
     assert_eq!(list(&app, ama, "?status=Pending&records=1").await.body["total"], 2);
     let all = list(&app, ama, "").await;
-    for transfer in all.body["entries"].as_array().unwrap() {
+    for transfer in entries_of(&all.body) {
         assert_eq!(transfer, &read(&app, ama, transfer["self"].as_str().unwrap()).await);
     }
     assert_eq!(all.body["entries"][2]["tickets"].as_array().map(Vec::len), Some(2));
@@ -100,7 +100,7 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
             (uris(&page), &page.body["total"]),
             (transfers.iter().map(|uri| uri.as_str()).collect(), &json!(transfers.len()))
         );
-        for transfer in page.body["entries"].as_array().unwrap() {
+        for transfer in entries_of(&page.body) {
             assert_eq!(transfer, &read(&app, caller, transfer["self"].as_str().unwrap()).await, "for {}", caller.username);
         }
     };

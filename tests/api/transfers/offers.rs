@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{claim, create_fixture, offer, tables, wallet};
 use crate::on_both_databases;
-use crate::support::{TestApp, rejection};
+use crate::support::TestApp;
 use crate::tickets::set_status;
 
 on_both_databases![

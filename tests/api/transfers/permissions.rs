@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{claim, create_fixture, offer, read, reject, serials_of, tables};
+use super::{claim, create_fixture, offer, read, reject, serials_of};
 use crate::on_both_databases;
-use crate::support::{Rejection, TestApp, id_of, rejection};
+use crate::support::{TestApp, entries_of};
 
 on_both_databases![
     transfer_hides_addresses_of_both_sides,
@@ -69,9 +69,9 @@ async fn recipient_reads_serials_after_claim(app: TestApp) {
         assert_eq!(&serials(&read(&app, &fixture.ama, &uri).await), to_sender, "{method} {below}");
         let history = format!("/accounts/{}/transfers", fixture.esi.number);
         let hers = app.get(&fixture.esi.key, &history).await.body;
-        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
+        assert_eq!(entries_of(&hers).last(), Some(&now), "the history ends there");
         let staffs = app.read(&history).await;
-        assert_eq!(&serials(staffs["entries"].as_array().unwrap().last().unwrap()), to_staff, "{method} {below}");
+        assert_eq!(&serials(entries_of(&staffs).last().unwrap()), to_staff, "{method} {below}");
     }
 }
 

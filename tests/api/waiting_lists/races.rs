@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::create_event;
 use crate::race_tests;
-use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants};
+use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of};
 
 race_tests![random_requests_overtake_no_account];
 
@@ -73,7 +73,7 @@ async fn random_requests_overtake_no_account(app: TestApp) {
 async fn draw(app: &TestApp, user: &User, number: usize, floor: &str, entries: &[Entry]) -> Vec<Step> {
     let mut steps = vec![Step::Order(number, 1), Step::Order(number, 2), Step::Join(number, 1), Step::Join(number, 2)];
     let open = app.read(&format!("/accounts/{}/orders?status=Placed", user.number)).await;
-    for order in open["entries"].as_array().unwrap() {
+    for order in entries_of(&open) {
         let uri = order["self"].as_str().unwrap().to_owned();
         steps.extend([Step::Cancel(number, uri.clone()), Step::Cancel(number, uri.clone()), Step::Pay(number, uri)]);
     }
