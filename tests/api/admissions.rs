@@ -184,7 +184,6 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     }
     let second = list(&main_gate, "?records=2&page=2").await;
     assert_eq!((admitted(&second), &second.body["total"]), (vec![floor[0].as_str()], &json!(3)));
-    assert_eq!(rejection(&list(&vip_gate, "?page=2").await), (404, "page.past-end"));
 }
 
 async fn filters_admissions(app: TestApp) {
@@ -232,8 +231,6 @@ async fn filters_admissions(app: TestApp) {
         let found = list(&query).await;
         assert_eq!((found.status, &found.body["entries"]), (200, &json!([])), "{query}");
     }
-    let bad = list("ticket=scribble&patron=ama&section=%2Fvenues%2F1").await;
-    assert_eq!((bad.status, bad.invalid_arguments()), (400, ["ticket", "patron", "section"].map(str::to_owned).to_vec()));
 }
 
 async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {

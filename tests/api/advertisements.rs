@@ -21,7 +21,6 @@ on_both_databases![
     creates_draft,
     normalizes_times_to_utc,
     only_host_administrators_create_advertisement,
-    names_all_missing_arguments,
     names_all_unknown_references,
     name_is_unique,
     removed_host_cannot_advertise,
@@ -169,25 +168,6 @@ async fn only_host_administrators_create_advertisement(app: TestApp) {
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"), "before the zone is looked up");
     assert_eq!((before, staff.status), (0, 201));
-}
-
-async fn names_all_missing_arguments(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-
-    let nothing = create(&app, &kofi.key, &json!({})).await;
-    let wrong = create(
-        &app,
-        &kofi.key,
-        &json!({
-            "name": "n".repeat(201), "description": " ", "event": "/events/17637000000001", "artwork": "", "zones": [],
-            "schedule": [], "x-parsed-md-description": "x",
-        }),
-    )
-    .await;
-
-    assert_eq!(nothing.invalid_arguments(), ["-name", "-description", "-event", "-artwork", "-zones", "-schedule"]);
-    let expected = ["name", "-description", "event", "-artwork", "zones", "schedule", "x-parsed-md-description"];
-    assert_eq!((wrong.status, wrong.invalid_arguments()), (400, expected.map(str::to_owned).to_vec()));
 }
 
 async fn names_all_unknown_references(app: TestApp) {

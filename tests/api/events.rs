@@ -21,7 +21,6 @@ on_both_databases![
     default_times_are_now_and_never,
     normalizes_times_to_utc,
     only_host_administrators_create_event,
-    names_all_missing_arguments,
     names_all_unknown_references,
     pending_venue_is_usable_by_creator_only,
     title_is_unique,
@@ -141,26 +140,6 @@ async fn only_host_administrators_create_event(app: TestApp) {
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"), "before the category is looked up");
     assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
-}
-
-async fn names_all_missing_arguments(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-
-    let nothing = create(&app, &kofi.key, &json!({})).await;
-    let wrong = create(
-        &app,
-        &kofi.key,
-        &json!({
-            "host": "a b", "title": "t".repeat(201), "description": " ", "type": 7, "public": "", "category": "/regions/1",
-            "subcategory": "Jazz", "venue": "", "start": "soon", "tags": [""], "banner": 1,
-        }),
-    )
-    .await;
-
-    let required = ["-host", "-title", "-description", "-type", "-public", "-category", "-subcategory", "-venue"];
-    assert_eq!(nothing.invalid_arguments(), required);
-    let expected = ["host", "title", "-description", "type", "-public", "category", "-venue", "start", "tags", "banner"];
-    assert_eq!(wrong.invalid_arguments(), expected);
 }
 
 async fn names_all_unknown_references(app: TestApp) {

@@ -81,6 +81,7 @@ async fn equal_names_are_taken(app: TestApp) {
             let renamed = send(&app, key, "PUT", &other_uri, &json!({ property: name })).await;
             assert_eq!(rejection(&renamed), (409, code), "{other_uri} {name}");
         }
+        assert_eq!(send(&app, key, "PUT", &other_uri, &json!({ property: "Cafe Noir" })).await.status, 200, "its own");
     }
 }
 

@@ -44,10 +44,22 @@ async fn every_body_argument_is_validated(app: TestApp) {
     for operation in operations() {
         let Some(schema) = operation.body_schema() else { continue };
         let named = |keyword: &str, name: &str| schema[keyword].as_array().is_some_and(|names| names.contains(&json!(name)));
-        for (name, property) in schema["properties"].as_object().unwrap() {
-            let send = async |body: &Value| {
-                app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key).json(body).send().await
-            };
+        let send = async |body: &Value| {
+            app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key).json(body).send().await
+        };
+        let properties = schema["properties"].as_object().unwrap();
+        let (required, optional): (Vec<_>, Vec<_>) = properties.keys().cloned().partition(|name| named("required", name));
+        let missing: Vec<_> = required.iter().map(|name| format!("-{name}")).collect();
+        if !missing.is_empty() {
+            assert_eq!(send(&json!({})).await.invalid_arguments(), missing, "{}: all, in order", operation.id);
+        }
+        let mut all_wrong = operation.body();
+        for (name, property) in properties {
+            all_wrong[name] = invalid_values_for(property, false)[0].value.clone();
+        }
+        let all = [required, optional].concat();
+        assert_eq!(send(&all_wrong).await.invalid_arguments(), all, "{}: all, in order", operation.id);
+        for (name, property) in properties {
             if named("required", name) {
                 let mut body = operation.body();
                 body.as_object_mut().unwrap().remove(name);

@@ -74,7 +74,6 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     assert_eq!((&tickets[3]["section"]["sold"], &tickets[3]["section"]["remaining"]), (&json!(2), &json!(8)));
     let last = app.get(&ama.key, &format!("{path}?records=3&page=2")).await;
     assert_eq!(last.body["entries"], json!([tickets[3]]));
-    assert_eq!(rejection(&app.get(&ama.key, &format!("{path}?records=3&page=3")).await), (404, "page.past-end"));
 }
 
 /// Concurrent requests share statements.
@@ -250,9 +249,6 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     // As `curl` sends it.
     let unencoded = app.get(&kofi.key, &format!("{}/tickets?modified_since=2026-01-01T00:00:00+00:00", event.uri)).await;
     assert_eq!(unencoded.status, 200, "{}", unencoded.body);
-    let path = format!("{}/tickets?modified_since=yesterday", event.uri);
-    let bad = app.get(&kofi.key, &path).await;
-    assert_eq!((bad.status, bad.invalid_arguments()), (400, vec!["modified_since".to_owned()]));
 }
 
 /// Returns the serial and the status of each ticket of an event that has changed since.

@@ -9,7 +9,6 @@ use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     staff_create_zones_and_any_key_reads_them,
-    names_all_missing_arguments,
     lists_in_pages_in_order_of_creation,
     staff_update_zones,
     staff_delete_zones,
@@ -44,14 +43,6 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     }
 }
 
-async fn names_all_missing_arguments(app: TestApp) {
-    let nothing = add(&app, &app.staff.key, &json!({})).await;
-    let wrong = add(&app, &app.staff.key, &json!({ "name": " ", "width": 0, "height": 10001, "description": 7 })).await;
-
-    assert_eq!(nothing.invalid_arguments(), ["-name", "-width", "-height"]);
-    assert_eq!((wrong.status, wrong.invalid_arguments().join(" ")), (400, "-name width height description".to_owned()));
-}
-
 async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let mut zones = Vec::new();
     for height in [90, 250, 600] {
@@ -66,7 +57,6 @@ async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     assert_eq!(uris(&page("").await), zones);
     let second = page("records=2&page=2").await;
     assert_eq!((uris(&second), &second.body["total"]), (zones[2..].to_vec(), &json!(3)));
-    assert_eq!(rejection(&page("page=2").await), (404, "page.past-end"));
 }
 
 async fn staff_update_zones(app: TestApp) {
@@ -74,13 +64,11 @@ async fn staff_update_zones(app: TestApp) {
     let before = app.read(&zone).await;
 
     let changed = app.put(&app.staff.key, &zone, json!({ "width": 320, "name": "Side", "description": null })).await;
-    let blank = app.put(&app.staff.key, &zone, json!({ "name": "", "height": null, "width": 1.5 })).await;
 
     let mut expected = before;
     expected["width"] = 320.into();
     expected["name"] = "Side".into();
     assert_eq!((changed.status, &changed.body), (200, &expected));
-    assert_eq!(blank.invalid_arguments(), ["-name", "width", "-height"]);
     assert_eq!(app.read(&zone).await, expected);
 }
 

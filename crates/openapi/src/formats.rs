@@ -85,6 +85,8 @@ mod tests {
             "a..b@example.com",
             "\u{e4}ma@example.com",
             "Ama <ama@example.com>",
+            "<ama@example.com>",
+            "ama@example.com, kofi@example.com",
             "ama@",
             "ama",
             "",

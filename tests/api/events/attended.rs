@@ -48,7 +48,6 @@ async fn lists_events_of_ticket_holder(app: TestApp) {
     assert_eq!(get(&app, &app.staff.key, &ama.number, "").await.body, page.body);
     let last = get(&app, &ama.key, &ama.number, "records=2&page=2").await;
     assert_eq!((uris(&last), &last.body["total"]), (vec![third.uri.as_str()], &json!(3)));
-    assert_eq!(rejection(&get(&app, &ama.key, &ama.number, "records=2&page=3").await), (404, "page.past-end"));
 
     // Ticket holders find their events in every status.
     app.execute_sql("update events set status = 'Draft', public = false").await;

@@ -58,9 +58,6 @@ async fn staff_list_and_filter_orders(app: TestApp) {
     app.expire_due().await;
     assert_eq!(numbers(&app.get(&app.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
     assert_eq!(numbers(&app.get(&app.staff.key, "/orders?status=Placed").await), &all[1..2]);
-
-    let invalid = app.get(&app.staff.key, "/orders?customer=ama&status=Paid&sort=number").await;
-    assert_eq!((invalid.status, invalid.invalid_arguments().join(" ")), (400, "customer status sort".to_owned()));
 }
 
 async fn filters_numbers_by_regular_expression(app: TestApp) {
@@ -124,7 +121,6 @@ async fn account_lists_own_orders(app: TestApp) {
         assert_eq!(numbers(&app.get(key, &format!("{list}?status=Placed")).await), [&placed]);
         assert_eq!(numbers(&app.get(key, &format!("{list}?records=1&page=2")).await), [&placed]);
     }
-    assert_eq!(app.get(&ama.key, &format!("{list}?page=2")).await.code(), "page.past-end");
     assert_eq!(app.get(&yaw.key, &list).await.code(), "resource.not-yours");
     assert_eq!(app.get(&yaw.key, "/accounts/ZZ-00000000/orders").await.code(), "resource.not-found");
     let kwesi = app.sign_up("kwesi").await;

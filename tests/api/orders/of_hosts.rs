@@ -75,10 +75,7 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
         }
         let reversed = app.get(&kofi.key, &format!("{list}?from=2026-02-01T00:00&to=2026-01-01T00:00")).await;
         assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
-        assert_eq!(app.get(&kofi.key, &format!("{list}?page=2")).await.code(), "page.past-end");
     }
-    assert_eq!(app.get(&kofi.key, "/events/17637000000001/orders").await.code(), "resource.not-found");
-    assert_eq!(app.get(&kofi.key, "/hosts/17637000000001/orders").await.code(), "resource.not-found");
 }
 
 async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
