@@ -62,7 +62,6 @@ impl OperationRun<'_> {
             return;
         }
         let Some(response) = self.send(request).await else { return };
-        self.recorder.coverage.seen.insert(response.status);
         self.check_response(request, &response);
         let has_other_state = has_other_state(before, after);
         let summary = match response.status {

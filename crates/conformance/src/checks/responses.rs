@@ -70,7 +70,6 @@ impl OperationRun<'_> {
         }
         let request = exchange.request.clone().with_header("If-None-Match", etag);
         let Some(response) = self.send(&request).await else { return };
-        self.recorder.coverage.seen.insert(response.status);
         self.check_response(&request, &response);
         let is_unchanged = response.header(ETAG) == Some(etag);
         let failure = (response.status != 304 && is_unchanged).then(|| {
@@ -150,8 +149,9 @@ impl OperationRun<'_> {
         self.record(Check::Valid, &exchange.request, failure);
     }
 
-    /// Checks status, media type, headers and body of a response.
+    /// Checks status, media type, headers and body of a response, and records that its status was seen.
     pub fn check_response(&mut self, request: &Request, response: &ReceivedResponse) {
+        self.recorder.coverage.seen.insert(response.status);
         self.check_declared_values(request, response);
         let mut violations = self.violations(response);
         let spec = self.operation.spec.response_for(response.status);
