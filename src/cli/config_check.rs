@@ -1,6 +1,5 @@
 //! Checks of the dependencies that the settings name.
 
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
@@ -37,24 +36,15 @@ pub struct Finding {
 }
 
 /// The state of a dependency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum State {
     Ok,
     /// `serve` starts, but it may not be intended.
     Warning,
     /// `serve` does not start, or some requests fail.
     Failed,
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-        })
-    }
 }
 
 impl Finding {

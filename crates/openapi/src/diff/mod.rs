@@ -23,8 +23,9 @@ use crate::response::{essence, matches_range, normalize};
 use crate::{base_path, counted, server_urls};
 
 /// The effect of a change on clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Impact {
     /// An existing client can fail.
     Breaking,
@@ -43,16 +44,6 @@ pub struct Change {
     pub place: String,
     /// The change, as a phrase: `the value Paid was added`.
     pub text: String,
-}
-
-impl fmt::Display for Impact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Breaking => "breaking",
-            Self::NonBreaking => "non-breaking",
-            Self::Prose => "prose",
-        })
-    }
 }
 
 impl fmt::Display for Change {

@@ -1,7 +1,5 @@
 //! Business logic of images, and their names in the object store.
 
-use std::fmt;
-
 use boxoffice_http::error::{Error, FieldError, Result};
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
@@ -19,8 +17,9 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// The role of an image for its event or advertisement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ImageKind {
     /// The wide image above an event.
     Banner,
@@ -37,16 +36,6 @@ impl ImageKind {
             Self::Banner => (960, 320),
             Self::Thumbnail | Self::Artwork => (320, 320),
         }
-    }
-}
-
-impl fmt::Display for ImageKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Banner => "banner",
-            Self::Thumbnail => "thumbnail",
-            Self::Artwork => "artwork",
-        })
     }
 }
 

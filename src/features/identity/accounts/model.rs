@@ -105,7 +105,7 @@ impl From<AccountRole> for Role {
 }
 
 /// Title of a person, without a full stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum AccountTitle {
     Mr,
@@ -120,19 +120,6 @@ pub enum AccountTitle {
 impl AccountTitle {
     /// All titles, in the contract's order.
     pub const ALL: [Self; 7] = [Self::Mr, Self::Mrs, Self::Miss, Self::Ms, Self::Dr, Self::Prof, Self::Rev];
-
-    /// Returns the title as written in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Mr => "Mr",
-            Self::Mrs => "Mrs",
-            Self::Miss => "Miss",
-            Self::Ms => "Ms",
-            Self::Dr => "Dr",
-            Self::Prof => "Prof",
-            Self::Rev => "Rev",
-        }
-    }
 }
 
 /// A title in a request: `""` for none.
@@ -140,7 +127,7 @@ impl AccountTitle {
 #[serde(transparent)]
 pub struct TitleInput(pub String);
 
-inline_schema!(TitleInput, "TitleInput", optional_choice(AccountTitle::ALL.map(AccountTitle::as_str)));
+inline_schema!(TitleInput, "TitleInput", optional_choice(AccountTitle::ALL.map(<&str>::from)));
 
 /// Returns the schema of a text that is one of these or empty.
 fn optional_choice<const N: usize>(choices: [&str; N]) -> Schema {
