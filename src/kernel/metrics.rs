@@ -15,7 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::db::{DatabaseMetrics, PoolStatus, durations};
+use super::db::{DatabaseMetrics, Label, PoolStatus, durations};
 
 /// The media type of the text that [`Metrics::encode`] returns.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -41,15 +41,15 @@ pub struct Metrics {
     /// Age of the oldest of these mails, in seconds.
     oldest_mail: FloatGauge,
     /// Attempts to deliver a mail.
-    mail_attempts: Family<MailLabels, Counter>,
+    mail_attempts: Family<Label, Counter>,
     /// 1 for each dependency of the readiness that can be used, otherwise 0.
-    dependencies: Family<DependencyLabels, Gauge>,
+    dependencies: Family<Label, Gauge>,
     /// Places of the events that are on sale.
-    places: Family<PlaceLabels, Gauge>,
+    places: Family<Label, Gauge>,
     /// Reads of events that were answered from the cache, and those that were not.
-    event_cache: Family<CacheLabels, Counter>,
+    event_cache: Family<Label, Counter>,
     /// Connections of each pool, in use and idle, and the tasks that wait for one.
-    pools: Family<PoolLabels, Gauge>,
+    pools: Family<[(&'static str, &'static str); 2], Gauge>,
     /// CPU time of the process, in seconds.
     process_cpu: FloatGauge,
     /// Resident memory of the process, in bytes.
@@ -66,44 +66,9 @@ struct RequestLabels {
     status: u16,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct JobLabels {
-    job: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DependencyLabels {
-    /// The name in the response of `/readyz`.
-    dependency: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PlaceLabels {
-    /// `sold`, `reserved` or `free`.
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CacheLabels {
-    /// `hit` or `miss`.
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PoolLabels {
-    pool: &'static str,
-    /// `used`, `idle` or `waiting`.
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct MailLabels {
-    /// `sent`, `delayed` or `given_up`.
-    result: &'static str,
-}
-
 /// The result of an attempt to deliver a mail.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum MailResult {
     /// The mail server has accepted it.
     Sent,
@@ -113,32 +78,21 @@ pub enum MailResult {
     GivenUp,
 }
 
-impl From<MailResult> for MailLabels {
-    fn from(result: MailResult) -> Self {
-        let result = match result {
-            MailResult::Sent => "sent",
-            MailResult::Delayed => "delayed",
-            MailResult::GivenUp => "given_up",
-        };
-        Self { result }
-    }
-}
-
 /// Metrics of jobs.
 #[derive(Debug, Clone, Default)]
 pub struct JobMetrics {
-    failures: Family<JobLabels, Counter>,
-    last_success: Family<JobLabels, FloatGauge>,
+    failures: Family<Label, Counter>,
+    last_success: Family<Label, FloatGauge>,
 }
 
 impl JobMetrics {
     /// Records a run of a job.
     pub fn record(&self, job: &'static str, is_success: bool) {
         // Both exist from the first run on, so that an alert can tell 0 from missing.
-        let failures = self.failures.get_or_create(&JobLabels { job }).clone();
+        let failures = self.failures.get_or_create(&[("job", job)]).clone();
         if is_success {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.last_success.get_or_create(&JobLabels { job }).set(now.as_secs_f64());
+            self.last_success.get_or_create(&[("job", job)]).set(now.as_secs_f64());
         } else {
             failures.inc();
         }
@@ -169,7 +123,7 @@ impl Metrics {
         };
         // All results exist from the start on, so that the first mail that is given up is an increase.
         for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {
-            metrics.mail_attempts.get_or_create(&result.into()).inc_by(0);
+            metrics.mail_attempts.get_or_create(&[("result", result.into())]).inc_by(0);
         }
         metrics.register(database);
         metrics
@@ -239,7 +193,7 @@ impl Metrics {
     pub fn set_pool(&self, status: &PoolStatus) {
         let counts = [("used", status.used), ("idle", status.idle), ("waiting", status.waiting)];
         for (state, count) in counts {
-            let gauge = self.pools.get_or_create(&PoolLabels { pool: status.name, state });
+            let gauge = self.pools.get_or_create(&[("pool", status.name), ("state", state)]);
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
@@ -252,18 +206,18 @@ impl Metrics {
 
     /// Records an attempt to deliver a mail.
     pub fn record_mail_attempt(&self, result: MailResult) {
-        self.mail_attempts.get_or_create(&result.into()).inc();
+        self.mail_attempts.get_or_create(&[("result", result.into())]).inc();
     }
 
-    /// Sets whether a dependency can be used.
+    /// Sets whether a dependency, with its name in the response of `/readyz`, can be used.
     pub fn set_dependency(&self, dependency: &'static str, is_usable: bool) {
-        self.dependencies.get_or_create(&DependencyLabels { dependency }).set(i64::from(is_usable));
+        self.dependencies.get_or_create(&[("dependency", dependency)]).set(i64::from(is_usable));
     }
 
     /// Sets the numbers of sold, reserved and free places of the listed events that are not over.
     pub fn set_places(&self, sold: i64, reserved: i64, capacity: i64) {
         for (state, count) in [("sold", sold), ("reserved", reserved), ("free", capacity - sold - reserved)] {
-            self.places.get_or_create(&PlaceLabels { state }).set(count);
+            self.places.get_or_create(&[("state", state)]).set(count);
         }
     }
 
@@ -289,7 +243,7 @@ impl Metrics {
     /// Records whether a read of an event was answered from the cache.
     pub fn record_event_read(&self, is_hit: bool) {
         let result = if is_hit { "hit" } else { "miss" };
-        self.event_cache.get_or_create(&CacheLabels { result }).inc();
+        self.event_cache.get_or_create(&[("result", result)]).inc();
     }
 
     /// Returns all metrics as text.

@@ -1,6 +1,5 @@
 //! Metrics of a database, shared by its pools.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -17,7 +16,7 @@ pub struct DatabaseMetrics {
     /// Requests in a group commit.
     pub batch: Histogram,
     /// Reads that may use the standby.
-    pub standby_reads: Family<StandbyReadLabels, Counter>,
+    pub standby_reads: Family<Label, Counter>,
     /// Log of slow statements.
     pub slow_statements: SlowStatements,
 }
@@ -34,17 +33,14 @@ impl Default for DatabaseMetrics {
     }
 }
 
-/// The label of reads that may use the standby.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct StandbyReadLabels {
-    /// `standby` or `primary`, and `repeated` for one that has failed on the standby and was run on the primary.
-    result: &'static str,
-}
+/// The name and the value of a label.
+pub type Label = [(&'static str, &'static str); 1];
 
 impl DatabaseMetrics {
-    /// Counts a read that may use the standby.
+    /// Counts a read that may use the standby. The result is `standby` or `primary`, and `repeated` for one that has failed on the
+    /// standby and was run on the primary.
     pub(super) fn record_standby_read(&self, result: &'static str) {
-        self.standby_reads.get_or_create(&StandbyReadLabels { result }).inc();
+        self.standby_reads.get_or_create(&[("result", result)]).inc();
     }
 }
 

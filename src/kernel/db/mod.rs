@@ -36,7 +36,7 @@ pub use copy::{CopySummary, copy};
 pub use existing::copy_sqlite;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
 pub use inspect::{DatabaseState, inspect, require_writable};
-pub use metrics::{DatabaseMetrics, PoolStatus, durations};
+pub use metrics::{DatabaseMetrics, Label, PoolStatus, durations};
 pub use open::DatabaseLocation;
 pub use pages::{LARGE_PAGE, list_count_sql, permit_page};
 pub use precondition::Precondition;
