@@ -53,11 +53,12 @@ pub trait HasLocation {
     fn location(&self) -> &str;
 }
 
-/// Implements [`HasLocation`] for a resource whose URI is in its field `uri`, and which a GET returns like the response that creates
-/// it.
+/// Implements [`HasLocation`] for a resource whose URI is in its field `uri`.
 macro_rules! has_location {
-    ($resource:ty) => {
+    ($resource:ty $(, $constant:ident = $value:literal)?) => {
         impl $crate::kernel::http::HasLocation for $resource {
+            $(const $constant: bool = $value;)?
+
             fn location(&self) -> &str {
                 &self.uri.0
             }

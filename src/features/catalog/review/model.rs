@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::features::catalog::advertisements::Advertisements;
 use crate::features::catalog::events::Events;
 use crate::features::catalog::venues::Venues;
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -114,14 +114,8 @@ pub struct Submission {
     pub reason: String,
 }
 
-impl HasLocation for Submission {
-    /// False: only platform administrators may read it, not the submitter.
-    const SAME_REPRESENTATION: bool = false;
-
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+// Only platform administrators may read it, not the submitter.
+has_location!(Submission, SAME_REPRESENTATION = false);
 
 string_newtype!(
     /// Identifier of a submission: the base64 of its content's URI.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::orderable;
 use super::price::{ActiveModifier, GroupPrice, Price, group_prices, price};
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -44,14 +44,8 @@ pub struct Section {
     pub maximum_per_account: NullableField<i64>,
 }
 
-impl HasLocation for Section {
-    /// False: the response that creates a section has its short URI, a GET the long one.
-    const SAME_REPRESENTATION: bool = false;
-
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+// The response that creates a section has its short URI, a GET the long one.
+has_location!(Section, SAME_REPRESENTATION = false);
 
 /// Path parameters of a section and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

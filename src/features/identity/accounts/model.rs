@@ -11,7 +11,7 @@ use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::outbox::Recipient;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
@@ -176,14 +176,8 @@ pub struct Account {
     pub preferences: Uri,
 }
 
-impl HasLocation for Account {
-    /// False: the client that created the account may have to log in before it can read it.
-    const SAME_REPRESENTATION: bool = false;
-
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+// The client that created the account may have to log in before it can read it.
+has_location!(Account, SAME_REPRESENTATION = false);
 
 /// Path parameters of an account.
 #[derive(Debug, Deserialize, JsonSchema)]

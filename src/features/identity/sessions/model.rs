@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::{Account, AccountNumber, AccountRow, Password};
-use crate::kernel::http::HasLocation;
+use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -23,14 +23,8 @@ pub struct Session {
     pub account: Account,
 }
 
-impl HasLocation for Session {
-    /// False: a GET of the session's URI returns it without its key.
-    const SAME_REPRESENTATION: bool = false;
-
-    fn location(&self) -> &str {
-        &self.uri.0
-    }
-}
+// A GET of the session's URI returns it without its key.
+has_location!(Session, SAME_REPRESENTATION = false);
 
 /// A session without its key, as the account and platform administrators see it.
 #[derive(Debug, Serialize, JsonSchema)]
