@@ -128,9 +128,9 @@ inline_schema!(
     text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})?$"), None, None)
 );
 
-/// A collection of resources in the API, for [`ResourceRef`].
-pub trait ResourceCollection {
-    /// The path of its resources, such as `/regions/`.
+/// A resource in a collection of the API, for [`ResourceRef`].
+pub trait HasCollection {
+    /// The start of the resource's path, such as `/regions/`.
     const PATH: &'static str;
 }
 
@@ -163,7 +163,7 @@ impl<C> Hash for ResourceRef<C> {
     }
 }
 
-impl<'de, C: ResourceCollection> Deserialize<'de> for ResourceRef<C> {
+impl<'de, C: HasCollection> Deserialize<'de> for ResourceRef<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let identifier = text.rsplit('/').next().unwrap_or_default();
@@ -171,7 +171,7 @@ impl<'de, C: ResourceCollection> Deserialize<'de> for ResourceRef<C> {
     }
 }
 
-impl<C: ResourceCollection> JsonSchema for ResourceRef<C> {
+impl<C: HasCollection> JsonSchema for ResourceRef<C> {
     fn is_referenceable() -> bool {
         false
     }

@@ -6,7 +6,7 @@ use super::model::{AdvertisementRow, SlotRow};
 use super::requests::AdvertisementSlotCreate;
 use super::store;
 use crate::features::catalog::media::{self, Image, ImageText};
-use crate::features::catalog::zones::{self, Zone, Zones};
+use crate::features::catalog::zones::{self, Zone};
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::ResourceRef;
 use crate::kernel::types::id::Id;
@@ -27,7 +27,7 @@ impl AdvertisementDraft {
     pub async fn parse(
         app: &App,
         artwork: Option<&ImageText>,
-        zones: Option<&[ResourceRef<Zones>]>,
+        zones: Option<&[ResourceRef<Zone>]>,
         schedule: Option<&[AdvertisementSlotCreate]>,
     ) -> Result<Self> {
         let artwork = match artwork {

@@ -20,5 +20,5 @@ mod view;
 
 pub use endpoints::register;
 pub use markdown::parse as parse_markdown;
-pub use model::Advertisements;
+pub use model::Advertisement;
 pub use service::{decide, lock, remove_of_event};

@@ -11,17 +11,9 @@ use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::features::catalog::zones::Zone;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Minutes, PlainMinutes, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-
-/// Marker type of the `/advertisements` collection, for references to an advertisement.
-#[derive(Debug)]
-pub struct Advertisements;
-
-impl ResourceCollection for Advertisements {
-    const PATH: &'static str = "/advertisements/";
-}
 
 /// An advertisement in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -49,6 +41,10 @@ pub struct Advertisement {
 }
 
 has_location!(Advertisement);
+
+impl HasCollection for Advertisement {
+    const PATH: &'static str = "/advertisements/";
+}
 
 /// Time slot in which an advertisement is shown.
 #[derive(Debug, Serialize, JsonSchema)]

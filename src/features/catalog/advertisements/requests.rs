@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::media::ImageText;
-use crate::features::catalog::zones::Zones;
+use crate::features::catalog::zones::Zone;
 use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
 use crate::kernel::types::id::IdText;
 use crate::kernel::types::paging::PageRequest;
@@ -39,7 +39,7 @@ pub struct AdvertisementCreate {
     pub event: IdText,
     pub artwork: ImageText,
     #[schemars(length(min = 1, max = 100))]
-    pub zones: Vec<ResourceRef<Zones>>,
+    pub zones: Vec<ResourceRef<Zone>>,
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Vec<AdvertisementSlotCreate>,
     #[serde(rename = "x-parsed-md-description")]
@@ -56,7 +56,7 @@ pub struct AdvertisementUpdate {
     pub event: Option<IdText>,
     pub artwork: Option<ImageText>,
     #[schemars(length(min = 1, max = 100))]
-    pub zones: Option<Vec<ResourceRef<Zones>>>,
+    pub zones: Option<Vec<ResourceRef<Zone>>>,
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Option<Vec<AdvertisementSlotCreate>>,
     #[serde(rename = "x-parsed-md-description")]

@@ -8,6 +8,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Categories, Category};
+pub use model::Category;
 pub use service::views;
 pub use store::{exists, lock_subcategory};

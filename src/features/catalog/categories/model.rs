@@ -6,16 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{ResourceCollection, Uri};
+use crate::kernel::types::api_types::{HasCollection, Uri};
 use crate::kernel::types::id::Id;
-
-/// Marker type of the `/categories` collection, for references to a category.
-#[derive(Debug)]
-pub struct Categories;
-
-impl ResourceCollection for Categories {
-    const PATH: &'static str = "/categories/";
-}
 
 /// A category in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -30,6 +22,10 @@ pub struct Category {
 }
 
 has_location!(Category);
+
+impl HasCollection for Category {
+    const PATH: &'static str = "/categories/";
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CategoryPath {

@@ -28,7 +28,7 @@ mod word_index;
 pub use cache::EventCache;
 pub use endpoints::register;
 pub use lists::EventLists;
-pub use model::{Event, EventPath, EventRow, EventStatus, Events};
+pub use model::{Event, EventPath, EventRow, EventStatus};
 pub use search_index::complete as complete_search_index;
 pub use service::{apply_decision, check_copy, check_title, insert, load, load_managed, load_visible, lock_managed};
 pub use store::{bytes_sql, find, lock, lock_all, of_ids};

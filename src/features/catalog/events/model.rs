@@ -10,18 +10,10 @@ use crate::features::catalog::categories::Category;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, Minutes, NullableField, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
-
-/// Marker type of the `/events` collection, for references to an event.
-#[derive(Debug)]
-pub struct Events;
-
-impl ResourceCollection for Events {
-    const PATH: &'static str = "/events/";
-}
 
 /// Status of an event or an advertisement.
 #[derive(
@@ -99,6 +91,10 @@ pub struct Event {
 }
 
 has_location!(Event);
+
+impl HasCollection for Event {
+    const PATH: &'static str = "/events/";
+}
 
 /// Path parameters of an event and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::images::EventImages;
 use super::model::{EventRow, EventStatus};
 use super::search::Search;
-use crate::features::catalog::categories::Categories;
-use crate::features::catalog::hosts::Hosts;
+use crate::features::catalog::categories::Category;
+use crate::features::catalog::hosts::Host;
 use crate::features::catalog::media::ImageText;
-use crate::features::catalog::regions::Regions;
-use crate::features::catalog::venues::Venues;
+use crate::features::catalog::regions::Region;
+use crate::features::catalog::venues::Venue;
 use crate::kernel::types::api_types::{MinuteInput, ResourceRef, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -34,7 +34,7 @@ pub enum EventSort {
 pub struct EventFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    pub region: Option<ResourceRef<Regions>>,
+    pub region: Option<ResourceRef<Region>>,
     #[schemars(length(max = 200))]
     pub title: Option<String>,
     pub active: Option<bool>,
@@ -49,11 +49,11 @@ pub struct EventFilter {
 /// Filters with which customers find events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventFinder {
-    pub category: Option<ResourceRef<Categories>>,
+    pub category: Option<ResourceRef<Category>>,
     /// Exact name of a subcategory.
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: Option<String>,
-    pub venue: Option<ResourceRef<Venues>>,
+    pub venue: Option<ResourceRef<Venue>>,
     /// A whole tag, compared like a name.
     #[schemars(length(min = 1, max = 50))]
     pub tag: Option<String>,
@@ -73,7 +73,7 @@ pub struct PublishedEventQuery {
     pub filter: EventFilter,
     #[serde(flatten)]
     pub finder: EventFinder,
-    pub host: Option<ResourceRef<Hosts>>,
+    pub host: Option<ResourceRef<Host>>,
 }
 
 impl PublishedEventQuery {
@@ -97,7 +97,7 @@ pub struct EventQuery {
     pub filter: EventFilter,
     #[serde(flatten)]
     pub finder: EventFinder,
-    pub host: Option<ResourceRef<Hosts>>,
+    pub host: Option<ResourceRef<Host>>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
 }
@@ -117,7 +117,7 @@ string_newtype!(
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventCreate {
-    pub host: ResourceRef<Hosts>,
+    pub host: ResourceRef<Host>,
     #[schemars(length(min = 1, max = 200))]
     pub title: String,
     #[schemars(length(min = 1, max = 10_000))]
@@ -126,10 +126,10 @@ pub struct EventCreate {
     #[schemars(length(min = 1, max = 200))]
     pub kind: String,
     pub public: bool,
-    pub category: ResourceRef<Categories>,
+    pub category: ResourceRef<Category>,
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: String,
-    pub venue: ResourceRef<Venues>,
+    pub venue: ResourceRef<Venue>,
     pub start: Option<MinuteInput>,
     pub end: Option<MinuteInput>,
     #[serde(rename = "admissionFrom")]
@@ -145,7 +145,7 @@ pub struct EventCreate {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventUpdate {
     /// Accepted only if it is the event's own host, so that a client can send back the event it has read.
-    pub host: Option<ResourceRef<Hosts>>,
+    pub host: Option<ResourceRef<Host>>,
     #[schemars(length(min = 1, max = 200))]
     pub title: Option<String>,
     #[schemars(length(min = 1, max = 10_000))]
@@ -154,10 +154,10 @@ pub struct EventUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub kind: Option<String>,
     pub public: Option<bool>,
-    pub category: Option<ResourceRef<Categories>>,
+    pub category: Option<ResourceRef<Category>>,
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: Option<String>,
-    pub venue: Option<ResourceRef<Venues>>,
+    pub venue: Option<ResourceRef<Venue>>,
     pub start: Option<MinuteInput>,
     pub end: Option<MinuteInput>,
     // `Some(None)` for a null, which removes it. Schemars would declare a default without the condition.

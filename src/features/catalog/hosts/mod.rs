@@ -11,7 +11,7 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{HostPath, Hosts};
+pub use model::{Host, HostPath};
 pub use service::{
     lock_administrator, require_active, require_administrator, require_can_audit, require_can_manage, require_exists_for,
 };

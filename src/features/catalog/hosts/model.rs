@@ -5,21 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{ResourceCollection, Uri};
+use crate::kernel::types::api_types::{HasCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-
-/// Marker type of the `/hosts` collection, for references to a host.
-#[derive(Debug)]
-pub struct Hosts;
-
-impl ResourceCollection for Hosts {
-    const PATH: &'static str = "/hosts/";
-}
 
 /// A host in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the contract describes the fields")]
 pub struct Host {
     #[serde(rename = "self")]
     pub uri: Uri,
@@ -39,6 +32,10 @@ pub struct Host {
 }
 
 has_location!(Host);
+
+impl HasCollection for Host {
+    const PATH: &'static str = "/hosts/";
+}
 
 /// Path parameters of a host and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

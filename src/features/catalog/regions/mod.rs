@@ -8,6 +8,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Region, Regions};
+pub use model::Region;
 pub use service::views;
 pub use store::lock_shared;

@@ -4,17 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-
-/// Marker type of the `/regions` collection, for references to a region.
-#[derive(Debug)]
-pub struct Regions;
-
-impl ResourceCollection for Regions {
-    const PATH: &'static str = "/regions/";
-}
 
 /// A region in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -35,6 +27,10 @@ pub struct Region {
 }
 
 has_location!(Region);
+
+impl HasCollection for Region {
+    const PATH: &'static str = "/regions/";
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegionPath {

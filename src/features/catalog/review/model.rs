@@ -6,11 +6,11 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::catalog::advertisements::Advertisements;
-use crate::features::catalog::events::Events;
-use crate::features::catalog::venues::Venues;
+use crate::features::catalog::advertisements::Advertisement;
+use crate::features::catalog::events::Event;
+use crate::features::catalog::venues::Venue;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{DateTime, HasCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
@@ -46,9 +46,9 @@ impl SubmissionType {
     /// Returns the path of the collection with content of this type.
     fn path(self) -> &'static str {
         match self {
-            Self::Event => Events::PATH,
-            Self::Advertisement => Advertisements::PATH,
-            Self::Venue => Venues::PATH,
+            Self::Event => Event::PATH,
+            Self::Advertisement => Advertisement::PATH,
+            Self::Venue => Venue::PATH,
         }
     }
 }

@@ -9,6 +9,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{EventVenue, Venues};
+pub use model::{EventVenue, Venue};
 pub use service::{event_venues, lock_usable};
 pub use store::{approve, lock};

@@ -3,23 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::catalog::regions::{Region, Regions};
+use crate::features::catalog::regions::Region;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, ResourceRef, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
-/// Marker type of the `/venues` collection, for references to a venue.
-#[derive(Debug)]
-pub struct Venues;
-
-impl ResourceCollection for Venues {
-    const PATH: &'static str = "/venues/";
-}
-
 /// A venue in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
+#[expect(missing_docs, reason = "the contract describes the fields")]
 pub struct Venue {
     #[serde(rename = "self")]
     pub uri: Uri,
@@ -53,6 +46,10 @@ pub struct EventVenue {
 
 has_location!(Venue);
 
+impl HasCollection for Venue {
+    const PATH: &'static str = "/venues/";
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VenuePath {
     pub venue: Id,
@@ -63,7 +60,7 @@ pub struct VenueFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
     /// Region of the venues.
-    pub region: Option<ResourceRef<Regions>>,
+    pub region: Option<ResourceRef<Region>>,
     /// Text that their names contain, ignoring case.
     #[schemars(length(max = 200))]
     pub name: Option<String>,
@@ -73,7 +70,7 @@ pub struct VenueFilter {
 pub struct VenueCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
-    pub region: ResourceRef<Regions>,
+    pub region: ResourceRef<Region>,
     #[schemars(length(min = 1, max = 200))]
     pub address: String,
     #[schemars(range(min = -180, max = 180))]
@@ -86,7 +83,7 @@ pub struct VenueCreate {
 pub struct VenueUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
-    pub region: Option<ResourceRef<Regions>>,
+    pub region: Option<ResourceRef<Region>>,
     #[schemars(length(min = 1, max = 200))]
     pub address: Option<String>,
     #[schemars(range(min = -180, max = 180))]

@@ -10,5 +10,5 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Zone, ZonePath, Zones};
+pub use model::{Zone, ZonePath};
 pub use service::{exists, lock_shared, views};

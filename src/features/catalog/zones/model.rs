@@ -4,16 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{ResourceCollection, Uri};
+use crate::kernel::types::api_types::{HasCollection, Uri};
 use crate::kernel::types::id::Id;
-
-/// Marker type of the `/zones` collection, for references to a zone.
-#[derive(Debug)]
-pub struct Zones;
-
-impl ResourceCollection for Zones {
-    const PATH: &'static str = "/zones/";
-}
 
 /// A zone in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -36,6 +28,10 @@ pub struct Zone {
 }
 
 has_location!(Zone);
+
+impl HasCollection for Zone {
+    const PATH: &'static str = "/zones/";
+}
 
 /// Path parameters of a zone and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use super::model::{
 };
 use super::model::{OrderStatus, uri};
 use super::{hosts_orders, lifecycle, search, store};
-use crate::features::catalog::events::Events;
+use crate::features::catalog::events::Event;
 use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
@@ -19,7 +19,7 @@ use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::MailTemplate;
-use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{DateTime, HasCollection, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
@@ -262,7 +262,7 @@ pub fn item_view(
 ) -> OrderItem {
     let modifiers: Vec<Uri> = applied_modifiers.map(|modifier| price_modifiers::uri(event, section, modifier)).collect();
     OrderItem {
-        event: Uri(format!("{}{event}", Events::PATH)),
+        event: Uri(format!("{}{event}", Event::PATH)),
         section: sections::uri(event, section),
         quantity,
         unit_price,
