@@ -90,5 +90,5 @@ async fn export_has_pages(app: TestApp) {
     assert_eq!((numbers.len(), whole.len() > 1100), (1100, true));
     assert_eq!((entries_of(&rest.body).len(), &rest.body["entries"][0]["type"]), (500, &json!("key")));
     assert_eq!((&end.body["entries"], &end.body["next"]), (&json!([]), &Value::Null));
-    assert_eq!((invalid.status, invalid.invalid_arguments()), (400, vec!["after".to_owned()]));
+    assert_eq!(invalid.invalid_arguments(), ["after"]);
 }

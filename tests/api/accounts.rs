@@ -127,7 +127,7 @@ async fn rejects_invalid_new_account(app: TestApp) {
 
         let rejected = app.create_account(&body).await;
 
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![argument.to_owned()]), "{body}");
+        assert_eq!(rejected.invalid_arguments(), [argument], "{body}");
     }
 }
 
@@ -172,7 +172,7 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     }
     for date in ["1899-12-31", "31-12-1899", "0001-01-01", "9999-12-31", &tomorrow] {
         let rejected = put(date).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["dateOfBirth".to_owned()]), "{date}");
+        assert_eq!(rejected.invalid_arguments(), ["dateOfBirth"], "{date}");
         let detail = "must be a date from 1900-01-01 to today, such as 1990-02-28 or 28-02-1990";
         assert_eq!(rejected.body["fields"][0]["detail"], detail, "{date}");
     }

@@ -237,7 +237,7 @@ async fn filters_entries(app: TestApp) {
     assert_eq!(newest[0]["operation"], "session_active_delete");
     assert!(newest.iter().map(|entry| entry["at"].as_str().unwrap()).is_sorted_by(|a, b| a >= b));
     let wrong = app.get(&app.staff.key, "/audit?from=2026-01-02T00:00&to=2026-01-01T00:00").await;
-    assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["to".to_owned()]));
+    assert_eq!(wrong.invalid_arguments(), ["to"]);
 }
 
 async fn entries_are_immutable(app: TestApp) {

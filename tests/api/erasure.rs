@@ -173,11 +173,11 @@ async fn deleted_account_is_not_found(app: TestApp) {
     }
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let integration = send("POST", "/integrations", integration).await;
-    assert_eq!((integration.status, integration.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(integration.invalid_arguments(), ["account"]);
     let (_, event) = create_event(&app, &[10.0]).await;
     let order = json!({ "customer": ama.number, "items": { event.sections[0].as_str(): 1 } });
     let order_for_it = send("POST", "/orders", order.clone()).await;
-    assert_eq!((order_for_it.status, order_for_it.invalid_arguments()), (400, vec!["customer".to_owned()]));
+    assert_eq!(order_for_it.invalid_arguments(), ["customer"]);
     assert_eq!(rejection(&app.request("POST", "/orders").key(&esi.key).json(&order).send().await), (403, "resource.not-yours"));
 }
 
@@ -205,7 +205,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     assert_eq!(rejection(&app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await), (409, "transfer.not-open"));
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
     let rejected = app.post(&ama.key, "/transfers", offer_to_nobody).await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["recipient"]);
 }
 
 async fn deletion_removes_codes_and_mail(app: TestApp) {

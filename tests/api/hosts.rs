@@ -114,10 +114,8 @@ async fn website_may_have_no_scheme(app: TestApp) {
 async fn requires_key_with_account(app: TestApp) {
     let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
-    let application = create(&app, &app.public_key, &host("Accra Live")).await;
     let nobody = create(&app, &program, &host("Accra Live")).await;
 
-    assert_eq!((application.status, application.code()), (403, "key.refused"));
     assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
     assert_eq!(app.public_client.host_list().send().await.unwrap().total, 0);
 }

@@ -106,7 +106,7 @@ async fn rejects_expiry_in_the_past(app: TestApp) {
         let body = json!({ "name": "Kiosk", "role": "public", "account": "ZZ-00000000", "expires": expires });
         let rejected = app.integrate(&body).await;
 
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["account".to_owned(), "expires".to_owned()]));
+        assert_eq!(rejected.invalid_arguments(), ["account", "expires"]);
         assert_eq!(rejected.body["fields"][1]["detail"], "must be in the future");
     }
     assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
@@ -114,11 +114,11 @@ async fn rejects_expiry_in_the_past(app: TestApp) {
 
 async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
-    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(unknown.invalid_arguments(), ["account"]);
 
     let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None, None).await.unwrap();
     let nobody = app.post(&nobodys, "/integrations", json!({ "name": "Kiosk", "role": "customer" })).await;
-    assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
+    assert_eq!(nobody.invalid_arguments(), ["-account"]);
 }
 
 async fn unknown_integration_is_not_found(app: TestApp) {

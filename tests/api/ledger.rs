@@ -215,7 +215,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
         assert_eq!(amounts(&app.transactions(&format!("/transactions?{query}")).await), expected, "{query}");
     }
     let reversed = app.get(&app.staff.key, &format!("/transactions?from={second}&to={first}")).await;
-    assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
+    assert_eq!(reversed.invalid_arguments(), ["to"]);
 
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &other, partial_card_payment(5.0)).await;
@@ -225,7 +225,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!(of_order(&id_of(&other).to_string()).await, [5.0]);
     assert_eq!(of_order("10000000000000").await, [0.0; 0]);
     let malformed = app.get(&app.staff.key, "/transactions?order=none").await;
-    assert_eq!((malformed.status, malformed.invalid_arguments()), (400, vec!["order".to_owned()]));
+    assert_eq!(malformed.invalid_arguments(), ["order"]);
 }
 
 async fn host_reads_own_share(app: TestApp) {

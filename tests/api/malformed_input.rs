@@ -131,7 +131,7 @@ async fn validates_unusual_numbers(app: TestApp) {
                 // The amount of a payment has no maximum: it is compared with what is outstanding.
                 let is_too_large = number.len() > 15 && operation.id != "order_payment_create";
                 if number.contains("e400") || is_too_large {
-                    assert_eq!((response.status, response.invalid_arguments()), (400, vec![name.clone()]), "{about}");
+                    assert_eq!(response.invalid_arguments(), [name.as_str()], "{about}");
                 }
                 tried += 1;
             }
@@ -148,7 +148,7 @@ async fn integer_has_any_notation(app: TestApp) {
     }
     let fraction = app.post_unchanged("/zones", r#"{"name": "Zone", "width": 300.5, "height": 1e999}"#).await;
     let details: Vec<_> = fraction.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
-    assert_eq!((fraction.status, fraction.invalid_arguments()), (400, vec!["width".to_owned(), "height".to_owned()]));
+    assert_eq!(fraction.invalid_arguments(), ["width", "height"]);
     assert_eq!(details, ["must be an integer", "is a number out of range"]);
     assert_eq!(app.post_unchanged("/zones", r#"{"name": -1e999, "width": 1, "height": 1}"#).await.invalid_arguments(), ["name"]);
 
@@ -158,7 +158,7 @@ async fn integer_has_any_notation(app: TestApp) {
     }
     for query in ["records=1.5", "records=1e999", "records=1e", "records=0x10", "records=NaN"] {
         let rejected = app.get(&app.staff.key, &format!("/zones?{query}")).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["records".to_owned()]), "{query}");
+        assert_eq!(rejected.invalid_arguments(), ["records"], "{query}");
     }
 }
 
@@ -172,8 +172,8 @@ async fn order_quantity_has_any_notation(app: TestApp) {
     let (whole, fraction, huge) = (order("2.0").await, order("1.5").await, order("1e999").await);
 
     assert_eq!((whole.status, &whole.body["items"][0]["quantity"]), (201, &json!(2)));
-    assert_eq!((fraction.status, fraction.invalid_arguments()), (400, vec!["items".to_owned()]));
-    assert_eq!((huge.status, huge.invalid_arguments()), (400, vec!["items".to_owned()]));
+    assert_eq!(fraction.invalid_arguments(), ["items"]);
+    assert_eq!(huge.invalid_arguments(), ["items"]);
 }
 
 async fn lone_surrogate_makes_body_malformed(app: TestApp) {
@@ -197,7 +197,7 @@ async fn only_descriptions_may_have_several_lines(app: TestApp) {
 
     assert_eq!((lines.status, &lines.body["description"]), (201, &json!("Seen first.\r\n\n\tBy everyone.")));
     assert_eq!(name.body["fields"][0]["detail"], "must not contain the character U+000A");
-    assert_eq!((both.status, both.invalid_arguments()), (400, vec!["name".to_owned(), "description".to_owned()]));
+    assert_eq!(both.invalid_arguments(), ["name", "description"]);
     assert_eq!(both.body["fields"][0]["detail"], "must not contain the character U+202E");
 }
 
@@ -208,14 +208,14 @@ async fn accepts_bidirectional_text(app: TestApp) {
     }
     for name in ["Ac\u{200b}cra", "\u{feff}Accra", "Accra\u{2069}", "\u{202b}Accra", "Ac\u{80}cra", "Ac\u{7f}cra"] {
         let rejected = app.new_region(name).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["name".to_owned()]), "{name:?}");
+        assert_eq!(rejected.invalid_arguments(), ["name"], "{name:?}");
     }
 }
 
 async fn invisible_name_counts_as_missing(app: TestApp) {
     for name in ["\u{200b}", "\u{3164}", "\u{2800}", "\u{ad}\u{200d}", "\u{115f} \u{fe0f}", "\u{e0041}", "\u{feff}\u{2060}"] {
         let rejected = app.new_region(name).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-name".to_owned()]), "{name:?}");
+        assert_eq!(rejected.invalid_arguments(), ["-name"], "{name:?}");
     }
     assert_eq!(app.new_region("\u{3164}Ho").await.status, 201);
 }
@@ -243,7 +243,7 @@ async fn email_address_must_be_ascii(app: TestApp) {
         ["Émile@example.com", "emile@exämple.com", "emile\u{ff20}example.com", "\u{435}mile@example.com", "a\tb@example.com"]
     {
         let rejected = sign_up(email).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+        assert_eq!(rejected.invalid_arguments(), ["email"], "{email}");
     }
 
     assert_eq!(sign_up("Emile@Example.com").await.status, 201);
@@ -262,7 +262,7 @@ async fn limits_filter_expression(app: TestApp) {
 
     for bomb in ["(a{1000}){1000}", "((a{100}){100}){100}", r"\pL{900}", "(?:(?:(?:a?){99}){99}){99}", &"(".repeat(100)] {
         let rejected = list(bomb).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["number".to_owned()]), "{bomb}");
+        assert_eq!(rejected.invalid_arguments(), ["number"], "{bomb}");
     }
     // Patterns that cause exponential backtracking in other engines.
     for harmless in ["(1*)*(1*)*(1*)*$x", "(.*)*(.*)*y", "^(1|1?)+$", "(?i)[a-z]*$"] {
@@ -304,7 +304,7 @@ async fn rejects_decompression_bomb(app: TestApp) {
         ("data:text/html;base64,PGI+".to_owned(), "is not an image in base64"),
     ] {
         let rejected = put(&picture).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["banner".to_owned()]), "{detail}");
+        assert_eq!(rejected.invalid_arguments(), ["banner"], "{detail}");
         assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().starts_with(detail), "{}", rejected.body);
     }
     for kind in [b"iCCP", b"zTXt"] {

@@ -278,7 +278,7 @@ async fn rejects_invalid_images(app: TestApp) {
     let text = app.put(&ama.key, &event.uri, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
     let cut = app.put(&ama.key, &event.uri, json!({ "thumbnail": &PNG[..60] })).await;
 
-    assert_eq!((text.status, text.invalid_arguments()), (400, vec!["banner".to_owned(), "thumbnail".to_owned()]));
+    assert_eq!(text.invalid_arguments(), ["banner", "thumbnail"]);
     assert_eq!(text.body["fields"][0]["detail"], "is no PNG, JPEG or WebP image");
     assert_eq!(cut.body["fields"][0]["detail"], "is a PNG image that is damaged or incomplete");
 }

@@ -104,7 +104,7 @@ async fn names_both_reversed_bounds(app: TestApp) {
 
     let reversed = add(&app, &kofi.key, &event.sections[0], &reversed).await;
 
-    assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["availableTo".to_owned(), "maxOrder".to_owned()]));
+    assert_eq!(reversed.invalid_arguments(), ["availableTo", "maxOrder"]);
     assert_eq!(count(&app).await, 0);
 }
 
@@ -138,11 +138,7 @@ async fn rejects_reversed_bounds(app: TestApp) {
         (json!({ "maxOrder": 1, "availableTo": "2026-01-01T00:00", "name": "June" }), vec!["availableTo", "maxOrder"]),
     ] {
         let rejected = app.put(&kofi.key, &uri, body.clone()).await;
-        assert_eq!(
-            (rejected.status, rejected.invalid_arguments()),
-            (400, wrong.into_iter().map(str::to_owned).collect()),
-            "{body}"
-        );
+        assert_eq!(rejected.invalid_arguments(), wrong, "{body}");
     }
     let stranger = app.put(&app.sign_up("ama").await.key, &uri, json!({ "minOrder": 5 })).await;
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"), "before the bounds are compared");

@@ -111,14 +111,14 @@ async fn names_all_invalid_arguments(app: TestApp) {
     ] {
         let rejected = app.place_order(&kofi.key, items.clone()).await;
 
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+        assert_eq!(rejected.invalid_arguments(), ["items"], "{items}");
         let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
         assert!(named.iter().all(|name| detail.contains(name)), "{items}: {detail}");
     }
 
     let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
     let rejected = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned(), "customer".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["items", "customer"]);
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
 
     // The maximum of 50 is accepted.
@@ -135,10 +135,10 @@ async fn contract_limits_order(app: TestApp) {
     {
         let rejected = app.place_order(&ama.key, items.clone()).await;
 
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+        assert_eq!(rejected.invalid_arguments(), ["items"], "{items}");
     }
     let rejected = app.post(&ama.key, "/orders", json!({ "customer": "Ama" })).await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["-items", "customer"]);
 }
 
 async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
@@ -173,7 +173,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
         let key = bootstrap::create_key(&app.state, "a program", scope, None, None).await.unwrap();
 
         let nobody = app.place_order(&key, items.clone()).await;
-        assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-customer".to_owned()]), "{scope:?}");
+        assert_eq!(nobody.invalid_arguments(), ["-customer"], "{scope:?}");
         let body = json!({ "customer": ama.number, "items": items });
         assert_eq!(app.post(&key, "/orders", body).await.status, status, "{scope:?}");
     }

@@ -121,11 +121,11 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
         (&app.staff.key, json!({ "method": "external", "amount": 200.01 }), "-reference"),
     ] {
         let rejected = app.pay(key, &order, body).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![missing.to_owned(), "amount".to_owned()]));
+        assert_eq!(rejected.invalid_arguments(), [missing, "amount"]);
     }
     for (key, body) in [(&ama.key, partial_card_payment(200.01)), (&app.staff.key, cash)] {
         let rejected = app.pay(key, &order, body).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["amount".to_owned()]));
+        assert_eq!(rejected.invalid_arguments(), ["amount"]);
         assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().contains("200.00"), "{}", rejected.body);
     }
     assert_eq!(app.gateway.total(), 3.98);
@@ -203,7 +203,7 @@ async fn card_payment_requires_gateway_token(app: TestApp) {
         (json!({ "method": "card", "reference": "Receipt 7" }), "-token"),
     ] {
         let rejected = app.pay(&ama.key, &order, body.clone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        assert_eq!(rejected.invalid_arguments(), [complaint], "{body}");
     }
     assert_eq!((app.payments(&order).await, app.gateway.charge_count()), (vec![], 0));
 }
@@ -216,7 +216,7 @@ async fn only_staff_record_external_payments(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, json!({ "method": "external" })).await.status, 403);
     for body in [json!({ "method": "external" }), json!({ "method": "external", "reference": " ", "token": "tok_approve" })] {
         let rejected = app.pay(&app.staff.key, &order, body).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-reference".to_owned()]));
+        assert_eq!(rejected.invalid_arguments(), ["-reference"]);
     }
 
     let recorded = app.pay(&app.staff.key, &order, cash).await;
@@ -237,7 +237,7 @@ async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
     assert_eq!(order.total, 100_000_249.0);
 
     let too_much = app.pay(&ama.key, &order.self_, partial_card_payment(100_000_249.01)).await;
-    assert_eq!((too_much.status, too_much.invalid_arguments()), (400, vec!["amount".to_owned()]));
+    assert_eq!(too_much.invalid_arguments(), ["amount"]);
     let part = app.pay(&ama.key, &order.self_, partial_card_payment(98_999_999.99)).await;
     assert_eq!((part.status, &part.body["amount"]), (201, &json!(98_999_999.99)));
     let rest = app.pay(&ama.key, &order.self_, partial_card_payment(1_000_249.01)).await;

@@ -56,7 +56,7 @@ async fn rejects_unknown_region(app: TestApp) {
 
     for unknown in ["17637000000001", "/regions/17637000000001", "accra"] {
         let rejected = put(&app, &ama.key, &ama.number, json!({ "region": unknown })).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["region".to_owned()]), "{unknown}");
+        assert_eq!(rejected.invalid_arguments(), ["region"], "{unknown}");
     }
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id_of(&accra), "nothing was changed");
 }

@@ -93,8 +93,8 @@ async fn rejects_invalid_reset(app: TestApp) {
     let nothing = app.submit_code(&uri, json!({ "password": " " })).await;
     let short = app.submit_code(&uri, json!({ "code": code, "password": "short" })).await;
 
-    assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-code".to_owned(), "-password".to_owned()]));
-    assert_eq!((short.status, short.invalid_arguments()), (400, vec!["password".to_owned()]));
+    assert_eq!(nothing.invalid_arguments(), ["-code", "-password"]);
+    assert_eq!(short.invalid_arguments(), ["password"]);
     assert_eq!(app.submit_code(&uri, json!({ "code": code, "password": NEW })).await.status, 200, "neither was a try");
 }
 
@@ -104,7 +104,7 @@ async fn wrong_codes_exhaust_reset(app: TestApp) {
 
     for _ in 0..5 {
         let wrong = app.submit_code(&uri, json!({ "code": different_code(&code), "password": NEW })).await;
-        assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["code".to_owned()]));
+        assert_eq!(wrong.invalid_arguments(), ["code"]);
     }
     let right = app.submit_code(&uri, json!({ "code": code, "password": NEW })).await;
 

@@ -122,7 +122,7 @@ async fn stored_response_belongs_to_api_key(app: TestApp) {
 async fn validates_idempotency_key(app: TestApp) {
     for wrong in ["", "two words", &"x".repeat(256)] {
         let rejected = make_zone(&app, wrong, zone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
+        assert_eq!(rejected.invalid_arguments(), ["Idempotency-Key"], "{wrong}");
     }
     assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
 }

@@ -235,10 +235,10 @@ async fn rejects_tickets_of_other_orders(app: TestApp) {
 
     // Invalid arguments take precedence over the order's status.
     let rejected = app.return_tickets(&kofi.key, &other, json!({ "tickets": [first[0].0] })).await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["tickets"]);
     assert_eq!(rejection(&app.return_tickets(&kofi.key, &other, json!({})).await), (409, "order.not-fulfilled"));
     let rejected = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["tickets"]);
     let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("AAAAAA") && detail.contains("BBBBBB") && !detail.contains(&first[0].0), "{detail}");
     assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
@@ -358,13 +358,13 @@ async fn contract_limits_returns_and_voids(app: TestApp) {
         (json!({ "reason": "x".repeat(2001) }), "reason"),
     ] {
         let rejected = app.return_tickets(&kofi.key, &order, body.clone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        assert_eq!(rejected.invalid_arguments(), [complaint], "{body}");
     }
     for (body, complaint) in
         [(json!({}), "-reason"), (json!({ "reason": " " }), "-reason"), (json!({ "reason": "x".repeat(2001) }), "reason")]
     {
         let rejected = app.void_order(&app.staff.key, &order, body.clone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        assert_eq!(rejected.invalid_arguments(), [complaint], "{body}");
     }
     assert_eq!(app.read(&order).await["status"], "Fulfilled");
 }

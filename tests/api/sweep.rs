@@ -169,7 +169,7 @@ async fn malformed_identifier_is_not_found(app: TestApp) {
 async fn invalid_body_wins_over_malformed_identifier(app: TestApp) {
     for path in ["/regions/1.5", "/regions/17637999999999"] {
         let rejected = app.request("PUT", path).key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["name".to_owned()]), "{path}");
+        assert_eq!(rejected.invalid_arguments(), ["name"], "{path}");
     }
 }
 

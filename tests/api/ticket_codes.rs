@@ -178,7 +178,7 @@ async fn images_show_code_in_requested_size(app: TestApp) {
     assert_eq!(read_qr_code(49 * 4, |x, y| if dark[y / 4][x / 4] { 0 } else { 255 }), code);
     for size in ["99", "1001", "x"] {
         let response = app.get(&ama.key, &format!("{ticket}/code/png?size={size}")).await;
-        assert_eq!((response.status, response.invalid_arguments()), (400, vec!["size".to_owned()]));
+        assert_eq!(response.invalid_arguments(), ["size"]);
     }
     assert_eq!(app.get(&ama.key, &format!("{ticket}/code/gif")).await.status, 404);
 }

@@ -96,7 +96,7 @@ async fn mails_are_in_the_language_of_the_account(app: TestApp) {
 
     assert!(french.contains("Subject: Vos billets : ") && french.contains("Présentez le code QR à l’entrée"), "{french}");
     assert_eq!((&english.body["language"], &default.body["language"]), (&json!("en"), &json!("")));
-    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["language".to_owned()]));
+    assert_eq!(unknown.invalid_arguments(), ["language"]);
 }
 
 async fn paid_order_is_confirmed_once(app: TestApp) {

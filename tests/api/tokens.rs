@@ -110,7 +110,7 @@ async fn token_has_a_name_that_refusals_show(app: TestApp) {
     assert_eq!(send("PUT", uri, json!({ "sections": event.sections })).await.body["name"], "South gate");
     assert_eq!(send("PUT", uri, json!({ "name": "" })).await.body["name"], "");
     let long = send("PUT", uri, json!({ "name": "x".repeat(101) })).await;
-    assert_eq!((long.status, long.invalid_arguments()), (400, vec!["name".to_owned()]));
+    assert_eq!(long.invalid_arguments(), ["name"]);
     let list = app.read(&format!("{}/tokens", event.uri)).await;
     assert_eq!((&list["entries"][0]["name"], &list["entries"][1]["name"]), (&json!(""), &json!("")));
 }
@@ -139,8 +139,8 @@ async fn rejects_sections_of_other_events(app: TestApp) {
         let body = json!({ "sections": sections });
         let created = app.request("POST", &collection).key(&kofi.key).json(&body).send().await;
         let changed = app.request("PUT", path).key(&kofi.key).json(&body).send().await;
-        assert_eq!((created.status, created.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
-        assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
+        assert_eq!(created.invalid_arguments(), ["sections"], "{sections}");
+        assert_eq!(changed.invalid_arguments(), ["sections"], "{sections}");
     }
 
     let tokens = kofi.client.event_token_list().event(&event.id).global(false).send().await.unwrap();

@@ -235,7 +235,7 @@ async fn host_returns_claimed_tickets_by_new_serials(app: TestApp) {
     let new = serials_of(&app, &fixture.esi).await.remove(0);
 
     let old = app.return_tickets(&fixture.kofi.key, &order, json!({ "tickets": [fixture.serials[0]] })).await;
-    assert_eq!((old.status, old.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    assert_eq!(old.invalid_arguments(), ["tickets"]);
     let returned = app.return_tickets(&fixture.kofi.key, &order, json!({ "tickets": [new] })).await;
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")));
     let rest = app.return_tickets(&fixture.kofi.key, &order, json!({})).await;
@@ -324,7 +324,7 @@ async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     claim(&app, &fixture.esi, &first).await;
 
     let former = offer(&app, &fixture.ama.key, &yaw, &fixture.serials).await;
-    assert_eq!((former.status, former.invalid_arguments()), (400, vec!["tickets".to_owned()]), "it is Ama's no more");
+    assert_eq!(former.invalid_arguments(), ["tickets"], "it is Ama's no more");
     let second = offer(&app, &fixture.esi.key, &yaw, &serials_of(&app, &fixture.esi).await).await;
     let second = second.uri();
     assert_eq!(claim(&app, &yaw, second).await.status, 200);

@@ -93,10 +93,8 @@ async fn requires_key_with_account(app: TestApp) {
     let region = app.create_region().await;
     let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
-    let application = create(&app, &app.public_key, &venue("Alliance Garden", &region)).await;
     let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
 
-    assert_eq!((application.status, application.code()), (403, "key.refused"));
     assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
     assert!(listed(&app, &program, "").await.is_empty());
 }
@@ -124,12 +122,8 @@ async fn unknown_region_is_named(app: TestApp) {
         let changed = app.put(staff, uri, json!({ "region": region })).await;
         let unknown = app.put(staff, "/venues/17637000000001", json!({ "region": region })).await;
 
-        assert_eq!(
-            (created.status, created.invalid_arguments()),
-            (400, vec!["region".to_owned()]),
-            "{region}, before the name that is taken"
-        );
-        assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["region".to_owned()]), "{region}");
+        assert_eq!(created.invalid_arguments(), ["region"], "{region}, before the name that is taken");
+        assert_eq!(changed.invalid_arguments(), ["region"], "{region}");
         assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"), "{region}");
     }
 }

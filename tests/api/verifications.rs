@@ -106,7 +106,7 @@ async fn wrong_code_is_rejected_and_counted(app: TestApp) {
 
     for _ in 0..3 {
         let unreadable = app.submit_code(&uri, json!({ "code": "12345" })).await;
-        assert_eq!((unreadable.status, unreadable.invalid_arguments()), (400, vec!["code".to_owned()]), "which is no try");
+        assert_eq!(unreadable.invalid_arguments(), ["code"], "which is no try");
     }
     for _ in 0..5 {
         assert_eq!(app.verification_status(&uri).await, "Pending");

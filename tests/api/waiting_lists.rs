@@ -94,7 +94,7 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     assert_eq!(rejection(&join(&app, &yaw, floor, 1).await), (409, "waiting-list.joined"));
     for quantity in [0, 3, 11] {
         let invalid = join(&app, &ama, floor, quantity).await;
-        assert_eq!((invalid.status, invalid.invalid_arguments()), (400, vec!["quantity".to_owned()]));
+        assert_eq!(invalid.invalid_arguments(), ["quantity"]);
     }
     // Leaving moves the others up, and the account can join at the end again.
     assert_eq!(app.delete(&yaw.key, uri).await.status, 204);

@@ -154,6 +154,7 @@ impl Response {
 
     /// Returns the arguments that a 400 names, with `-` in front of the missing ones.
     pub fn invalid_arguments(&self) -> Vec<String> {
+        assert_eq!(self.status, 400, "{self:?}");
         let fields = self.body["fields"].as_array().cloned().unwrap_or_default();
         let name = |field: &Value| {
             let sign = if field["problem"] == "missing" { "-" } else { "" };

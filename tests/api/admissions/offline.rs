@@ -170,7 +170,7 @@ async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 10_000);
     let too_many: Vec<(&str, Timestamp)> = scans.iter().chain(&scans[..1]).copied().collect();
     let rejected = upload(&app, &key, &event, "Gate B", &too_many).await;
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["scans".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["scans"]);
 }
 
 async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {

@@ -164,7 +164,7 @@ async fn serials_of_requests_are_compared_without_case(app: TestApp) {
     let order = app.read(&format!("/accounts/{}/orders", ama.number)).await["entries"][0]["self"].as_str().unwrap().to_owned();
     let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [returned.to_lowercase()] })).await;
 
-    assert_eq!((repeated.status, repeated.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    assert_eq!(repeated.invalid_arguments(), ["tickets"]);
     let tickets = transfer.body["tickets"].as_array().unwrap();
     assert_eq!((transfer.status, tickets.len(), &tickets[0]["serial"]), (201, 1, &json!(offered)));
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{returned:?}");

@@ -39,7 +39,7 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
     let larger = create(&app, &kofi.key, &larger).await;
 
     assert_eq!((same.status, same.body["zones"].as_array().unwrap().len()), (201, 2));
-    assert_eq!((others.status, others.invalid_arguments()), (400, vec!["artwork".to_owned()]));
+    assert_eq!(others.invalid_arguments(), ["artwork"]);
     let number = |zone: &str| zone.rsplit('/').next().unwrap().to_owned();
     let expected = format!(
         "is 300 × 250 pixels, but zone {} (Sidebar) takes 728 × 90, zone {} (Sidebar) takes 250 × 300",
@@ -47,7 +47,7 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
         number(&turned),
     );
     assert_eq!(detail(&others), expected);
-    assert_eq!((larger.status, larger.invalid_arguments()), (400, vec!["artwork".to_owned()]));
+    assert_eq!(larger.invalid_arguments(), ["artwork"]);
     assert!(detail(&larger).contains(&number(&first)) && detail(&larger).contains(&number(&second)));
     assert_eq!(files(&app), 1);
 }
@@ -67,7 +67,7 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
         (json!({ "artwork": png(728, 90), "zones": [wide, small] }), "artwork"),
     ] {
         let rejected = app.put(&kofi.key, &uri, body.clone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        assert_eq!(rejected.invalid_arguments(), [complaint], "{body}");
     }
     assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
     assert_eq!(files(&app), 1);

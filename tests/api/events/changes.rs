@@ -61,11 +61,7 @@ async fn update_follows_creation_rules(app: TestApp) {
     ] {
         let response = app.put(&kofi.key, &uri, body.clone()).await;
 
-        assert_eq!(
-            (response.status, response.invalid_arguments()),
-            (400, complaints.into_iter().map(str::to_owned).collect()),
-            "{body}"
-        );
+        assert_eq!(response.invalid_arguments(), complaints, "{body}");
     }
     assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
     let both = app.put(&kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;

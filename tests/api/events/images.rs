@@ -110,7 +110,7 @@ async fn accepts_large_image(app: TestApp) {
     let banner = app.put(&kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
-    assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
+    assert_eq!(banner.invalid_arguments(), ["banner"], "more than 5 MiB");
 }
 
 async fn replaces_and_removes_image(app: TestApp) {

@@ -76,7 +76,7 @@ async fn account_is_added_once(app: TestApp) {
     let himself = add(&app, &kofi.key, &uri, &kofi.number).await;
     let both = join_all((0..4).map(|_| add(&app, &kofi.key, &uri, &ama.number))).await;
 
-    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(unknown.invalid_arguments(), ["account"]);
     assert_eq!(rejection(&himself), (409, "administrator.taken"));
     assert_eq!(both.iter().filter(|response| response.status == 201).count(), 1);
     assert_eq!(both.iter().filter(|response| rejection(response) == (409, "administrator.taken")).count(), 3);
@@ -180,7 +180,7 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     let again = add(&app, &app.staff.key, &uri, &yaw.number).await;
 
     assert_eq!(rejection(&herself), (403, "resource.not-yours"));
-    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(unknown.invalid_arguments(), ["account"]);
     assert_eq!(appointed.status, 201, "{}", appointed.body);
     assert_eq!(rejection(&again), (403, "resource.not-yours"), "now it is for her to say");
     assert_eq!(administrators(&app, &uri).await.join(" "), ama.number);

@@ -82,11 +82,7 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
         (json!({ "account": ama.number, "items": {} }), &["items"]),
     ] {
         let rejected = issue(&app, &kofi.key, &event, body.clone()).await;
-        assert_eq!(
-            (rejected.status, rejected.invalid_arguments()),
-            (400, invalid.iter().map(|name| (*name).to_owned()).collect()),
-            "{body}"
-        );
+        assert_eq!(rejected.invalid_arguments(), *invalid, "{body}");
     }
     let body = json!({ "account": ama.number, "items": items });
     assert_eq!(rejection(&issue(&app, &ama.key, &event, body.clone()).await), (403, "resource.not-yours"));
@@ -113,7 +109,7 @@ async fn deactivated_account_gets_no_tickets(app: TestApp) {
     let ordered = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
 
     for (rejected, argument) in [(given, "account"), (by_email, "email"), (ordered, "customer")] {
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![argument.to_owned()]), "{}", rejected.body);
+        assert_eq!(rejected.invalid_arguments(), [argument], "{}", rejected.body);
         assert!(rejected.body["error"].as_str().unwrap().contains("active account"), "{}", rejected.body);
     }
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));

@@ -84,7 +84,7 @@ async fn filters_numbers_by_regular_expression(app: TestApp) {
 
     for filter in ["(176", "[", "*", r"\p{Nonsense}", r"(\w{900}){900}", &"1".repeat(101)] {
         let rejected = search(filter, "").await;
-        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["number".to_owned()]), "{filter}");
+        assert_eq!(rejected.invalid_arguments(), ["number"], "{filter}");
     }
 }
 

@@ -74,7 +74,7 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
             assert_eq!(rejection(&app.get(key, &list).await), (403, "resource.not-yours"));
         }
         let reversed = app.get(&kofi.key, &format!("{list}?from=2026-02-01T00:00&to=2026-01-01T00:00")).await;
-        assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
+        assert_eq!(reversed.invalid_arguments(), ["to"]);
     }
 }
 

@@ -27,11 +27,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "no person is behind this key");
     for key in [&app.staff.key, &fixture.kofi.key] {
         let rejected = offer(&app, key, &fixture.esi, &fixture.serials).await;
-        assert_eq!(
-            (rejected.status, rejected.invalid_arguments()),
-            (400, vec!["tickets".to_owned()]),
-            "neither staff nor the host"
-        );
+        assert_eq!(rejected.invalid_arguments(), ["tickets"], "neither staff nor the host");
     }
     assert_eq!(tables(&app).await, before);
 
@@ -107,7 +103,7 @@ async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
     }
     // Invalid arguments take precedence.
     let both = offer(&app, &fixture.ama.key, &fixture.ama, &[void]).await;
-    assert_eq!((both.status, both.invalid_arguments()), (400, vec!["recipient".to_owned()]));
+    assert_eq!(both.invalid_arguments(), ["recipient"]);
 }
 
 async fn recipient_must_be_active_account(app: TestApp) {
@@ -120,7 +116,7 @@ async fn recipient_must_be_active_account(app: TestApp) {
 
     let rejected = offer(&app, &fixture.ama.key, &fixture.esi, &fixture.serials).await;
 
-    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
+    assert_eq!(rejected.invalid_arguments(), ["recipient"]);
     assert_eq!(rejected.body["fields"][0]["detail"], "names no active account", "as of an unknown one");
     assert_eq!(tables(&app).await, before);
 }
