@@ -12,7 +12,6 @@ use crate::{on_both_databases, race_tests};
 on_both_databases![
     resets_password_with_mailed_code,
     reset_ends_sessions_but_no_integrations,
-    unknown_email_gets_no_reset,
     unknown_reset_is_not_found,
     rejects_invalid_reset,
     wrong_codes_exhaust_reset,
@@ -61,14 +60,6 @@ async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
     for (key, status) in [(&ama.key, 403), (&other.key, 403), (&integration, 200), (&kofi.key, 200)] {
         assert_eq!(app.get(key, "/time").await.status, status);
     }
-}
-
-async fn unknown_email_gets_no_reset(app: TestApp) {
-    let rejected = app.public_client.reset_create().body_map(|body| body.email("kofi@example.com")).send().await;
-
-    assert_eq!(rejected.rejection(), (404, "account.unknown".to_owned()));
-    app.deliver_mail().await;
-    assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
 }
 
 async fn unknown_reset_is_not_found(app: TestApp) {

@@ -2,27 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::connections::create_large_events;
 use crate::on_both_databases;
-use crate::support::{TestApp, entries_of, section};
+use crate::support::{TestApp, entries_of};
 
 on_both_databases![large_lists_have_more_pages];
 
 const MAX_BYTES: usize = 4 << 20;
-
-/// Creates events with sections of 400 KB.
-async fn create_large_events(app: &TestApp, count: usize) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    for _ in 0..count {
-        app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    }
-    app.execute_sql(if app.database_url.starts_with("sqlite") {
-        "update sections set description = printf('%.*c', 400000, 'x')"
-    } else {
-        "update sections set description = repeat('x', 400000)"
-    })
-    .await;
-}
 
 async fn large_lists_have_more_pages(app: TestApp) {
     const EVENTS: usize = 13;
