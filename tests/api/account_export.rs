@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use boxoffice::features::insight::account_export::PERSONAL_TABLES;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{TestApp, card_payment, entries_of, section};
 
 on_both_databases![export_has_everything_about_account, export_covers_every_table_that_names_accounts, export_has_pages];

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{PASSWORD, Response, TestApp, entries_of, rejection};
 
 on_both_databases![

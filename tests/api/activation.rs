@@ -6,7 +6,6 @@ use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::{PASSWORD, Rejection, Response, TestApp, User, entries_of};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     staff_deactivate_and_reactivate_account,

@@ -4,7 +4,6 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::server_process::boxoffice;
 use crate::support::{TestApp, card_payment, entries_of, id_of, section};
 

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     admits_tickets_in_serial_order,

@@ -13,7 +13,6 @@ use futures::future::{join, join_all};
 use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Event, Response, TestApp, rejection, section};
 

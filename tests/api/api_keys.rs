@@ -6,7 +6,6 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, TestApp, commit_after_pause};
-use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     integration_shows_last_use,

@@ -11,7 +11,6 @@ use boxoffice::kernel::types::secret;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, section};
 
 on_both_databases![

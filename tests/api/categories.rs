@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
-use crate::support::{Response, TestApp, rejection};
+use crate::support::{Response, TestApp};
 
 on_both_databases![
     preserves_order_of_subcategories,

@@ -15,7 +15,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::on_both_databases;
 use crate::support::{Client, Rejection, TestApp};
 
 on_both_databases![

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{Operation, TestApp, operations};
 
 on_both_databases![

@@ -15,7 +15,6 @@ use slog::{Drain, Logger, OwnedKVList, Record, o};
 use tokio::time::sleep;
 
 use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, section, wait_until};
-use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     ids_increase_after_clock_steps_back,

@@ -8,7 +8,6 @@ use boxoffice_http::Listener;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![dashboard_and_alerts_name_existing_metrics];

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
 use crate::advertisements::advertisement_body;
-use crate::on_two_servers;
 use crate::review::submission_of;
 use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, section};
 

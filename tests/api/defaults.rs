@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![lists_countries_in_alphabetical_order, returns_server_time, returns_server_settings, any_key_reads_defaults,];

@@ -10,7 +10,6 @@ use boxoffice::kernel::context::Context;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{
     Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
     wait_until,

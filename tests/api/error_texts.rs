@@ -5,7 +5,6 @@ use boxoffice_openapi::EXTENSIBLE_ENUM;
 use boxoffice_openapi::invalid_values::invalid_values_for;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, operations};
 
 on_both_databases![texts_of_invalid_requests_are_plain];

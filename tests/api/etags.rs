@@ -9,7 +9,6 @@ use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Request as PlainRequest, Response, TestApp, rejection, section};
 
 on_both_databases![

@@ -1,6 +1,5 @@
 //! The example `clients/rust/examples/event_day.rs` against a server.
 
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 #[path = "../../clients/rust/examples/event_day.rs"]

@@ -8,7 +8,6 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     returns_all_orders_of_cancelled_event,

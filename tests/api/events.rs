@@ -13,7 +13,6 @@ mod unlisting;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, rejection, section};
 
 on_both_databases![

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{TestApp, card_payment, section};
 
 on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches];

@@ -8,7 +8,6 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, o};
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, Response, TestApp, operations};
 
 on_both_databases![

@@ -9,7 +9,6 @@ use boxoffice_http::error::{Code, Error, Result};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![failing_request_does_not_fail_its_batch];

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use boxoffice_mock::MockSettings;
 
 use crate::http_limits::raw::{request, send_raw};
-use crate::on_both_databases;
 use crate::support::{MockServer, Response, TestApp, mock_request, operations};
 
 on_both_databases![

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{TestApp, card_payment, entries_of, section};
 
 on_both_databases![staff_read_histories, sales_are_listed_by_day];

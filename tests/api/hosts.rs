@@ -7,8 +7,7 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
-use crate::support::{PASSWORD, Response, TestApp, rejection, texts};
+use crate::support::{PASSWORD, Response, TestApp, texts};
 
 on_both_databases![
     creator_administers_host,

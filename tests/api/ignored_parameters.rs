@@ -2,7 +2,6 @@
 
 use boxoffice_mock::MockSettings;
 
-use crate::on_both_databases;
 use crate::support::{MockServer, TestApp, mock_request, operations};
 
 on_both_databases![names_ignored_parameters, every_operation_names_ignored_parameter];

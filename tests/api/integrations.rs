@@ -6,7 +6,6 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, User, entries_of, rejection};
 
 on_both_databases![

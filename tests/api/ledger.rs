@@ -6,7 +6,6 @@ use boxoffice::kernel::types::clock::Timestamp;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, section};
 
 on_both_databases![

@@ -7,7 +7,6 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::support::{Event, Host, TestApp, User, card_payment, entries_of, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     totals_of_events_are_those_that_a_caller_sees,

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{TestApp, types};
 
 on_both_databases![finds_account_by_username_or_email, role_restricts_lookup, response_echoes_request, finds_deactivated_account,];

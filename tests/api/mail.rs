@@ -14,7 +14,6 @@ use lettre::Message;
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, wait_until};
 
 on_both_databases![

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::on_both_databases;
 use crate::support::{Client, PASSWORD, Response, TestApp, operations, section};
 use crate::support::{MockServer, mock_request};
 

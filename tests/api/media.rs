@@ -13,7 +13,6 @@ use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![

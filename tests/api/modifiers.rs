@@ -5,7 +5,6 @@ mod prices;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Rejection, Response, TestApp, entries_of, rejection, section};
 
 on_both_databases![

@@ -10,7 +10,6 @@ use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
 use crate::advertisements::advertisement_body;
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, commit_after_pause, postgres, rejection};
 
 on_both_databases![

@@ -12,7 +12,6 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp, section, wait_until};
 
 on_both_databases![

@@ -9,7 +9,6 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, types};
 
 on_both_databases![

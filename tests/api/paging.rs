@@ -6,7 +6,6 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
-use crate::on_both_databases;
 use crate::support::{Operation, PASSWORD, TestApp, card_payment, entries_of, operations, section};
 
 on_both_databases![pages_of_any_size_form_the_whole_list];

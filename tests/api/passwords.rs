@@ -14,7 +14,6 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, User, rejection};
 
 on_both_databases![

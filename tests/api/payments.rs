@@ -8,7 +8,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::on_both_databases;
 use crate::support::{
     Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section,
     wait_until,

@@ -8,7 +8,6 @@ use boxoffice_http::error::Result;
 use boxoffice_openapi::Contract;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![

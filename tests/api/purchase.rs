@@ -1,6 +1,5 @@
 //! A complete purchase, from sign-up to admission.
 
-use crate::on_both_databases;
 use crate::support::{Rejection, TestApp, section, types};
 
 on_both_databases![purchase_from_sign_up_to_admission];

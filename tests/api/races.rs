@@ -6,7 +6,6 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use crate::orders::limited_section;
-use crate::race_tests;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
 race_tests![

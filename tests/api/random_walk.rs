@@ -10,7 +10,6 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, section};
 
 on_both_databases![random_actions_keep_invariants];

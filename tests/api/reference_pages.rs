@@ -3,7 +3,6 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::on_both_databases;
 use crate::support::{TestApp, operations};
 
 on_both_databases![

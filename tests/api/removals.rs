@@ -14,7 +14,6 @@ use std::env;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, section};
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use world::{Call, World};

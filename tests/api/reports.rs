@@ -5,7 +5,6 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Host, TestApp, User, partial_card_payment, rejection, section};
 
 on_both_databases![

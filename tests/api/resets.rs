@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::support::{PASSWORD, Rejection, TestApp, rejection, types};
 use crate::verifications::different_code;
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     resets_password_with_mailed_code,

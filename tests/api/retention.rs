@@ -11,7 +11,6 @@ use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{TestApp, card_payment, section};
 
 on_both_databases![

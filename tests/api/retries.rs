@@ -13,7 +13,6 @@ use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::on_both_databases;
 use crate::races::count_statuses;
 use crate::support::{
     ANY_PORT, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,

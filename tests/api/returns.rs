@@ -6,7 +6,6 @@ mod voids;
 use boxoffice::config::{FeeSchedule, Settings};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Client, Event, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section, types};
 
 on_both_databases![

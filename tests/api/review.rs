@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
+use crate::advertisements;
 use crate::support::{Response, TestApp, rejection};
-use crate::{advertisements, on_both_databases};
 
 on_both_databases![
     lists_pending_submissions_oldest_first,

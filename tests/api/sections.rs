@@ -3,7 +3,6 @@
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, partial_card_payment, rejection, section};
 
 on_both_databases![

@@ -5,7 +5,6 @@ use std::time::Duration;
 use boxoffice_client::Error;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{PASSWORD, Rejection, TestApp, User, entries_of, rejection, types};
 
 on_both_databases![

@@ -5,7 +5,6 @@ use std::time::Duration;
 use boxoffice::config::Settings;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, TestApp, rejection, section};
 
 on_both_databases![reservation_time_is_configurable, minimum_client_version_is_configurable,];

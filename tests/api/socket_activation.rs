@@ -9,7 +9,6 @@ use futures::poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![connection_during_stop_waits_for_next_server];

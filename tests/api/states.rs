@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
 on_both_databases![orders_follow_state_machine, payments_follow_state_machine];

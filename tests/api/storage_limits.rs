@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::on_both_databases;
 use crate::support::{TestApp, rejection, section};
 
 on_both_databases![

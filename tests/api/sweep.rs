@@ -5,7 +5,6 @@ use boxoffice_openapi::Scope;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Operation, Response, TestApp, entries_of, operations, section};
 use crate::tokens::{global_token, redeemer_key};
 

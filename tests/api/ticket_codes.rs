@@ -5,7 +5,6 @@ use boxoffice::config::Settings;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{global_token, redeemer_key};

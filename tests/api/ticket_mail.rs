@@ -6,7 +6,6 @@ use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, readable, section};
 
 on_both_databases![

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Event, Rejection, Response, TestApp, User, entries_of, rejection, section, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
-use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     wallet_contains_all_tickets_of_account,

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Client, Event, Rejection, TestApp, rejection, section, types};
 
 on_both_databases![

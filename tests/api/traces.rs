@@ -12,7 +12,6 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::on_both_databases;
 use crate::support::collector::{Collector, attribute};
 use crate::support::{TestApp, section};
 

@@ -13,7 +13,6 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, Rejection, Response, TestApp, User, entries_of, id_of, rejection, section, types};
 use crate::tokens::redeemer_key;
 

@@ -13,7 +13,6 @@ use futures::FutureExt;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::on_two_servers;
 use crate::support::{PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, section, wait_until};
 
 on_two_servers![

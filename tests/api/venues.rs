@@ -4,7 +4,6 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, rejection, types};
 
 on_both_databases![

@@ -6,7 +6,6 @@ use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::{Response, TestApp, User, code_in, rejection, types};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     verifies_account_with_mailed_code,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::orders::limited_section;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, rejection, section};
 

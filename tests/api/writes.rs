@@ -2,7 +2,6 @@
 
 use boxoffice_http::error::Error;
 
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![statements_are_executed_in_their_order, rejected_statement_undoes_all];

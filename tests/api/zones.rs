@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create};
 use crate::support::{Response, TestApp, entries_of, rejection};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     staff_create_zones_and_any_key_reads_them,

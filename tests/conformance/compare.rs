@@ -14,7 +14,6 @@ use boxoffice_http::log;
 use boxoffice_mock::{self, MockSettings};
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 mod faults;

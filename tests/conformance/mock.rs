@@ -14,7 +14,6 @@ use boxoffice_mock::MockSettings;
 use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{MockServer, TestApp, mock_request as request, operations};
 
 on_both_databases![error_responses_equal_those_of_platform];

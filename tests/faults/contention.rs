@@ -16,7 +16,6 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
 use super::{print_figure, seed, short_or_full};
-use crate::race_tests;
 use crate::support::{
     RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, rejection, section,
 };

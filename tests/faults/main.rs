@@ -11,7 +11,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
+#[macro_use]
+#[allow(dead_code, unused_imports, unused_macros, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
 mod backup;

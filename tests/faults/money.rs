@@ -8,7 +8,6 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::server;
-use crate::on_both_databases;
 use crate::support::server_process::ServerProcess;
 use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until};
 

@@ -8,7 +8,6 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tokio::time::sleep;
 
 use super::{check, create_load, fault_duration, print_figure};
-use crate::race_tests;
 use crate::support::{TestApp, wait_until};
 
 race_tests![new_columns_tables_and_indexes_fail_no_request];

@@ -30,6 +30,7 @@ mod pg_cluster;
 pub mod postgres;
 mod proxy;
 mod remote_fake_gateway;
+#[macro_use]
 mod runner;
 mod sales;
 pub mod server_process;

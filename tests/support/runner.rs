@@ -3,9 +3,8 @@
 use super::TestApp;
 
 /// Declares a module of tests for each named `async fn(TestApp)`, with a test for each way to run it.
-#[macro_export]
 macro_rules! tests_on {
-    ([$($test:ident),* $(,)?] $runs:tt) => { $($crate::tests_on!(@module $test $runs);)* };
+    ([$($test:ident),* $(,)?] $runs:tt) => { $(tests_on!(@module $test $runs);)* };
     (@module $test:ident { $($name:ident: $run:ident),* }) => {
         mod $test {
             $(
@@ -19,23 +18,20 @@ macro_rules! tests_on {
 }
 
 /// Declares two tests, `NAME::sqlite` and `NAME::postgres`, for each named `async fn(TestApp)`.
-#[macro_export]
 macro_rules! on_both_databases {
-    ($($test:tt)*) => { $crate::tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres }); };
+    ($($test:tt)*) => { tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres }); };
 }
 
 /// Declares the test `NAME::two_servers` for each named `async fn(TestApp)`: two servers share one PostgreSQL database.
-#[macro_export]
 macro_rules! on_two_servers {
-    ($($test:tt)*) => { $crate::tests_on!([$($test)*] { two_servers: run_on_two_servers }); };
+    ($($test:tt)*) => { tests_on!([$($test)*] { two_servers: run_on_two_servers }); };
 }
 
 /// Declares three tests for each named `async fn(TestApp)` with concurrent requests: `NAME::sqlite`, `NAME::postgres` and
 /// `NAME::two_servers`.
-#[macro_export]
 macro_rules! race_tests {
     ($($test:tt)*) => {
-        $crate::tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres, two_servers: run_on_two_servers });
+        tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres, two_servers: run_on_two_servers });
     };
 }
 

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::fixtures::AccessFixtures;
 use super::rules::{ROWS, Row};
-use crate::on_both_databases;
 use crate::support::{CONTRACT, Response, Snapshot, TestApp};
 
 on_both_databases![ignores_properties_outside_schema];

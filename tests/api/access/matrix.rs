@@ -10,7 +10,6 @@ use super::callers::Caller;
 use super::fixtures::AccessFixtures;
 use super::privacy::{self, Secrets};
 use super::rules::{ROWS, Row};
-use crate::on_both_databases;
 use crate::support::{Response, Snapshot, TestApp, operations};
 
 on_both_databases![every_operation_matches_access_rules];

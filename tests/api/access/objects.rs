@@ -12,7 +12,6 @@ use super::callers::Caller;
 use super::fixtures::{AccessFixtures, ResourceIds, resource_names};
 use super::privacy::{ALL, Secrets, WHO};
 use super::rules::{ROWS, Row};
-use crate::on_both_databases;
 use crate::support::{Response, Snapshot, TestApp};
 
 on_both_databases![rejects_references_to_foreign_resources];

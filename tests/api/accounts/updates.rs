@@ -7,7 +7,6 @@ use super::new_account;
 use crate::support::{
     MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, wait_until,
 };
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     update_keeps_omitted_properties,

@@ -16,7 +16,6 @@ use super::admit;
 use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     gate_list_is_signed_and_has_own_sections,

@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::on_both_databases;
 use crate::support::{TestApp, section};
 use crate::tokens::{global_token, redeemer_key};
 

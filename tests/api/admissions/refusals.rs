@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{admit, admitted};
-use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::{admit, admitted};
 use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     undone_ticket_admits_again,

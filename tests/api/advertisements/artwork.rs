@@ -6,7 +6,6 @@ use image::ImageFormat;
 use serde_json::json;
 
 use super::{advertisement_body, create, files, image, png, stored_artwork, uri};
-use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
 on_both_databases![

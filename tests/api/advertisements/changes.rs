@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{advertisement_body, create, publish, rejection, uri};
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
-use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, entries_of, section};
 
 on_both_databases![

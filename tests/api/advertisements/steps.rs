@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{advertisement_body, cancel, create, decide, rejection, submit, uri};
-use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Response, TestApp};
 

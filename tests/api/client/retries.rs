@@ -9,7 +9,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::{Behavior, REGION, header, read_message, serve, start_server};
-use crate::on_both_databases;
 use crate::support::{Client, Rejection, TestApp, operations, refusing_socket, section};
 use Behavior::{CloseConnection, NeverRespond, Respond, TruncateResponse};
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use regex::Regex;
 
 use super::{read, texts};
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 // The example in `docs/testing.md`.

@@ -4,7 +4,6 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::create_event;
-use crate::race_tests;
 use crate::support::{TestApp, card_payment};
 
 race_tests![

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use crate::on_both_databases;
-use crate::support::{Event, Response, TestApp, rejection, section, texts};
+use crate::support::{Event, Response, TestApp, section, texts};
 use crate::tickets::set_status;
 
 on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events];

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::uri;
 use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
-use crate::{on_two_servers, race_tests};
 
 race_tests![changes_are_visible_immediately];
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{create, event_body, uri};
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, section};
 
 on_both_databases![listed_event_is_a_calendar_file, hostile_texts_stay_within_their_property];

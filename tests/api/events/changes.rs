@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{cancel_events, create, create_pending_venue, event_body, rejection, uri};
-use crate::on_both_databases;
 use crate::support::{TestApp, section};
 
 on_both_databases![

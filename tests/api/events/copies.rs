@@ -4,7 +4,6 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{cancel_events, remove_hosts};
-use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 
 on_both_databases![copy_has_everything_but_sales, copy_is_rejected_with_reasons, images_are_copied_and_discarded];

@@ -8,7 +8,6 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{cancel_events, create, event_body, rejection, uri};
-use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
 on_both_databases![

@@ -4,7 +4,6 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{cancel_events, create, event_body, rejection, remove_hosts, uri};
-use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, section, texts};
 
 on_both_databases![

@@ -8,7 +8,6 @@ use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
 use super::{create, event_body, uri};
-use crate::on_both_databases;
 use crate::support::{Host, TestApp, entries_of, rejection};
 
 on_both_databases![

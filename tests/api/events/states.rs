@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::rejection;
-use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Event, Host, Response, TestApp, section};
 

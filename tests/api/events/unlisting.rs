@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::rejection;
 use crate::races::count_statuses;
 use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     withdrawn_event_is_draft_without_sales,

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
 use crate::support::{Response, TestApp, commit_after_pause, rejection, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     administrator_adds_another,

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::{create, host, names};
 use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     removed_host_is_not_found,

@@ -9,7 +9,6 @@ use boxoffice::kernel::http::LimitSettings;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
 use crate::tokens::global_token;
 

@@ -8,7 +8,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![limits_memory_of_bodies, checks_access_before_large_body];

@@ -17,7 +17,6 @@ use tokio::time::{sleep, timeout};
 
 use super::raw::{request, send_raw};
 use super::tls::Pair;
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, SecondServer, TestApp};
 
 on_both_databases![

@@ -4,7 +4,6 @@ use boxoffice_mock::MockSettings;
 use serde_json::json;
 
 use super::raw::{request, send_raw};
-use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::MockServer;
 use crate::support::{TestApp, operations};

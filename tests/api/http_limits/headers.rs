@@ -5,7 +5,6 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::raw::{request, send_raw};
-use crate::on_both_databases;
 use crate::support::{MockServer, mock_request};
 use crate::support::{TestApp, operations};
 

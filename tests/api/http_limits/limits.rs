@@ -8,7 +8,6 @@ use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Operation, PASSWORD, Response, TestApp, operations, section};
 use crate::tokens::{global_token, redeemer_key};
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::connections::create_large_events;
-use crate::on_both_databases;
 use crate::support::{TestApp, entries_of};
 
 on_both_databases![large_lists_have_more_pages];

@@ -10,7 +10,6 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp};
 
 on_both_databases![requests_beyond_the_limit_are_refused_at_once, requests_whose_keys_are_checked_are_limited];

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::raw::{Raw, read_response};
-use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
 use crate::tokens::{global_token, redeemer_key};
 

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::raw::{Raw, request, send_raw};
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![

@@ -20,7 +20,6 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 use super::raw::request;
-use crate::on_both_databases;
 use crate::support::server_process::{ServerProcess, boxoffice};
 use crate::support::{ANY_PORT, TestApp};
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{create_concert, modifier};
-use crate::on_both_databases;
 use crate::support::{TestApp, rejection, types};
 
 on_both_databases![

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::support::{Event, Response, TestApp, rejection, section};
-use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     host_issues_complimentary_tickets,

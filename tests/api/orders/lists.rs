@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::create_concert;
-use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Response, TestApp, User, texts};
 
 on_both_databases![

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Event, TestApp, User, card_payment, entries_of, rejection, section};
 
 on_both_databases![

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{create_concert, short};
-use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Rejection, TestApp, section};
 
 on_both_databases![

@@ -9,7 +9,6 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Map, Value, json};
 
 use super::check_cases;
-use crate::on_both_databases;
 use crate::support::{TestApp, User, card_payment, check_invariants, entries_of, section};
 
 on_both_databases![complimentary_orders_match_model];

@@ -9,7 +9,6 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::on_both_databases;
 use crate::support::{Event, Host, TestApp, User, card_payment};
 
 on_both_databases![copy_equals_event];

@@ -10,7 +10,6 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::on_both_databases;
 use crate::support::{Host, TestApp, User, section};
 
 on_both_databases![prices_match_model];

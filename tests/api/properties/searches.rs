@@ -7,7 +7,6 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::race_tests;
 use crate::support::{Host, TestApp, entries_of, id_of};
 
 race_tests![search_finds_what_events_have];

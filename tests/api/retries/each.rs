@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::{is_replayed, send_twice};
 use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
-use crate::on_both_databases;
 use crate::support::{Event, Host, PASSWORD, TestApp, User, card_payment, operations, rejection, section};
 
 on_both_databases![every_post_and_patch_is_idempotent];

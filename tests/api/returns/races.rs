@@ -4,7 +4,6 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::{OrderFixture, admit, create_order, offer, place, statuses, wallet};
-use crate::race_tests;
 use crate::support::{TestApp, card_payment, rejection, section};
 
 race_tests![

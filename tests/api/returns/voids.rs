@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{OrderFixture, admit, create_order, entry, offer, paid, revocations, statuses, wallet};
-use crate::on_both_databases;
 use crate::support::{TestApp, rejection};
 
 on_both_databases![void_refunds_nothing, reason_of_void_is_readable, used_tickets_stay_redeemed_in_void_order,];

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{add_venue, decide, rejection, submission_of, submit};
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_once_and_approved_later];

@@ -1,11 +1,10 @@
 //! An account's history of transfers.
 
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject};
 use crate::support::{Response, TestApp, User, entries_of, id_of, section, texts, types};
-use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     lists_sent_and_received_transfers,

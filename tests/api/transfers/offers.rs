@@ -7,7 +7,6 @@ use boxoffice_openapi::Scope;
 use serde_json::json;
 
 use super::{claim, create_fixture, offer, tables, wallet};
-use crate::on_both_databases;
 use crate::support::TestApp;
 use crate::tickets::set_status;
 

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::{claim, create_fixture, offer, read, reject, serials_of};
-use crate::on_both_databases;
 use crate::support::{TestApp, entries_of};
 
 on_both_databases![

@@ -7,7 +7,6 @@ use futures::future::{join, join_all};
 use serde_json::Value;
 
 use super::{Fixture, all, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
-use crate::race_tests;
 use crate::races::count_statuses;
 use crate::support::{TestApp, User};
 

@@ -3,7 +3,6 @@
 use std::slice::from_ref;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
-use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 use crate::tickets::set_status;
 

@@ -11,7 +11,6 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::create_event;
-use crate::race_tests;
 use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of};
 
 race_tests![random_requests_overtake_no_account];

@@ -12,7 +12,6 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![
