@@ -124,13 +124,14 @@ mod tests {
 
     #[test]
     fn members_of_forms_have_the_declared_style() {
-        let value = json!({ "tags": ["x", "y"], "address": { "zip": 1 } });
+        let value = json!({ "tags": ["x", "y"], "address": { "zip": 1, "geo": { "lat": 0.5 }, "lines": ["a", { "b": null, "c": true }] } });
         let schema = json!({ "type": "object", "properties": {
             "tags": { "type": "array", "items": { "type": "string" } },
             "address": { "type": "object", "properties": { "zip": { "type": "integer" } } },
         } });
         let encoding = json!({ "tags": { "style": "form", "explode": false }, "address": { "style": "deepObject" } });
         let (_, form) = encode("application/x-www-form-urlencoded", &schema, encoding, &value).unwrap();
-        assert_eq!(form, "tags=x%2Cy&address%5Bzip%5D=1");
+        let address = "address[zip]=1&address[geo][lat]=0.5&address[lines][0]=a&address[lines][1][c]=true";
+        assert_eq!(form, format!("tags=x%2Cy&{}", address.replace('[', "%5B").replace(']', "%5D")));
     }
 }

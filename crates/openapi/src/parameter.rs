@@ -241,15 +241,12 @@ impl Parameter {
             return named(value.to_string());
         }
         let texts: Vec<String> = match value {
+            value if self.style == Style::DeepObject => return bracketed_texts(&self.name, value),
             Value::Array(items) if is_separate => {
                 return items.iter().map(|item| (self.name.clone(), to_plain_string(item))).collect();
             }
             Value::Object(members) if is_separate => {
-                let name = |name: &String| match self.style {
-                    Style::DeepObject => format!("{}[{name}]", self.name),
-                    _ => name.clone(),
-                };
-                return members.iter().map(|(member, value)| (name(member), to_plain_string(value))).collect();
+                return members.iter().map(|(name, value)| (name.clone(), to_plain_string(value))).collect();
             }
             Value::Array(items) => items.iter().map(to_plain_string).collect(),
             Value::Object(members) if self.explode => {
@@ -464,6 +461,21 @@ impl ValueKind {
             Some(_) if text.contains('\0') => Err(NUL.to_owned()),
             Some(value) => Ok(value),
         }
+    }
+}
+
+/// Returns the names and texts of a value in the style `deepObject`. OpenAPI defines one level of brackets. More levels and the numbers
+/// of items are as PHP, Rails, Stripe and the library qs read them.
+fn bracketed_texts(name: &str, value: &Value) -> Vec<(String, String)> {
+    match value {
+        Value::Object(members) => {
+            members.iter().flat_map(|(member, value)| bracketed_texts(&format!("{name}[{member}]"), value)).collect()
+        }
+        Value::Array(items) => {
+            (0..).zip(items).flat_map(|(index, item)| bracketed_texts(&format!("{name}[{index}]"), item)).collect()
+        }
+        Value::Null => Vec::new(),
+        scalar => vec![(name.to_owned(), to_plain_string(scalar))],
     }
 }
 
