@@ -172,12 +172,16 @@ impl Contract {
         }
         let references = References::read(&document);
         let mut operations = Vec::new();
-        let paths = || document["paths"].as_object().into_iter().flatten();
-        let invalid_paths = paths().map(|(path, _)| path).filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
-        warnings.extend(invalid_paths.map(|path| format!("the path {path} is left out: it must begin with /")));
-        let unreachable = paths().map(|(path, _)| path).filter(|path| path.contains(['#', '?']));
-        warnings.extend(unreachable.map(|path| format!("the path {path} is left out: a path has no query or fragment")));
-        for (path, item) in paths().filter(|(path, _)| path.starts_with('/') && !path.contains(['#', '?'])) {
+        let paths = document["paths"].as_object().into_iter().flatten();
+        for (path, item) in paths.filter(|(path, _)| !path.starts_with("x-")) {
+            let problem = match path.starts_with('/') {
+                false => Some("it must begin with /"),
+                true => path.contains(['#', '?']).then_some("a path has no query or fragment"),
+            };
+            if let Some(problem) = problem {
+                warnings.push(format!("the path {path} is left out: {problem}"));
+                continue;
+            }
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
                 operations.push(Operation::new(&references, &document, (path, method), item, operation, &mut warnings));

@@ -406,17 +406,17 @@ fn follows_references_to_examples() {
 #[test]
 fn warns_about_ignored_parts_of_a_document() {
     let operation = json!({ "x-scopes": ["owner"], "responses": { "2XX": {}, "x-note": 1 } });
-    let paths = json!({ "/a": { "get": operation, "head": operation }, "/b": { "get": { "responses": {} } }, "x-b": {}, "c": {}, "/a#d": {}, "/a?e=f": {} });
+    let paths = json!({ "/a": { "get": operation, "head": operation }, "/b": { "get": { "responses": {} } }, "x-b": {}, "x-a?b": {}, "c": {}, "/a#d": {}, "/a?e=f": {} });
     let components = json!({ "examples": { "far": { "externalValue": "far.json" } } });
     let contract = contract(paths, components);
     let warnings = [
         "the example at /components/examples/far is not served: put its externalValue into the document, as `value`",
-        "the path c is left out: it must begin with /",
-        "the path /a#d is left out: a path has no query or fragment",
-        "the path /a?e=f is left out: a path has no query or fragment",
         "GET /a: the scope \"owner\" is not known",
         "HEAD /a is left out: the method isn't served",
         "GET /b: it declares no response: the server returns an error",
+        "the path c is left out: it must begin with /",
+        "the path /a#d is left out: a path has no query or fragment",
+        "the path /a?e=f is left out: a path has no query or fragment",
     ];
     assert_eq!(contract.warnings, warnings);
     assert_eq!(contract.operations().count(), 2);
