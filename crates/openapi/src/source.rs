@@ -76,7 +76,7 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     if !bundler.identifiers.is_empty() {
         resolve_identifiers(&mut document, false, &bundler.identifiers, &mut String::new());
     }
-    inline_sections(&mut document);
+    inline_maps(&mut document);
     let mut files = vec![file];
     files.extend(bundler.files.into_keys());
     warnings.extend(bundler.warnings);
@@ -307,22 +307,45 @@ fn normalize(path: &Path) -> PathBuf {
     normalized
 }
 
-/// Replaces the sections of a document that are references, such as `components: { schemas: { $ref: schemas.yaml } }`, by their
-/// targets, and so operations: `get: { $ref: list.yaml }`. Pointers to `#/components/schemas` then lead somewhere.
-fn inline_sections(document: &mut Value) {
+/// Replaces the references instead of a map, such as `schemas: { $ref: schemas.yaml }` or `properties: { $ref: '#/x-common' }`, by
+/// their targets, and so operations: `get: { $ref: list.yaml }`. Pointers to `#/components/schemas` then lead somewhere.
+fn inline_maps(document: &mut Value) {
     let members = |document: &Value, pointer: &str| {
         let names = document.pointer(pointer).and_then(Value::as_object).into_iter().flat_map(Map::keys);
         names.map(|name| format!("{pointer}/{}", escape(name))).collect::<Vec<_>>()
     };
     inline(document, "/components");
-    inline(document, "/paths");
-    for section in members(document, "/components") {
-        inline(document, &section);
+    // The target of a reference may contain others.
+    for _ in 0..MAX_HOPS {
+        let mut found = Vec::new();
+        find_references_to_maps(document, false, "", &mut found);
+        found.iter().for_each(|pointer| inline(document, pointer));
+        if found.is_empty() {
+            break;
+        }
     }
     // A path may be a file.
     let paths = members(document, "/paths").into_iter().chain(members(document, &format!("/{EXTERNAL_FILES}")));
     for path in paths.collect::<Vec<_>>() {
         METHODS.iter().for_each(|method| inline(document, &format!("{path}/{method}")));
+    }
+}
+
+/// Collects the pointers of the references instead of a map in the value at `pointer`.
+fn find_references_to_maps(value: &Value, is_map: bool, pointer: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(_) if is_map && reference(value).is_some() => found.push(pointer.to_owned()),
+        Value::Object(object) => {
+            for (name, value) in object.iter().filter(|(name, _)| !is_data(name, is_map)) {
+                find_references_to_maps(value, has_names(name, is_map), &format!("{pointer}/{}", escape(name)), found);
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                find_references_to_maps(item, false, &format!("{pointer}/{index}"), found);
+            }
+        }
+        _ => {}
     }
 }
 

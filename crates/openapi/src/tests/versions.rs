@@ -235,7 +235,8 @@ fn reads_documents_of_several_files() {
     write("paths/index.yml", "get: {$ref: 'all.yaml'}\n");
     write("paths/all.yaml", "responses: {204: {description: ''}}\n");
     write("parameters.json", r#"{ "id": { "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } } }"#);
-    write("schemas/my tree.yaml", "required: [size]\nproperties:\n  size: {type: integer}\n  left: {$ref: 'my%20tree.yaml'}\n");
+    write("schemas/my tree.yaml", "required: [size]\nproperties: {$ref: 'properties.yaml#/tree'}\n");
+    write("schemas/properties.yaml", "tree:\n  size: {type: integer}\n  left: {$ref: 'my%20tree.yaml'}\n");
     write("schemas/index.yaml", "Error: {$ref: 'error.yaml#/definitions/Error'}\n");
     write(
         "schemas/error.yaml",
@@ -245,7 +246,7 @@ fn reads_documents_of_several_files() {
     for path in [folder.path().to_owned(), folder.path().join("openapi.yaml")] {
         let contract = Contract::read(&path).unwrap();
         assert_eq!(contract.warnings, [""; 0]);
-        assert_eq!(contract.files.len(), 8, "{:?}", contract.files);
+        assert_eq!(contract.files.len(), 9, "{:?}", contract.files);
         let tree = contract.find("GET", "/trees/7").unwrap();
         assert_eq!(tree.parameters[0].name, "id");
         assert_eq!(contract.find("GET", "/all").unwrap().statuses, [204].into());
