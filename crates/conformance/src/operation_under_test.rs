@@ -1,16 +1,15 @@
 //! An operation to check: its arguments, and requests made of the document's examples.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, matches_range};
 use boxoffice_openapi::{
-    Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, SecurityScheme, compile, escape, resolve,
+    Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, Schema, SecurityScheme, escape, resolve,
     to_plain_string,
 };
-use jsonschema::Validator;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -53,8 +52,8 @@ pub struct Argument {
     pub example: Option<Value>,
     /// JSON pointer of its definition in the document.
     pub pointer: String,
-    /// Compiled on first use; `None` if the schema can't be compiled.
-    validator: OnceLock<Option<Validator>>,
+    /// The schema as the document declares it, for validation.
+    declared: Arc<Schema>,
 }
 
 /// Part of a request that contains an argument.
@@ -94,6 +93,8 @@ pub struct JsonBody {
     pub pointer: String,
     /// The declared media type, or `application/json` if a range is declared.
     pub media_type: String,
+    /// The schema as the document declares it, for validation.
+    declared: Option<Arc<Schema>>,
 }
 
 /// Returns the first tag of an operation, or an empty string.
@@ -110,7 +111,7 @@ impl<'a> OperationUnderTest<'a> {
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
-        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, &body.schema, &body.pointer));
+        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, &body.schema, body));
         Self { spec, arguments: parameters.chain(properties).collect(), json_body, form }
     }
 
@@ -219,12 +220,13 @@ impl Argument {
             example: example.or_else(|| schema["enum"].get(0)).cloned(),
             pointer: parameter_pointer(document, operation, parameter),
             schema,
-            validator: OnceLock::new(),
+            declared: Arc::clone(&parameter.schema),
         })
     }
 
     /// Collects the properties of a body, including those of its `allOf`.
-    fn from_properties(document: &Value, schema: &Value, pointer: &str) -> Vec<Self> {
+    fn from_properties(document: &Value, schema: &Value, body: &JsonBody) -> Vec<Self> {
+        let Some(declared) = &body.declared else { return Vec::new() };
         let is_listed =
             |keyword: &str, name: &str| schema[keyword].as_array().into_iter().flatten().any(|each| each.as_str() == Some(name));
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -235,11 +237,11 @@ impl Argument {
             not_blank: is_listed("x-not-blank", name),
             schema: resolve(document, property),
             example: property.get("example").cloned(),
-            pointer: format!("{pointer}/schema/properties/{}", escape(name)),
-            validator: OnceLock::new(),
+            pointer: format!("{}/schema/properties/{}", body.pointer, escape(name)),
+            declared: Arc::new(declared.part(property)),
         });
         let parts = schema["allOf"].as_array().into_iter().flatten();
-        properties.chain(parts.flat_map(|part| Self::from_properties(document, part, pointer))).collect()
+        properties.chain(parts.flat_map(|part| Self::from_properties(document, part, body))).collect()
     }
 
     /// Returns the parameter of the operation, or `None` for a property of the body.
@@ -262,8 +264,12 @@ impl Argument {
 
     /// Returns if a value is valid.
     pub fn is_valid(&self, value: &Value) -> bool {
-        let validator = self.validator.get_or_init(|| compile(&self.schema).ok());
-        validator.as_ref().is_none_or(|validator| validator.is_valid(value))
+        self.errors(value).is_empty()
+    }
+
+    /// Returns the errors of a value. A schema that can't be compiled allows every value.
+    pub fn errors(&self, value: &Value) -> Vec<String> {
+        errors_of(&self.declared, value)
     }
 
     /// Returns a valid value that most probably identifies nothing: the value in a path, or the example, with other digits and
@@ -361,8 +367,20 @@ impl JsonBody {
             examples: content.examples.clone(),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
             media_type: if is_declared { content.media_type.clone() } else { "application/json".to_owned() },
+            declared: content.schema.clone(),
         }
     }
+
+    /// Returns if a body is valid.
+    pub fn is_valid(&self, body: &Value) -> bool {
+        self.declared.as_ref().is_none_or(|schema| errors_of(schema, body).is_empty())
+    }
+}
+
+/// Returns the errors of a value in a request, which needs no `readOnly` properties.
+fn errors_of(schema: &Schema, value: &Value) -> Vec<String> {
+    let errors = schema.errors(value).unwrap_or_default();
+    errors.into_iter().map(|(pointer, error)| format!("{pointer}: {error}")).collect()
 }
 
 /// Returns the JSON pointer of a parameter, which belongs to the operation or to its path.
