@@ -21,6 +21,7 @@ use serde_json::{Map, Value, json};
 
 use crate::resolver::{collect_references, escape, has_names, is_data, target};
 use crate::schema::{SubschemaForm, compile, subschema_form};
+use crate::{cycles, subtypes};
 
 /// The types of JSON Schema, except `null`.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -67,6 +68,8 @@ pub fn convert(document: &mut Value, version: &str) -> Vec<String> {
     let mut converter = Converter { is_3_1, pattern_errors: HashMap::new(), warnings: Vec::new() };
     converter.convert(document, false, &Location { parent: None, step: Step::Name("") }, None);
     remove_broken_references(document, &mut converter.warnings);
+    subtypes::add_branches(document);
+    cycles::remove(document, &mut converter.warnings);
     converter.warnings
 }
 
@@ -148,6 +151,7 @@ impl Converter {
             }
             self.remove_invalid_keywords(node, at);
             convert_schema(node);
+            subtypes::restrict_branches(node);
         }
     }
 

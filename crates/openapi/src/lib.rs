@@ -17,6 +17,7 @@
 
 pub mod callback;
 mod charset_policy;
+mod cycles;
 mod deprecation;
 mod dialect;
 pub mod diff;
@@ -39,6 +40,7 @@ mod schema_registry;
 mod scope;
 mod security;
 mod source;
+mod subtypes;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -62,7 +64,7 @@ pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, Sampler};
-pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, compile_foreign, counted, field_values, to_plain_string};
+pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 

@@ -11,7 +11,7 @@ use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::formats::{BIRTH_DATE_DESCRIPTION, is_birth_date, is_deliverable_email, parse_date_time};
-use crate::resolver::{References, reference};
+use crate::resolver::References;
 use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, WRITE_ONLY, ref_keyword, write_only_keyword};
 
 /// Extension with the known values of a list that may grow. Other values are valid, too.
@@ -52,7 +52,7 @@ impl Schema {
     /// If the schema can't be compiled.
     pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
         let mode = if self.direction == Direction::Request { ValidationMode::Request } else { ValidationMode::Closed };
-        let compile = || self.registry.compile(&self.resolved, reference(&self.raw), mode).map_err(|error| format!("{error:#}"));
+        let compile = || self.registry.compile(&self.resolved, mode).map_err(|error| format!("{error:#}"));
         let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
         Ok(self.registry.errors(validator, value))
     }
@@ -73,7 +73,7 @@ impl Schema {
         if undeclared.is_empty() || !others.is_empty() {
             return Ok(others.into_iter().next().map(text));
         }
-        let validator = self.registry.compile(&self.resolved, reference(&self.raw), ValidationMode::Response)?;
+        let validator = self.registry.compile(&self.resolved, ValidationMode::Response)?;
         Ok(self.registry.errors(&validator, value).into_iter().next().map(text))
     }
 
@@ -168,11 +168,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(&STANDARD, GeneralPurposeConf
 /// strictly than RFC 5321, and the custom `event-time` and `birth-date`; other formats are ignored.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
     build(schema, Weak::new(), true)
-}
-
-/// Compiles a schema of another document than the built-in one, whose references all point into itself. `email` is as in RFC 5321.
-pub fn compile_foreign(schema: &Value) -> anyhow::Result<Validator> {
-    build(schema, Weak::new(), false)
 }
 
 /// Compiles a schema that may refer to schemas in the registry.

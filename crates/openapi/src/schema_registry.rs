@@ -7,7 +7,6 @@
 //! $ref ── SchemaRewriter ──► RefKeyword ── on validation ──► validator of the registered schema
 //! ```
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -25,7 +24,7 @@ pub const KEYWORD: &str = "$registered";
 /// The custom keyword that rejects a property, because it is only sent in requests.
 pub const WRITE_ONLY: &str = "$writeOnly";
 
-/// Maximum number of registered schemas that are inlined into the branches of a schema, which may contain itself.
+/// Maximum number of registered schemas that are inlined into the branches of a schema.
 const INLINED_SCHEMAS_LIMIT: usize = 64;
 
 /// Keywords whose subschemas apply to the value itself and may declare its properties.
@@ -77,15 +76,14 @@ impl SchemaRegistry {
         self.by_reference.get(reference(schema)?).map(|target| &target.resolved)
     }
 
-    /// Compiles a schema whose references are registered. `reference` is the one that refers to it, if there is one.
+    /// Compiles a schema whose references are registered.
     ///
     /// # Errors
     /// If the schema is invalid.
-    pub fn compile(self: &Arc<Self>, schema: &Value, reference: Option<&str>, mode: ValidationMode) -> anyhow::Result<Validator> {
+    pub fn compile(self: &Arc<Self>, schema: &Value, mode: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
         let scope = if mode == ValidationMode::Closed { Scope::Closed } else { Scope::Open };
-        let around = reference.into_iter().map(str::to_owned).collect();
-        SchemaRewriter { registry: self, mode, inlined: 0, around }.rewrite(&mut schema, scope, &[]);
+        SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, scope, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
 
@@ -158,7 +156,7 @@ impl SchemaRegistry {
         let at = error.instance_path().as_str();
         let kind = |error: &ValidationError<'_>, at: &str| match error.kind() {
             ValidationErrorKind::Type { .. } if error.instance_path().as_str() == at => BranchError::Type,
-            ValidationErrorKind::Enum { .. } => BranchError::Enum,
+            ValidationErrorKind::Enum { .. } | ValidationErrorKind::Not { .. } => BranchError::Enum,
             _ => BranchError::Other,
         };
         let kinds = |branch: &Vec<ValidationError<'_>>| -> Vec<BranchError> {
@@ -192,7 +190,7 @@ impl SchemaRegistry {
         let modes = [ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed];
         let mode = modes.into_iter().find(|mode| mode.name() == mode_name)?;
         let schema = self.by_reference.get(reference)?;
-        schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, Some(reference), mode).ok()).as_ref()
+        schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
     }
 }
 
@@ -201,24 +199,20 @@ impl SchemaRegistry {
 enum BranchError {
     /// The value itself has another type.
     Type,
-    /// The value, or a value in it, is not one of an enumeration.
+    /// The value, or a value in it, is not one of an enumeration, or is excluded by `not`.
     Enum,
     Other,
 }
 
-/// Removes the errors about undeclared properties and about too many matching branches of a value that has another error, at itself
-/// or inside: a branch that fails declares nothing, and a schema in a branch of itself always matches. Also removes that a required property is missing, if it is only
-/// undeclared: `jsonschema` reports both.
+/// Removes the errors about undeclared properties of a value that has another error, at itself or inside: a branch that fails declares
+/// nothing. Also removes that a required property is missing, if it is only undeclared: `jsonschema` reports both.
 fn remove_consequences(errors: &mut Vec<(String, ValidationError<'static>)>) {
     let is_present = |name: &Value, object: &Value| name.as_str().is_some_and(|name| object.get(name).is_some());
     errors.retain(|(_, error)| match error.kind() {
         ValidationErrorKind::Required { property } => !is_present(property, error.instance()),
         _ => true,
     });
-    let is_consequence = |error: &ValidationError<'_>| {
-        let kind = error.kind();
-        matches!(kind, ValidationErrorKind::UnevaluatedProperties { .. } | ValidationErrorKind::OneOfMultipleValid { .. })
-    };
+    let is_consequence = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. });
     let causes: Vec<(String, bool)> = errors.iter().map(|(pointer, error)| (pointer.clone(), is_consequence(error))).collect();
     errors.retain(|(pointer, error)| {
         let is_cause = |(other, other_is_consequence): &(String, bool)| match other.strip_prefix(pointer.as_str()) {
@@ -276,25 +270,10 @@ impl<'i> Keyword<'i> for RefKeyword {
         if self.is_valid(value) { Ok(()) } else { Err(ValidationError::custom(self.target.as_str())) }
     }
 
-    /// Validates a value against the registered schema. If the same validation is already running, for example because `Cat` is
-    /// all of `Pet` and `Pet` is one of `Cat` and `Dog`, the inner one passes to prevent endless recursion.
     fn is_valid(&self, value: &'i Value) -> bool {
         let Some(registry) = self.registry.upgrade() else { return true };
-        let Some(validator) = registry.validator(&self.target) else { return true };
-        let validation = (std::ptr::from_ref(validator).addr(), std::ptr::from_ref(value).addr());
-        if RUNNING.with_borrow(|running| running.contains(&validation)) {
-            return true;
-        }
-        RUNNING.with_borrow_mut(|running| running.push(validation));
-        let is_valid = validator.is_valid(value);
-        RUNNING.with_borrow_mut(|running| running.pop());
-        is_valid
+        registry.validator(&self.target).is_none_or(|validator| validator.is_valid(value))
     }
-}
-
-thread_local! {
-    /// The running validations of this thread: addresses of validator and value.
-    static RUNNING: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Rewrites a schema for one mode: replaces references, removes properties of the other direction, and rejects undeclared
@@ -304,8 +283,6 @@ struct SchemaRewriter<'a> {
     mode: ValidationMode,
     /// Number of schemas inlined so far, see [`INLINED_SCHEMAS_LIMIT`].
     inlined: usize,
-    /// The references whose schemas are being rewritten for the same value, the outermost first.
-    around: Vec<String>,
 }
 
 /// The treatment of undeclared properties in a schema that is rewritten.
@@ -347,7 +324,6 @@ impl SchemaRewriter<'_> {
         }
         for (keyword, subschema) in subschemas_mut(object) {
             let is_branch = BRANCH_KEYWORDS.contains(&keyword);
-            let around = if is_branch { self.around.clone() } else { std::mem::take(&mut self.around) };
             let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
             let scope = match scope {
                 _ if is_branch && !has_exclusive_branches => Scope::Branch,
@@ -359,7 +335,6 @@ impl SchemaRewriter<'_> {
                 self.inline(subschema);
             }
             self.rewrite(subschema, scope, if keyword == "allOf" { &names } else { &[] });
-            self.around = around;
         }
     }
 
@@ -377,17 +352,10 @@ impl SchemaRewriter<'_> {
         }
     }
 
-    /// Replaces a reference with the registered schema. If that schema is around it, it already applies to the value, and the
-    /// reference adds nothing.
+    /// Replaces a reference with the registered schema.
     fn inline(&mut self, schema: &mut Value) {
         while let (Some(target), true) = (self.registry.target(schema), self.inlined < INLINED_SCHEMAS_LIMIT) {
-            let reference = reference(schema).unwrap_or_default().to_owned();
-            if self.around.contains(&reference) {
-                *schema = json!({});
-                return;
-            }
             self.inlined += 1;
-            self.around.push(reference);
             *schema = target.clone();
         }
     }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::drift::document::{Document, Operation, keywords_of};
 use crate::drift::{aligned, default_style};
 use crate::response::{essence, matches_range, normalize};
-use crate::{base_path, counted, server_urls};
+use crate::{base_path, counted, server_urls, subtypes};
 
 /// The effect of a change on clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, strum::Display)]
@@ -433,7 +433,8 @@ fn contents(node: &Value) -> BTreeMap<String, &Value> {
     members(&node["content"]).into_iter().map(|(media_type, content)| (key(media_type), content)).collect()
 }
 
-/// Returns the name of the shared component that a node refers to.
+/// Returns the name of the shared component that a node refers to, also with the name that a discriminator has for it.
 fn component_name(node: &Value) -> Option<String> {
+    let node = subtypes::restricted(node).unwrap_or(node);
     Some(node.get("$ref")?.as_str()?.rsplit('/').next()?.to_owned())
 }

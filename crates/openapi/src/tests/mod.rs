@@ -3,6 +3,7 @@
 mod broken;
 mod diff;
 mod requests;
+mod subtypes;
 mod versions;
 
 use std::path::Path;

@@ -1,0 +1,98 @@
+//! Subtypes that a discriminator selects, as branches of a schema.
+//!
+//! OpenAPI leaves a discriminator to tools. Here, its property decides which branch applies:
+//!
+//! | schema with a discriminator | becomes |
+//! |---|---|
+//! | `oneOf: [Cat, Dog]`, with a mapping | each branch is valid only with its own names of the mapping |
+//! | `Pet` without branches, which `Cat` includes with `allOf` | `Pet` with `anyOf`: its subtypes, or no name of the mapping |
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::resolver::{escape, reference};
+
+/// The pointer of the named schemas, as a reference.
+const SCHEMAS: &str = "#/components/schemas/";
+
+/// Restricts each branch of a schema to its names in the mapping of the discriminator.
+pub fn restrict_branches(schema: &mut Map<String, Value>) {
+    let Some((property, names)) = discriminator(schema) else { return };
+    for keyword in ["oneOf", "anyOf"] {
+        for branch in schema.get_mut(keyword).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(names) = reference(branch).and_then(|reference| names.get(reference)) {
+                *branch = json!({ "allOf": [branch.take(), named(&property, names)] });
+            }
+        }
+    }
+}
+
+/// Returns the reference of a branch that [`restrict_branches`] has restricted.
+pub fn restricted(branch: &Value) -> Option<&Value> {
+    let [subtype, names] = branch.get("allOf")?.as_array()?.as_slice() else { return None };
+    let is_restriction = names.as_object()?.keys().eq(["properties"]) && names["properties"].as_object()?.len() == 1;
+    is_restriction.then_some(subtype)
+}
+
+/// Adds branches to each schema with a discriminator that other schemas include.
+pub fn add_branches(document: &mut Value) {
+    let Some(schemas) = document["components"]["schemas"].as_object() else { return };
+    let has_branches = |schema: &Value| ["oneOf", "anyOf"].iter().any(|keyword| schema.get(keyword).is_some());
+    let mut added = Vec::new();
+    for (name, schema) in schemas.iter().filter(|(_, schema)| !has_branches(schema)) {
+        let Some((property, names)) = schema.as_object().and_then(discriminator) else { continue };
+        let own = format!("{SCHEMAS}{}", escape(name));
+        let subtypes = subtypes(schemas, &own);
+        let branch = |subtype: &String| match names.get(subtype) {
+            Some(names) => json!({ "allOf": [{ "$ref": subtype }, named(&property, names)] }),
+            None => json!({ "$ref": subtype }),
+        };
+        let mut branches: Vec<Value> = subtypes.iter().map(branch).collect();
+        if branches.is_empty() {
+            continue;
+        }
+        let others: Vec<&String> = subtypes.iter().filter_map(|subtype| names.get(subtype)).flatten().collect();
+        let other = json!({ "not": { "required": [property], "properties": { &property: { "enum": others } } } });
+        branches.push(if others.is_empty() { json!({}) } else { other });
+        added.push((name.clone(), branches));
+    }
+    for (name, branches) in added {
+        document["components"]["schemas"][name]["anyOf"] = branches.into();
+    }
+}
+
+/// Returns the property of a discriminator, and the names in its mapping by reference.
+fn discriminator(schema: &Map<String, Value>) -> Option<(String, BTreeMap<String, Vec<String>>)> {
+    let discriminator = schema.get("discriminator")?;
+    let property = discriminator["propertyName"].as_str()?.to_owned();
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, target) in discriminator["mapping"].as_object().into_iter().flatten() {
+        let Some(target) = target.as_str() else { continue };
+        let reference = if target.contains('#') { target.to_owned() } else { format!("{SCHEMAS}{}", escape(target)) };
+        names.entry(reference).or_default().push(name.clone());
+    }
+    Some((property, names))
+}
+
+/// Returns the references to the schemas that include a schema, also indirectly.
+fn subtypes(schemas: &Map<String, Value>, base: &str) -> Vec<String> {
+    let mut found = vec![base.to_owned()];
+    let mut next = 0;
+    while let Some(base) = found.get(next).cloned() {
+        for (name, schema) in schemas {
+            let mut included = schema["allOf"].as_array().into_iter().flatten().filter_map(reference);
+            let subtype = format!("{SCHEMAS}{}", escape(name));
+            if included.any(|reference| reference == base) && !found.contains(&subtype) {
+                found.push(subtype);
+            }
+        }
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Returns the schema of an object in which a property has one of these names.
+fn named(property: &str, names: &[String]) -> Value {
+    json!({ "properties": { property: { "enum": names } } })
+}
