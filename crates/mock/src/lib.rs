@@ -35,7 +35,7 @@ use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
 use responses::{GeneratedResponses, OperationResponses, RenderContext, SelectionError};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use slog::{Logger, info};
+use slog::{Logger, error, info};
 use state::{MockRequest, MockStore};
 
 pub use callbacks::CallbackTargets;
@@ -352,7 +352,15 @@ impl Mock {
             }
             None => selected.render(&context, prefer.is_some_and(|prefer| prefer.is_dynamic), seed),
         };
-        let mut response = response.map_err(Error::Internal)?;
+        let mut response = match response {
+            Ok(response) => response,
+            Err(error) => {
+                let reason = format!("The response can't be generated: {error:#}");
+                error!(self.log, "response not generated"; "operation" => &operation.id, "cause" => &reason);
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                return Ok(platform_error(status, &Rejection::new(status, "response.not-generated", reason).body));
+            }
+        };
         let applied = prefer.and_then(PreferHeader::applied);
         response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
         Ok(response)

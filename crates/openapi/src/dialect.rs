@@ -181,6 +181,7 @@ fn is_schema(node: &Map<String, Value>) -> bool {
 /// Returns whether a keyword of a schema may have this value.
 fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
     let is_subschema = |value: &Value| value.is_object() || value.is_boolean();
+    let is_list_of_names = |value: &Value| value.as_array().is_some_and(|names| names.iter().all(Value::is_string));
     match keyword {
         "type" => match value {
             Value::String(kind) => TYPES.contains(&kind.as_str()) || kind == "null",
@@ -194,9 +195,9 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
         | "maxContains" => value.as_f64().is_some_and(|count| count >= 0.0 && count.fract() == 0.0),
         "uniqueItems" | "nullable" | "readOnly" | "writeOnly" | "deprecated" => value.is_boolean(),
         "pattern" | "format" | "title" | "description" => value.is_string(),
-        "required" => value.as_array().is_some_and(|names| names.iter().all(Value::is_string)),
+        "required" => is_list_of_names(value),
         "enum" => value.is_array(),
-        "dependentRequired" => value.is_object(),
+        "dependentRequired" => value.as_object().is_some_and(|named| named.values().all(is_list_of_names)),
         _ => match subschema_form(keyword) {
             Some(SubschemaForm::List) => {
                 value.as_array().is_some_and(|branches| !branches.is_empty() && branches.iter().all(is_subschema))

@@ -411,3 +411,13 @@ async fn oversized_response_is_not_generated() {
     let reply = mock.server.send(&Request::new("GET", "/huge")).await.unwrap();
     assert_eq!((reply.status, reply.json()), (200, json!([])));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failed_response_names_its_cause() {
+    let schema = json!({ "type": "object", "patternProperties": { "[": { "type": "string" } } });
+    let mock = small(json!({ "/wrong": answered(json!({ "application/json": { "schema": schema } })) }), json!({}));
+    let failed = mock.send(&Request::new("GET", "/wrong")).await;
+    assert_eq!((failed.status, &failed.json()["code"]), (500, &json!("response.not-generated")));
+    let message = failed.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("/paths/~1wrong/get/responses/200") && message.contains("\"[\" is not a \"regex\""), "{message}");
+}
