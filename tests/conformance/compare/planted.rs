@@ -30,7 +30,7 @@ const PLANTED: &[Planted] = &[
     // A missing operation, or one without its effect.
     ("region_get", Success, Answer(404, UNKNOWN), Check::Reachable, "it returns 404"),
     ("region_get", Success, Answer(405, UNKNOWN), Check::Reachable, "it returns 405"),
-    ("region_get", Success, Answer(501, UNKNOWN), Check::Reachable, "it returns 501"),
+    ("region_get", Success, Answer(501, UNKNOWN), Check::ServerError, "the server failed with 501"),
     ("region_create", Success, Answer(403, NOT_YOURS), Check::Valid, "a valid request is answered with 403"),
     ("region_list", Query("active="), Answer(400, INVALID), Check::Valid, "active with a boundary value is answered with 400"),
     ("region_get", Success, Answer(500, FAILED), Check::ServerError, "failed with 500"),
