@@ -9,11 +9,15 @@ pub const SIZE_NAMES: [&str; 5] = ["records", "limit", "perpage", "pagesize", "s
 /// Names of the number of entries before a page.
 pub const OFFSET_NAMES: [&str; 2] = ["offset", "skip"];
 /// Names of the position of a page that only the server can interpret.
-pub const CURSOR_NAMES: [&str; 6] = ["cursor", "after", "before", "startingafter", "pagetoken", "nexttoken"];
+pub const CURSOR_NAMES: [&str; 6] = ["cursor", "after", "startingafter", "pagetoken", "nexttoken", "before"];
 /// Names of the total number of entries.
 pub const TOTAL_NAMES: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];
 /// Names of the number of pages.
 pub const PAGE_COUNT_NAMES: [&str; 3] = ["pages", "totalpages", "pagecount"];
+
+/// Names of what a page has only if there is another one after it.
+pub const NEXT_NAMES: [&str; 8] =
+    ["next", "nextpage", "nexturl", "nextcursor", "nexttoken", "nextpagetoken", "hasmore", "hasnext"];
 
 /// Returns a name without separators, in lower case: the same for `soldOut`, `sold-out` and `sold_out`.
 pub fn normalize_name(name: &str) -> String {

@@ -1,9 +1,12 @@
 //! Reading of whole lists, page after page. Lists of other documents are paged by a page number or an offset, under several names.
 
-use boxoffice_openapi::paging::{CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name};
-use boxoffice_openapi::{Operation, Parameter, ParameterLocation};
+use boxoffice_openapi::paging::{
+    CURSOR_NAMES, NEXT_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name,
+};
+use boxoffice_openapi::{Operation, Parameter, ParameterLocation, to_plain_string};
 use http::HeaderName;
-use serde_json::Value;
+use http::header::LINK;
+use serde_json::{Map, Value};
 
 use super::life::identifier;
 use crate::http_client::{ReceivedResponse, Request};
@@ -28,21 +31,21 @@ enum Position<'a> {
     Page(&'a Parameter),
     /// The number of entries before the page.
     Offset(&'a Parameter),
+    /// What the page before says about the next one.
+    Cursor(&'a Parameter),
 }
 
 impl<'a> Paging<'a> {
-    /// Returns the paging of an operation; `None` if only the server can interpret a position.
-    fn of(operation: &'a Operation) -> Option<Self> {
+    fn of(operation: &'a Operation) -> Self {
         let find = |names: &[&str]| {
             let is_named =
                 |parameter: &&Parameter| parameter.location == ParameterLocation::Query && has_name(names, &parameter.name);
             operation.parameters.iter().find(is_named)
         };
-        if find(&CURSOR_NAMES).is_some() {
-            return None;
-        }
-        let position = find(&PAGE_NAMES).map(Position::Page).or_else(|| find(&OFFSET_NAMES).map(Position::Offset));
-        Some(Self { size: find(&SIZE_NAMES), wanted: MAX_PAGE_SIZE, position })
+        let cursor = CURSOR_NAMES.iter().find_map(|name| find(&[name]));
+        let position = cursor.map(Position::Cursor).or_else(|| find(&PAGE_NAMES).map(Position::Page));
+        let position = position.or_else(|| find(&OFFSET_NAMES).map(Position::Offset));
+        Self { size: find(&SIZE_NAMES), wanted: MAX_PAGE_SIZE, position }
     }
 
     /// Returns the size of the pages to request; `None` if the server alone determines it.
@@ -59,14 +62,16 @@ impl<'a> Paging<'a> {
         read < requested && (has_maximum || !read.is_multiple_of(5))
     }
 
-    /// Sets the parameters of a page. `number` counts from 0, and `before` is the number of entries of the earlier pages.
-    fn request_page(&self, list: &Request, number: u64, before: usize) -> Request {
-        let position = self.position.as_ref().map(|position| match position {
-            Position::Page(parameter) => (parameter.name.as_str(), first_page(parameter) + number),
-            Position::Offset(parameter) => (parameter.name.as_str(), before as u64),
+    /// Sets the parameters of a page. `number` counts from 0, `before` is the number of entries of the earlier pages, and `cursor` the
+    /// position that the last of them has named.
+    fn request_page(&self, list: &Request, number: u64, before: usize, cursor: Option<String>) -> Request {
+        let position = self.position.as_ref().and_then(|position| match position {
+            Position::Page(parameter) => Some((parameter.name.as_str(), (first_page(parameter) + number).to_string())),
+            Position::Offset(parameter) => Some((parameter.name.as_str(), before.to_string())),
+            Position::Cursor(parameter) => Some((parameter.name.as_str(), cursor?)),
         });
-        let size = self.size.zip(self.page_size()).map(|(parameter, size)| (parameter.name.as_str(), size));
-        with_numbers(list, position.into_iter().chain(size))
+        let size = self.size.zip(self.page_size()).map(|(parameter, size)| (parameter.name.as_str(), size.to_string()));
+        with_query(list, position.into_iter().chain(size))
     }
 }
 
@@ -80,8 +85,11 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
 /// response is no list.
 pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64) -> Option<Vec<Value>> {
     let operation = run.find_read_operation(&list.path)?;
-    let mut paging = Paging::of(operation).filter(|paging| paging.position.is_some())?;
-    paging.size.filter(|parameter| parameter.schema.errors(&size.into()).is_ok_and(|errors| errors.is_empty()))?;
+    let mut paging = Paging::of(operation);
+    paging
+        .size
+        .filter(|_| paging.position.is_some())
+        .filter(|parameter| parameter.schema.errors(&size.into()).is_ok_and(|errors| errors.is_empty()))?;
     paging.wanted = size;
     read(run, list, operation, &paging).await.map(|(entries, _)| entries)
 }
@@ -89,7 +97,7 @@ pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64
 /// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
 pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
     let operation = run.find_read_operation(&list.path)?;
-    read(run, list, operation, &Paging::of(operation)?).await
+    read(run, list, operation, &Paging::of(operation)).await
 }
 
 async fn read(
@@ -98,9 +106,9 @@ async fn read(
     operation: &Operation,
     paging: &Paging<'_>,
 ) -> Option<(Vec<Value>, bool)> {
-    let mut entries = Vec::new();
+    let (mut entries, mut cursor) = (Vec::new(), None);
     for number in 0..MAX_LIST_PAGES {
-        let response = run.send_as_owner(&paging.request_page(list, number, entries.len())).await?;
+        let response = run.send_as_owner(&paging.request_page(list, number, entries.len(), cursor.take())).await?;
         if number > 0 && response.status == 404 && operation.statuses.contains(&404) {
             return Some((entries, true));
         }
@@ -109,11 +117,20 @@ async fn read(
         entries.extend_from_slice(page);
         let read = entries.len() as u64;
         let reaches_total = total(&response, &body).map(|total| read >= total);
-        if paging.position.is_none() {
-            return Some((entries, reaches_total.unwrap_or_else(|| paging.is_whole(read))));
-        }
-        if page.is_empty() || reaches_total == Some(true) {
-            return Some((entries, true));
+        let next = next_page(&response, &body);
+        match &paging.position {
+            None => {
+                let is_whole = reaches_total.unwrap_or_else(|| paging.is_whole(read) && !matches!(next, Some(Some(_))));
+                return Some((entries, is_whole));
+            }
+            Some(Position::Cursor(parameter)) => {
+                cursor = next.as_ref().and_then(|next| cursor_of(parameter, next.as_ref()?, page.last()));
+                if cursor.is_none() {
+                    return Some((entries, next == Some(None) || reaches_total == Some(true)));
+                }
+            }
+            Some(_) if page.is_empty() || reaches_total == Some(true) => return Some((entries, true)),
+            Some(_) => {}
         }
     }
     Some((entries, false))
@@ -132,12 +149,12 @@ pub fn listed_entries<'b>(operation: &Operation, body: &'b Value) -> Option<&'b 
     array.or_else(only_property).map(Vec::as_slice)
 }
 
-/// Returns a request with these numbers in its query.
-pub fn with_numbers<'n>(request: &Request, numbers: impl Iterator<Item = (&'n str, u64)>) -> Request {
+/// Returns a request with these parameters in its query.
+pub fn with_query<'n>(request: &Request, parameters: impl Iterator<Item = (&'n str, String)>) -> Request {
     let mut request = request.clone();
-    for (name, number) in numbers {
+    for (name, text) in parameters {
         request.query.retain(|(other, _)| other != name);
-        request.query.push((name.to_owned(), number.to_string()));
+        request.query.push((name.to_owned(), text));
     }
     request
 }
@@ -148,6 +165,30 @@ fn total(response: &ReceivedResponse, page: &Value) -> Option<u64> {
     let is_total = |name: &HeaderName| name.as_str().strip_prefix("x-").is_some_and(|name| has_name(&TOTAL_NAMES, name));
     let header = || response.headers.iter().find(|(name, _)| is_total(name))?.1.to_str().ok()?.parse().ok();
     property.and_then(|(_, value)| value.as_u64()).or_else(header)
+}
+
+/// Returns what a page says about the next one, in a property such as `next` or `hasMore`, or in a link (RFC 8288): `Some(None)` if there
+/// is none, and `None` if the page says nothing.
+fn next_page(response: &ReceivedResponse, page: &Value) -> Option<Option<Value>> {
+    let parts = [page].into_iter().chain(page.as_object().into_iter().flat_map(Map::values)).filter_map(Value::as_object);
+    let named: Vec<&Value> = parts.flatten().filter(|(name, _)| has_name(&NEXT_NAMES, name)).map(|(_, value)| value).collect();
+    let is_set = |value: &&&Value| !matches!(value, Value::Null | Value::Bool(false)) && **value != "";
+    // A cursor says more than a flag.
+    let set = named.iter().filter(is_set).max_by_key(|value| !value.is_boolean()).map(|value| (**value).clone());
+    let link = response.header(LINK).and_then(|links| links.split(',').find(|link| link.contains("rel=\"next\"")));
+    let url = link.and_then(|link| link.split(['<', '>']).nth(1)).map(Value::from);
+    (!named.is_empty() || url.is_some()).then(|| set.or(url))
+}
+
+/// Returns the value of a cursor for the next page: a text of the page, the parameter in its URL, or the identifier of its last entry if
+/// the page only says that there is another one.
+fn cursor_of(parameter: &Parameter, next: &Value, last: Option<&Value>) -> Option<String> {
+    if next.is_boolean() {
+        return identifier(last?);
+    }
+    let text = to_plain_string(next);
+    let Some((_, query)) = text.split_once('?') else { return Some(text) };
+    form_urlencoded::parse(query.as_bytes()).find(|(name, _)| *name == parameter.name).map(|(_, value)| value.into_owned())
 }
 
 /// Returns the number of the first page: 1, unless the document has another default or minimum.

@@ -6,7 +6,7 @@ use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
 use super::life::identifier;
-use super::list_reader::{MAX_PAGE_SIZE, read_in_pages, read_list, read_whole_list, with_numbers};
+use super::list_reader::{MAX_PAGE_SIZE, read_in_pages, read_list, read_whole_list, with_query};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -251,5 +251,5 @@ fn query_number(request: &Request, name: &str) -> Option<u64> {
 }
 
 fn with_page(request: &Request, page: u64, records: u64) -> Request {
-    with_numbers(request, [("page", page), ("records", records)].into_iter())
+    with_query(request, [("page", page.to_string()), ("records", records.to_string())].into_iter())
 }

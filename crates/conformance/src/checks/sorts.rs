@@ -11,19 +11,32 @@ use crate::operation_run::OperationRun;
 use crate::operation_under_test::{Argument, ArgumentLocation};
 
 impl OperationRun<'_> {
-    /// Checks each value of `sort` with each value of `order`.
+    /// Checks each value of `sort` with each value of `order`. Without `order`, `-name` is the descending order of `name`.
     pub async fn check_sorts(&mut self, list: &Request) {
         let find = |name: &str| {
             let is_it = |argument: &&Argument| argument.location == ArgumentLocation::Query && argument.name == name;
             self.operation.arguments.iter().find(is_it)
         };
-        let (Some(sort), Some(order)) = (find("sort"), find("order")) else { return };
-        let names: Vec<String> = serde_json::from_value(sort.schema["enum"].clone()).unwrap_or_default();
-        let (Some(up), Some(down)) = (direction(&order.schema, "asc"), direction(&order.schema, "desc")) else { return };
+        let Some(sort) = find("sort") else { return };
+        let mut names: Vec<String> = serde_json::from_value(sort.schema["enum"].clone()).unwrap_or_default();
+        let order = match find("order") {
+            Some(order) => match (direction(&order.schema, "asc"), direction(&order.schema, "desc")) {
+                (Some(up), Some(down)) => Some((order, up, down)),
+                _ => return,
+            },
+            None => None,
+        };
+        if order.is_none() {
+            let has_descending = |name: &String| names.contains(&format!("-{name}"));
+            names = names.iter().filter(|name| has_descending(name)).cloned().collect();
+        }
         for name in &names {
-            let sorted = sort.set(list, self.operation.spec, Some(&json!(name)));
-            let ascending = order.set(&sorted, self.operation.spec, Some(&up));
-            let descending = order.set(&sorted, self.operation.spec, Some(&down));
+            let spec = self.operation.spec;
+            let sorted = |name: &str| sort.set(list, spec, Some(&json!(name)));
+            let (ascending, descending) = match &order {
+                Some((order, up, down)) => (order.set(&sorted(name), spec, Some(up)), order.set(&sorted(name), spec, Some(down))),
+                None => (sorted(name), sorted(&format!("-{name}"))),
+            };
             let Some(up) = read_whole_list(self, &ascending).await else { return };
             let Some(down) = read_whole_list(self, &descending).await else { return };
             self.record_sort([&ascending, &descending], name, [&up, &down], &names);

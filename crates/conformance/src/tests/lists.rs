@@ -1,7 +1,9 @@
 //! Servers of one list, with a filter and sorts.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
@@ -14,6 +16,15 @@ async fn found(
     parameters: Value,
     answer: impl Fn(&str) -> Vec<(&'static str, &'static str)> + Send + Sync + 'static,
 ) -> Vec<String> {
+    found_in(parameters, move |query| listed(answer(query))).await
+}
+
+fn listed(pets: Vec<(&str, &str)>) -> Value {
+    pets.into_iter().map(|(name, species)| json!({ "name": name, "species": species })).collect()
+}
+
+/// Compares a server that returns a list, and returns the findings.
+async fn found_in(parameters: Value, answer: impl Fn(&str) -> Value + Send + Sync + 'static) -> Vec<String> {
     let pet = json!({ "type": "object", "properties": { "name": { "type": "string" }, "species": { "type": "string" } } });
     let list = json!({ "description": "", "content": { "application/json": { "schema": { "type": "array", "items": pet } } } });
     let document = json!({
@@ -22,8 +33,7 @@ async fn found(
         "paths": { "/pets": { "get": { "operationId": "list", "parameters": parameters, "responses": { "200": list } } } },
     });
     let address = start(move |request: &Request<_>| {
-        let pets = answer(request.uri().query().unwrap_or_default());
-        let body: Value = pets.iter().map(|(name, species)| json!({ "name": name, "species": species })).collect();
+        let body = answer(request.uri().query().unwrap_or_default());
         Response::builder().header("content-type", "application/json").body(body.to_string()).unwrap()
     });
     let report = comparison(document, None, &address.await).await.run(|_| ()).await;
@@ -75,4 +85,134 @@ async fn order_that_changes_is_found() {
     };
     let expected = ["list list.totals: two requests for the list return entries in another order"];
     assert_eq!(found(json!([]), shuffle).await, expected);
+}
+
+/// Compares a server of a list with pages of at most 7 pets, to which another pet is added. `answer` gets the first pets, and whether
+/// there are more.
+async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) -> Value + Send + Sync + 'static) -> Vec<String> {
+    let pet = json!({ "type": "object", "required": ["name"], "properties": {
+        "id": { "type": "integer", "readOnly": true }, "name": { "type": "string", "minLength": 1 },
+    } });
+    let answered = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "pets", "version": "1" },
+        "paths": {
+            "/pets": {
+                "get": {
+                    "operationId": "list",
+                    "parameters": [{ "name": "limit", "in": "query", "schema": { "type": "integer" } }],
+                    "responses": { "200": answered(&schema) },
+                },
+                "post": {
+                    "operationId": "create",
+                    "requestBody": { "content": { "application/json": { "schema": pet } } },
+                    "responses": { "201": answered(&pet) },
+                },
+            },
+            "/pets/{id}": { "get": {
+                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
+                "responses": { "200": answered(&pet), "404": answered(&json!({})) },
+            } },
+        },
+    });
+    let pets: Vec<Value> = (1..=9).map(|id| json!({ "id": id, "name": format!("Pet {id}") })).collect();
+    let pets = Mutex::new(pets);
+    let address = start(move |request: &Request<Bytes>| {
+        let mut pets = pets.lock().unwrap();
+        let id = request.uri().path().rsplit('/').next().unwrap();
+        let (status, body) = match (request.method().as_str(), id) {
+            ("GET", "pets") => (200, answer(pets.iter().take(7).cloned().collect(), pets.len() > 7)),
+            ("POST", "pets") => {
+                let mut pet: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+                pet["id"] = json!(pets.len() + 1);
+                pets.push(pet.clone());
+                (201, pet)
+            }
+            (_, id) => match pets.iter().find(|pet| pet["id"].to_string() == id) {
+                Some(pet) => (200, pet.clone()),
+                None => (404, json!({})),
+            },
+        };
+        Response::builder().status(status).header("content-type", "application/json").body(body.to_string()).unwrap()
+    });
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    findings(&report).into_iter().filter(|finding| finding.contains("resource.listed")).collect()
+}
+
+#[tokio::test]
+async fn page_with_a_next_one_is_not_the_whole_list() {
+    let schema = |next: &str| json!({ "type": "object", "properties": { "pets": { "type": "array" }, next: {} } });
+    let more = |pets: Vec<Value>, has_more: bool| json!({ "pets": pets, "has_more": has_more });
+    assert_eq!(found_in_collection(schema("has_more"), more).await, [""; 0]);
+    let nested = |pets: Vec<Value>, has_more: bool| json!({ "pets": pets, "paging": { "next": has_more.then_some("abc") } });
+    assert_eq!(found_in_collection(schema("paging"), nested).await, [""; 0]);
+    let none = |pets: Vec<Value>, _: bool| json!({ "pets": pets, "has_more": false });
+    let expected = ["create resource.listed: the list lacks a created resource"];
+    assert_eq!(found_in_collection(schema("has_more"), none).await, expected);
+}
+
+#[tokio::test]
+async fn wrong_total_is_one_finding() {
+    let pets: Vec<Value> = (1..=23).map(|id| json!({ "self": format!("/pets/{id}") })).collect();
+    let number =
+        |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 100 } });
+    let document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "pets", "version": "1" },
+        "paths": { "/pets": { "get": {
+            "operationId": "list",
+            "parameters": [number("page"), number("records")],
+            "responses": { "200": { "description": "", "content": { "application/json": {} } } },
+        } } },
+    });
+    let address = start(move |request: &Request<Bytes>| {
+        let query = request.uri().query().unwrap_or_default();
+        let number = |name: &str, other: usize| {
+            let sent = form_urlencoded::parse(query.as_bytes()).find(|(sent, _)| sent == name);
+            sent.and_then(|(_, number)| number.parse().ok()).unwrap_or(other)
+        };
+        let (page, records) = (number("page", 1), number("records", 10));
+        let entries: Vec<&Value> = pets.iter().skip((page.max(1) - 1) * records).take(records).collect();
+        let body = json!({ "total": entries.len(), "page": page, "records": records, "entries": entries });
+        Response::builder().header("content-type", "application/json").body(body.to_string()).unwrap()
+    });
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    let totals: Vec<_> = findings(&report).into_iter().filter(|finding| finding.starts_with("list list.totals")).collect();
+    assert_eq!(totals, ["list list.totals: a page past the end is answered with 200"]);
+}
+
+#[tokio::test]
+async fn lists_with_cursors_and_descending_names_are_read() {
+    let parameters = json!([
+        { "name": "cursor", "in": "query", "schema": { "type": "string" } },
+        { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 2 } },
+        { "name": "sort", "in": "query", "schema": { "type": "string", "enum": ["name", "-name"] } },
+    ]);
+    let page = |query: &str, pets: &[(&'static str, &'static str)], size: usize| {
+        let cursor = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "cursor");
+        let start = cursor.map_or(0, |(_, cursor)| cursor.parse().unwrap());
+        let end = pets.len().min(start + size);
+        json!({ "pets": listed(pets[start..end].to_vec()), "paging": { "nextCursor": (end < pets.len()).then(|| end.to_string()) } })
+    };
+    let sorted = |query: &str| {
+        let mut pets = PETS.to_vec();
+        pets.sort();
+        if query.contains("sort=-name") {
+            pets.reverse();
+        }
+        pets
+    };
+    let sound = move |query: &str| page(query, &sorted(query), if query.contains("limit=1") { 1 } else { 2 });
+    assert_eq!(found_in(parameters.clone(), sound).await, [""; 0]);
+    let expected = ["list list.sort: the sort name is not descending by name"];
+    let ascending = move |query: &str| sound(&query.replace("sort=-name", ""));
+    assert_eq!(found_in(parameters.clone(), ascending).await, expected);
+    let repeated = move |query: &str| {
+        let mut body = sound(query);
+        body["pets"] = sound(&query.replace("cursor", "ignored"))["pets"].take();
+        body
+    };
+    let found = found_in(parameters, repeated).await;
+    assert!(found.iter().any(|finding| finding.starts_with("list list.totals")), "{found:?}");
 }
