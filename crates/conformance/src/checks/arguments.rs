@@ -144,9 +144,10 @@ impl OperationRun<'_> {
             let (name, is_not_found) = (format!("{name} that {problem}"), response.status == 404);
             return self.record_rejection(check, exchange, is_not_found, &argument.pointer, &name, "404");
         }
-        // Without a declared 400, an invalid identifier in the path may be an unknown resource.
-        let declares_400 = self.operation.spec.statuses.contains(&400);
-        let is_not_found = argument.location == ArgumentLocation::Path && response.status == 404 && !declares_400;
+        // An invalid identifier in the path may be an unknown resource, unless the document declares 400 alone.
+        let declares = |status| self.operation.spec.statuses.contains(&status);
+        let is_not_found =
+            argument.location == ArgumentLocation::Path && response.status == 404 && (declares(404) || !declares(400));
         let is_rejected = self.rejects_argument(response);
         // The format of other documents' errors is unknown, so the name is checked in the platform's errors only.
         if self.comparison.is_builtin() && is_rejected && !names_argument(response, name) {

@@ -3,8 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use boxoffice_http::error::Code;
+use boxoffice_openapi::paging::{CURSOR_NAMES, has_name};
 use boxoffice_openapi::response::{Violation, ViolationKind};
-use boxoffice_openapi::{Direction, Sampler, compile_foreign, is_blank};
+use boxoffice_openapi::{Direction, Sampler, is_blank};
 use http::header::ETAG;
 use serde_json::Value;
 
@@ -229,7 +230,10 @@ impl OperationRun<'_> {
     /// Returns some boundary values of an argument, selected by the seed.
     fn boundary_values(&self, argument: &Argument) -> Vec<Value> {
         let location = argument.location;
-        if !matches!(location, ArgumentLocation::Query | ArgumentLocation::Body) || argument.schema["format"] == "image" {
+        // Only the server can make a cursor.
+        let is_cursor = location == ArgumentLocation::Query && has_name(&CURSOR_NAMES, &argument.name);
+        let is_sent = matches!(location, ArgumentLocation::Query | ArgumentLocation::Body) && !is_cursor;
+        if !is_sent || argument.schema["format"] == "image" {
             return Vec::new();
         }
         let document = &self.comparison.contract.document;
