@@ -1,7 +1,7 @@
 //! Checks of actions on a resource, such as `POST /orders/{order}/cancellations`: a later read shows their result, and what
 //! changed a state can't be done twice.
 
-use boxoffice_openapi::{EXTENSIBLE_ENUM, Schema};
+use boxoffice_openapi::{EXTENSIBLE_ENUM, Operation, Schema};
 use serde_json::Value;
 
 use super::changed_values::difference;
@@ -32,7 +32,8 @@ impl OperationRun<'_> {
         let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
         let result = response.json();
         let Some(after) = self.read(&read).await else { return };
-        if result["self"].is_string() && result["self"] == after["self"] {
+        let is_read = result["self"].is_string() || self.is_resource_at(parent, response.status);
+        if is_read && result["self"] == after["self"] {
             let differs = difference(&result, &after).map(|(path, result, after)| {
                 let summary = format!("a read after the action differs from its result: {path}");
                 self.failure(summary, result.to_string(), after.to_string())
@@ -44,6 +45,16 @@ impl OperationRun<'_> {
         if !creates_another && self.has_state(parent) {
             self.check_repeated_action(&request, &before, &after).await;
         }
+    }
+
+    /// Returns if the response is declared to be the resource at a path, by the same named schema.
+    fn is_resource_at(&self, path: &str, status: u16) -> bool {
+        let schema = |operation: &Operation, status| {
+            let contents = operation.response_for(status).map_or(&[][..], |response| &response.contents);
+            contents.iter().find_map(|content| content.schema.as_ref()?.raw.get("$ref").cloned())
+        };
+        let read = self.find_read_operation(path).and_then(|operation| schema(operation, 200));
+        read.is_some() && read == schema(self.operation.spec, status)
     }
 
     /// Returns if the resource at a path has a state: a property with a list of values.

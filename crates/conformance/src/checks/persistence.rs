@@ -57,13 +57,15 @@ impl OperationRun<'_> {
     /// path is declared to have it.
     ///
     /// A property with a format may have another value, because the server may return another representation, such as the URL of an
-    /// image. Arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
+    /// image. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
     fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
         self.operation.arguments.iter().filter(|argument| argument.is_in_body()).find_map(|argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);
             let is_equal = match (sent, &read[name]) {
                 (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => !self.is_readable(path, name),
+                (Value::Array(sent), Value::Null) => sent.is_empty() || !self.is_readable(path, name),
+                (Value::Array(sent), Value::Array(read)) => sent.is_empty() || !read.is_empty(),
                 _ if argument.schema.get("format").is_some() => true,
                 (Value::String(sent), Value::String(read)) => sent == read || sent.ends_with(&format!("/{read}")),
                 (Value::Bool(sent), Value::Bool(read)) => sent == read,

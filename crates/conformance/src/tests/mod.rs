@@ -2,6 +2,7 @@
 
 mod lists;
 mod notes;
+mod tasks;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,0 +1,101 @@
+//! A server of tasks that can be completed, which is correct apart from one fault.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::{Value, json};
+
+use super::{comparison, findings, start};
+
+fn document() -> Value {
+    let task = json!({ "type": "object", "required": ["title"], "properties": {
+        "id": { "type": "string", "format": "uuid", "readOnly": true },
+        "title": { "type": "string", "minLength": 1 },
+        "labels": { "type": "array", "minItems": 1, "items": { "type": "string", "minLength": 1 } },
+        "state": { "type": "string", "enum": ["open", "done"], "readOnly": true },
+        "owner": { "type": "object", "required": ["id", "name"], "example": { "name": "Ama" }, "properties": {
+            "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" },
+        } },
+    } });
+    let reference = json!({ "$ref": "#/components/schemas/Task" });
+    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    let error = answer(&json!({ "type": "object" }));
+    let body = json!({ "required": true, "content": { "application/json": {
+        "schema": reference, "example": { "title": "Sweep", "labels": ["home"], "owner": { "name": "Ama" } },
+    } } });
+    let identifier = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } }]);
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "tasks", "version": "1" },
+        "components": { "schemas": { "Task": task } },
+        "paths": {
+            "/tasks": { "post": {
+                "operationId": "create", "requestBody": body, "responses": { "201": answer(&reference), "400": error },
+            } },
+            "/tasks/{id}": {
+                "parameters": identifier,
+                "get": { "operationId": "read", "responses": { "200": answer(&reference), "400": error, "404": error } },
+            },
+            "/tasks/{id}/completion": {
+                "parameters": identifier,
+                "post": { "operationId": "complete", "responses": { "200": answer(&reference), "404": error } },
+            },
+        },
+    })
+}
+
+/// Compares the server with its document. Returns the findings of these checks.
+async fn found(fault: &'static str, checks: &[&str]) -> Vec<String> {
+    let tasks: Mutex<Vec<Value>> = Mutex::default();
+    let address = start(move |request: &Request<Bytes>| {
+        let mut tasks = tasks.lock().unwrap();
+        let mut path = request.uri().path().split('/').skip(2);
+        let index = path.next().and_then(|id| tasks.iter().position(|task| task["id"] == id));
+        let (status, body) = match (request.method().as_str(), index, path.next()) {
+            ("POST", None, None) if request.uri().path() == "/tasks" => match serde_json::from_slice::<Value>(request.body()) {
+                Ok(mut task) if task["title"].is_string() => {
+                    task["id"] = json!(format!("8e03978e-40d5-43dd-bc93-{:012}", tasks.len()));
+                    task["state"] = json!("open");
+                    if task["owner"].is_object() {
+                        task["owner"]["id"] = json!(1);
+                    }
+                    if fault == "loses labels" {
+                        task["labels"] = json!([]);
+                    }
+                    tasks.push(task.clone());
+                    (201, task)
+                }
+                _ => (400, json!({})),
+            },
+            ("GET", Some(index), None) => (200, tasks[index].clone()),
+            ("POST", Some(index), Some("completion")) => {
+                let mut task = tasks[index].clone();
+                task["state"] = json!("done");
+                if fault != "completes nothing" {
+                    tasks[index] = task.clone();
+                }
+                (200, task)
+            }
+            _ => (404, json!({})),
+        };
+        Response::builder().status(status).header("content-type", "application/json").body(body.to_string()).unwrap()
+    });
+    let report = comparison(document(), None, &address.await).await.run(|_| ()).await;
+    findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()
+}
+
+#[tokio::test]
+async fn faults_of_lists_and_actions_are_found() {
+    let checks = ["sent.kept", "action.kept", "document.example"];
+    assert_eq!(found("", &checks).await, [""; 0]);
+    let expected = ["create sent.kept: labels differs from the value that was sent"];
+    assert_eq!(found("loses labels", &checks).await, expected);
+    let expected = ["complete action.kept: a read after the action differs from its result: /state"];
+    assert_eq!(found("completes nothing", &checks).await, expected);
+}
+
+#[tokio::test]
+async fn invalid_identifier_may_be_an_unknown_resource() {
+    assert_eq!(found("", &["read argument.", "complete argument."]).await, [""; 0]);
+}
