@@ -218,6 +218,11 @@ impl<'a> Generator<'a> {
             let mut candidates: Vec<(Option<usize>, usize)> =
                 branches.iter().enumerate().map(|(number, branch)| (bundle.min_depth(branch), number)).collect();
             candidates.retain(|(depth, _)| depth.is_some());
+            // A branch that only excludes values says nothing about the others.
+            let only_excludes = |branch: &Value| branch.as_object().is_some_and(|branch| branch.keys().eq(["not"]));
+            if candidates.iter().any(|(_, number)| !only_excludes(&branches[*number])) {
+                candidates.retain(|(_, number)| !only_excludes(&branches[*number]));
+            }
             candidates.shuffle(self.rng);
             if self.is_minimal(level) {
                 candidates.sort_by_key(|(depth, _)| *depth);
