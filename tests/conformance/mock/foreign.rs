@@ -2,7 +2,7 @@
 
 mod media_types;
 
-use boxoffice_conformance::http_client::Request;
+use boxoffice_conformance::http_client::{HttpClient, Request};
 use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
@@ -416,7 +416,8 @@ async fn oversized_response_is_not_generated() {
 async fn failed_response_names_its_cause() {
     let schema = json!({ "type": "object", "patternProperties": { "[": { "type": "string" } } });
     let mock = small(json!({ "/wrong": answered(json!({ "application/json": { "schema": schema } })) }), json!({}));
-    let failed = mock.send(&Request::new("GET", "/wrong")).await;
+    let client = HttpClient::new(&format!("http://{}", mock.address())).unwrap();
+    let failed = client.send(&Request::new("GET", "/wrong")).await.unwrap();
     assert_eq!((failed.status, &failed.json()["code"]), (500, &json!("response.not-generated")));
     let message = failed.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("/paths/~1wrong/get/responses/200") && message.contains("\"[\" is not a \"regex\""), "{message}");
