@@ -129,7 +129,7 @@ async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) ->
                 pets.push(pet.clone());
                 (201, pet)
             }
-            (_, id) => match pets.iter().find(|pet| pet["id"].to_string() == id) {
+            (_, id) => match pets.iter().find(|pet| pet["id"].as_u64() == id.parse().ok()) {
                 Some(pet) => (200, pet.clone()),
                 None => (404, json!({})),
             },
