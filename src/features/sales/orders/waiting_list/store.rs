@@ -49,7 +49,7 @@ pub async fn list(tx: &mut Tx, of: EntriesOf, paging: PageRequest) -> Result<Pag
 /// Returns the number of entries of an account that wait or have an open offer.
 pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
     let count = "select count(*) from waiting_entries
-         where account_id = $1 and (status = 'Waiting' or status = 'Offered' and expires > $2)";
+         where account_id = $1 and status in ('Waiting', 'Offered') and (status = 'Waiting' or expires > $2)";
     tx.query(count).bind(account).bind(now).scalar().await
 }
 
