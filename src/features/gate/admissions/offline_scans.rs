@@ -146,8 +146,7 @@ struct TicketScans {
     given: String,
     /// The serial number as tickets have it.
     serial: String,
-    earliest: Timestamp,
-    /// The times of all scans.
+    /// The times of the scans: one or more.
     times: BTreeSet<Timestamp>,
 }
 
@@ -159,11 +158,9 @@ fn by_ticket(uploaded: &[UploadedScan]) -> Vec<TicketScans> {
         let (serial, scanned) = (scan.serial.normalized(), scan.scanned.0);
         let position = *positions.entry(serial.clone()).or_insert(scans.len());
         if position == scans.len() {
-            scans.push(TicketScans { given: scan.serial.0.clone(), serial, earliest: scanned, times: BTreeSet::new() });
+            scans.push(TicketScans { given: scan.serial.0.clone(), serial, times: BTreeSet::new() });
         }
-        let of_ticket = &mut scans[position];
-        of_ticket.earliest = of_ticket.earliest.min(scanned);
-        of_ticket.times.insert(scanned);
+        scans[position].times.insert(scanned);
     }
     scans
 }
@@ -171,9 +168,9 @@ fn by_ticket(uploaded: &[UploadedScan]) -> Vec<TicketScans> {
 /// Returns the time and the outcome of the earliest scan of a ticket that is not refused, or of the earliest one if all are. A gate
 /// may upload an old scan, which is refused, together with the one by which it has admitted the ticket.
 fn judge(scan: &TicketScans, outcome: impl Fn(Timestamp) -> ScanDecision) -> (Timestamp, ScanDecision) {
-    let mut outcomes = scan.times.iter().map(|scanned| (*scanned, outcome(*scanned)));
-    let accepted = outcomes.find(|(_, outcome)| !matches!(outcome, ScanDecision::Refused(_)));
-    accepted.unwrap_or_else(|| (scan.earliest, outcome(scan.earliest)))
+    let mut outcomes: Vec<_> = scan.times.iter().map(|scanned| (*scanned, outcome(*scanned))).collect();
+    let accepted = outcomes.iter().position(|(_, outcome)| !matches!(outcome, ScanDecision::Refused(_)));
+    outcomes.swap_remove(accepted.unwrap_or(0))
 }
 
 fn outcome(
