@@ -36,3 +36,7 @@ pub mod retention;
 pub mod routes;
 pub mod server;
 pub mod state;
+
+/// Of the program and its tests.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
