@@ -53,7 +53,7 @@ pub struct Argument {
     /// JSON pointer of its definition in the document.
     pub pointer: String,
     /// The schema as the document declares it, for validation.
-    declared: Arc<Schema>,
+    pub declared: Arc<Schema>,
 }
 
 /// Part of a request that contains an argument.
@@ -264,12 +264,7 @@ impl Argument {
 
     /// Returns if a value is valid.
     pub fn is_valid(&self, value: &Value) -> bool {
-        self.errors(value).is_empty()
-    }
-
-    /// Returns the errors of a value. A schema that can't be compiled allows every value.
-    pub fn errors(&self, value: &Value) -> Vec<String> {
-        errors_of(&self.declared, value)
+        self.declared.is_valid(value)
     }
 
     /// Returns a valid value that most probably identifies nothing: the value in a path, or the example, with other digits and
@@ -373,14 +368,8 @@ impl JsonBody {
 
     /// Returns if a body is valid.
     pub fn is_valid(&self, body: &Value) -> bool {
-        self.declared.as_ref().is_none_or(|schema| errors_of(schema, body).is_empty())
+        self.declared.as_ref().is_none_or(|schema| schema.is_valid(body))
     }
-}
-
-/// Returns the errors of a value in a request, which needs no `readOnly` properties.
-fn errors_of(schema: &Schema, value: &Value) -> Vec<String> {
-    let errors = schema.errors(value).unwrap_or_default();
-    errors.into_iter().map(|(pointer, error)| format!("{pointer}: {error}")).collect()
 }
 
 /// Returns the JSON pointer of a parameter, which belongs to the operation or to its path.

@@ -51,10 +51,18 @@ impl Schema {
     /// # Errors
     /// If the schema can't be compiled.
     pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
+        Ok(self.registry.errors(self.validator()?, value))
+    }
+
+    /// Returns if a value is valid. A schema that can't be compiled allows every value.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        self.validator().map_or(true, |validator| validator.is_valid(value))
+    }
+
+    fn validator(&self) -> anyhow::Result<&Validator> {
         let mode = if self.direction == Direction::Request { ValidationMode::Request } else { ValidationMode::Closed };
         let compile = || self.registry.compile(&self.resolved, mode).map_err(|error| format!("{error:#}"));
-        let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
-        Ok(self.registry.errors(validator, value))
+        self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))
     }
 
     /// Returns the first error of a response's value. Unlike [`errors`](Self::errors), it allows undeclared properties where the

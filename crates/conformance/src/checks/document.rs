@@ -1,6 +1,7 @@
 //! Checks of the document itself: its examples, and drift between it and the server's endpoints.
 
-use boxoffice_openapi::escape;
+use boxoffice_openapi::{Schema, escape};
+use serde_json::Value;
 
 use crate::model::Check;
 use crate::operation_run::OperationRun;
@@ -12,7 +13,7 @@ impl OperationRun<'_> {
         let operation = self.operation;
         for argument in &operation.arguments {
             if let Some(example) = &argument.example {
-                self.record_example(format!("{}/example", argument.pointer), argument.errors(example));
+                self.record_example(format!("{}/example", argument.pointer), &argument.declared, example);
             }
         }
         let spec = operation.spec;
@@ -22,9 +23,8 @@ impl OperationRun<'_> {
             for content in contents.iter().filter(|content| content.is_json()) {
                 let Some(schema) = &content.schema else { continue };
                 for (name, example) in &content.examples {
-                    let errors = schema.violations(example).into_iter().map(|(_, text)| text).collect();
                     let pointer = format!("{pointer}/content/{}/examples", escape(&content.media_type));
-                    self.record_example(format!("{pointer}/{}", escape(name)), errors);
+                    self.record_example(format!("{pointer}/{}", escape(name)), schema, example);
                 }
             }
         }
@@ -42,7 +42,8 @@ impl OperationRun<'_> {
         }
     }
 
-    fn record_example(&mut self, pointer: String, errors: Vec<String>) {
+    fn record_example(&mut self, pointer: String, schema: &Schema, example: &Value) {
+        let errors: Vec<String> = schema.violations(example).into_iter().map(|(_, text)| text).collect();
         let failure = (!errors.is_empty()).then(|| CheckFailure {
             summary: format!("the example at {pointer} is not valid"),
             expected: "an example that its own schema allows".to_owned(),

@@ -86,10 +86,7 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
 pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64) -> Option<Vec<Value>> {
     let operation = run.find_read_operation(&list.path)?;
     let mut paging = Paging::of(operation);
-    paging
-        .size
-        .filter(|_| paging.position.is_some())
-        .filter(|parameter| parameter.schema.errors(&size.into()).is_ok_and(|errors| errors.is_empty()))?;
+    paging.size.filter(|_| paging.position.is_some()).filter(|parameter| parameter.schema.is_valid(&size.into()))?;
     paging.wanted = size;
     read(run, list, operation, &paging).await.map(|(entries, _)| entries)
 }
