@@ -5,12 +5,14 @@ use boxoffice_openapi::Scope;
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
+use crate::error_texts::faults;
 use crate::support::{Operation, Response, TestApp, entries_of, operations, section};
 use crate::tokens::{global_token, redeemer_key};
 
+// These requests are rejected before the database is read.
+tests_on!([every_body_argument_is_validated, every_query_argument_is_validated] { sqlite: run_on_sqlite });
+
 on_both_databases![
-    every_body_argument_is_validated,
-    every_query_argument_is_validated,
     malformed_identifier_is_not_found,
     invalid_body_wins_over_malformed_identifier,
     every_body_format_is_validated,
@@ -30,6 +32,7 @@ async fn totals(app: &TestApp) -> Vec<Value> {
 fn assert_complains(response: &Response, of: &str, about: &str) {
     assert_eq!((response.status, response.code()), (400, "arguments.invalid"), "{about}: {}", response.body);
     assert_eq!(response.invalid_arguments(), [of], "{about}: {}", response.body);
+    assert_eq!(faults(response), [""; 0], "{about}: {}", response.body);
 }
 
 /// Returns whether the existence of the resource is checked before the body: if the body is large and the path names one.
