@@ -68,12 +68,18 @@ fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>,
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
-        HirKind::Class(class) => text.push(character(class, rng)),
+        HirKind::Class(class) => text.push(random_character(&preferred_ranges(class), rng)),
         HirKind::Repetition(repetition) => {
             let max = repetition.max.map_or(usize::MAX, |max| max as usize);
             let times = |extra: &usize| max.min(repetition.min as usize + extra);
-            for _ in 0..rng.random_range(times(extra.start())..=times(extra.end())) {
-                write(&repetition.sub, rng, extra, text);
+            let times = rng.random_range(times(extra.start())..=times(extra.end()));
+            match repetition.sub.kind() {
+                // The text may have thousands of characters.
+                HirKind::Class(class) => {
+                    let ranges = preferred_ranges(class);
+                    text.extend((0..times).map(|_| random_character(&ranges, rng)));
+                }
+                _ => (0..times).for_each(|_| write(&repetition.sub, rng, extra, text)),
             }
         }
         HirKind::Capture(capture) => write(&capture.sub, rng, extra, text),
@@ -82,8 +88,8 @@ fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>,
     }
 }
 
-/// Returns a random character of a class. Prefers ASCII letters and digits, then printable ASCII characters.
-fn character(class: &Class, rng: &mut Xoshiro256PlusPlus) -> char {
+/// Returns the ASCII letters and digits of a class, or else its printable ASCII characters, or else all of its characters.
+fn preferred_ranges(class: &Class) -> Vec<(char, char)> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.iter().map(|range| (range.start(), range.end())).collect(),
         Class::Bytes(class) => class.iter().map(|range| (range.start().into(), range.end().into())).collect(),
@@ -94,14 +100,17 @@ fn character(class: &Class, rng: &mut Xoshiro256PlusPlus) -> char {
     };
     let alphanumeric: Vec<_> = [('0', '9'), ('A', 'Z'), ('a', 'z')].into_iter().flat_map(within).collect();
     let printable = within((' ', '~'));
-    let from = if !alphanumeric.is_empty() {
+    if !alphanumeric.is_empty() {
         alphanumeric
     } else if !printable.is_empty() {
         printable
     } else {
         ranges
-    };
+    }
+}
+
+fn random_character(ranges: &[(char, char)], rng: &mut Xoshiro256PlusPlus) -> char {
     // An empty class matches no text, so any character will do.
-    let Some((start, end)) = from.choose(rng) else { return '?' };
+    let Some((start, end)) = ranges.choose(rng) else { return '?' };
     rng.random_range(*start..=*end)
 }
