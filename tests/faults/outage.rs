@@ -193,6 +193,27 @@ async fn server_stays_ready_when_the_database_closes_its_connections() {
     assert_eq!(statuses, [200; 5]);
 }
 
+/// A statement waits for a lock for longer than the server waits for the statement. It must end in the database, too: it would keep
+/// its connection, and the locks of its transaction.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn abandoned_statement_ends_in_the_database() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let region = app.create_region().await;
+    let mut other = PgConnection::connect(&cluster.url).await.unwrap();
+    sqlx::raw_sql("begin; select id from regions for update").execute(&mut other).await.unwrap();
+    let waiting = async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+        app.state.db.read().await.unwrap().query(waiting).scalar::<i64>().await.unwrap()
+    };
+
+    let change = app.request("PUT", &region).key(&app.staff.key).json(&json!({ "name": "Volta" }));
+    let (change, ()) = join(change.send(), wait_until(async || waiting().await == 1)).await;
+    wait_until(async || waiting().await == 0).await;
+
+    assert_eq!((change.status, change.headers.contains_key("retry-after")), (503, true));
+}
+
 /// After a failover, connections that lead to the former primary still read, and reject changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaves_connections_that_have_become_read_only() {

@@ -10,7 +10,8 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 /// Time limit for a statement. A database that is frozen or silently disconnected never responds. The limit is below the usual
-/// client timeout of 30 seconds, so that clients receive an error response in time.
+/// client timeout of 30 seconds, so that clients receive an error response in time, and below the `statement_timeout` of the
+/// connections.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maps an error of sqlx to [`Error::Unavailable`] if a later attempt may succeed, otherwise to [`Error::Database`].
