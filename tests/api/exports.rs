@@ -1,10 +1,13 @@
 //! Exports as CSV.
 
+use boxoffice::kernel::http::StreamedFile;
+use boxoffice_http::etag::collect_body;
+use dropshot::HttpResponse;
 use serde_json::json;
 
 use crate::support::{TestApp, card_payment, section};
 
-on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches];
+on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches, export_that_fails_is_not_whole];
 
 /// Returns the lines of an export.
 async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
@@ -72,4 +75,43 @@ async fn exports_have_all_rows_of_many_batches(app: TestApp) {
     serials.sort_unstable();
     serials.dedup();
     assert_eq!(serials.len(), 2100);
+}
+
+/// The database fails while the response is sent. The client must not take the part that it has for the whole table.
+async fn export_that_fails_is_not_whole(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5000)]).await;
+    for _ in 0..90 {
+        ama.order(&event.sections[0], 50).await.unwrap();
+    }
+    // A batch of rows is larger than the buffers of a connection.
+    let long = if app.database_url.starts_with("sqlite") { "printf('%.*c', 5000, 'x')" } else { "repeat('x', 5000)" };
+    app.execute_sql(format!("update accounts set first_name = {long}").leak()).await;
+    let path = format!("{}/exports/tickets", event.uri);
+
+    let response = app.request("GET", &path).at(app.server).key(&kofi.key).send_raw().await;
+    app.execute_sql("alter table tickets rename to gone_tickets").await;
+    let status = response.status();
+    let text = response.text().await;
+
+    assert!(status == 200 && text.is_err(), "{} bytes", text.unwrap_or_default().len());
+}
+
+/// After a panic, or at the end of the grace period, the client must not take the parts that it has for the whole file.
+#[tokio::test]
+async fn only_a_finished_file_is_whole() {
+    for (is_finished, whole) in [(true, Some("ab")), (false, None)] {
+        let (sender, file) = StreamedFile::new("text/plain", "file.txt");
+        tokio::spawn(async move {
+            for part in ["a", "b"] {
+                sender.send(part.into()).await;
+            }
+            if is_finished {
+                sender.finish().await;
+            }
+        });
+
+        let sent = collect_body(file.to_result().unwrap().into_body()).await;
+
+        assert_eq!(sent.ok().as_deref(), whole.map(str::as_bytes));
+    }
 }

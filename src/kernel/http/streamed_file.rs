@@ -4,7 +4,7 @@ use boxoffice_http::ApiError;
 use boxoffice_http::error::{Error, one_line};
 use bytes::Bytes;
 use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk};
-use futures::{StreamExt, stream};
+use futures::stream;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
@@ -20,32 +20,41 @@ pub struct StreamedFile {
     body: Body,
 }
 
-/// The sending side of a streamed file.
-pub struct FileSender(mpsc::Sender<std::io::Result<Bytes>>);
+/// The sending side of a streamed file: its parts, and `None` after the last one. If it is dropped before, the response is interrupted,
+/// so that the client doesn't take it for whole.
+pub struct FileSender(mpsc::Sender<Option<Bytes>>);
 
 impl StreamedFile {
     /// Creates a response and its sending side. A part waits until the client has received the one before the last, so that a slow
     /// client takes no memory.
     pub fn new(media_type: &'static str, name: &'static str) -> (FileSender, Self) {
-        let (sender, mut receiver) = mpsc::channel(1);
-        let parts = stream::poll_fn(move |context| receiver.poll_recv(context));
-        let frames = parts.map(|part: std::io::Result<Bytes>| part.map(Frame::data));
-        (FileSender(sender), Self { media_type, name, body: Body::wrap(StreamBody::new(frames)) })
+        let (sender, mut receiver) = mpsc::channel::<Option<Bytes>>(1);
+        let parts = stream::poll_fn(move |context| {
+            receiver.poll_recv(context).map(|received| match received {
+                Some(part) => part.map(|part| Ok(Frame::data(part))),
+                None => Some(Err(std::io::Error::other("interrupted"))),
+            })
+        });
+        (FileSender(sender), Self { media_type, name, body: Body::wrap(StreamBody::new(parts)) })
     }
 }
 
 impl FileSender {
     /// Sends a part. Returns false if the client has gone.
     pub async fn send(&self, part: Bytes) -> bool {
-        self.0.send(Ok(part)).await.is_ok()
+        self.0.send(Some(part)).await.is_ok()
     }
 
-    /// Ends the response before its end, so that the client doesn't take it for whole, and logs the cause.
-    pub async fn fail(self, log: &Logger, error: Error) {
+    /// Ends the file after its last part.
+    pub async fn finish(self) {
+        // The client may have gone.
+        let _gone = self.0.send(None).await;
+    }
+
+    /// Interrupts the response, and logs the cause.
+    pub fn fail(self, log: &Logger, error: Error) {
         let error = ApiError::from(error);
         warn!(log, "a streamed response was interrupted"; "cause" => error.cause().map(one_line));
-        // The client may have gone.
-        let _gone = self.0.send(Err(std::io::Error::other("interrupted"))).await;
     }
 }
 

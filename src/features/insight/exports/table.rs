@@ -49,8 +49,11 @@ async fn send_all<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, sender: FileSende
                 last = next;
                 is_connected = sender.send(text).await;
             }
-            Err(error) => return sender.fail(&ctx.app.log, error).await,
+            Err(error) => return sender.fail(&ctx.app.log, error),
         }
+    }
+    if is_connected {
+        sender.finish().await;
     }
 }
 
