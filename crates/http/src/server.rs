@@ -6,6 +6,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::num::NonZeroU64;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::access_log::AccessLog;
@@ -36,6 +38,8 @@ use crate::tls::Certificate;
 
 /// Pause after a connection could not be accepted, for example because there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Time in which idle connections close by themselves when the server stops. A client of HTTP/2 answers a PING meanwhile.
+const IDLE_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of requests in progress on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 100;
 /// Bytes of request bodies that an HTTP/2 client may send on a stream before the server reads them.
@@ -245,8 +249,13 @@ impl<H: RequestHandler> Acceptor<H> {
         }
         drop(socket);
         let _dropped = stopped.await;
-        acceptor.connections.evict_all_idle();
-        graceful.shutdown().await;
+        // Idle connections close by themselves, those of HTTP/2 with GOAWAY.
+        let mut closed = pin!(graceful.shutdown());
+        if timeout(IDLE_CLOSE_TIMEOUT, &mut closed).await.is_err() {
+            // The others have an incomplete handshake or head, or their client does not answer.
+            acceptor.connections.evict_all_idle();
+            closed.await;
+        }
     }
 
     /// Serves a connection until it ends, is idle for too long or makes no progress.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};
+use futures::future::{join, join_all};
 use http::Request;
 use http_body_util::Empty;
 use hyper::body::Bytes;
@@ -25,6 +26,7 @@ on_both_databases![
     closes_idle_connection,
     closes_connection_of_client_that_does_not_read,
     bounds_small_responses_that_are_not_read,
+    stop_sends_goaway_to_idle_connections,
     serves_new_connections_in_place_of_idle_ones,
     limits_connections_of_address,
 ];
@@ -199,6 +201,32 @@ async fn bounds_small_responses_that_are_not_read(app: TestApp) {
     .await;
     assert_eq!(status().await, 200);
     drop(unread);
+}
+
+/// After a GOAWAY, a client of HTTP/2 knows which of its requests were not processed.
+async fn stop_sends_goaway_to_idle_connections(app: TestApp) {
+    const PREFACE_AND_SETTINGS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    const GOAWAY: u8 = 7;
+    let server = start(&app, patient()).await;
+    let mut connections = Vec::new();
+    for _ in 0..100 {
+        let mut connection = TcpStream::connect(server.server).await.unwrap();
+        connection.write_all(PREFACE_AND_SETTINGS).await.unwrap();
+        // The server has sent its own settings.
+        await_early(connection.readable()).await.unwrap();
+        connections.push(connection);
+    }
+
+    let (received, ()) = join(join_all(connections.into_iter().map(read_to_end)), server.stop()).await;
+
+    for frames in received {
+        let (mut types, mut rest) = (Vec::new(), frames.as_slice());
+        while let [first, second, third, frame_type, _, _, _, _, _, payload @ ..] = rest {
+            types.push(*frame_type);
+            rest = &payload[usize::from(*first) << 16 | usize::from(*second) << 8 | usize::from(*third)..];
+        }
+        assert!(types.contains(&GOAWAY), "{types:?}");
+    }
 }
 
 /// Begins a request whose body doesn't arrive.
