@@ -11,18 +11,15 @@ use bytes::Bytes;
 use dropshot::Body;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Method, Request, Response};
-use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use http::{Request, Response};
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connections::{Connection, Connections, RequestGuard};
 use crate::detach_on_drop::DetachOnDrop;
-use crate::dispatcher::{Dispatcher, REQUEST_ID};
-use crate::error::Code;
+use crate::dispatcher::Dispatcher;
 use crate::request_handler::RequestHandler;
-use crate::response_headers;
-use crate::responses::error_response;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -81,8 +78,6 @@ pub struct ConnectionService<H> {
     pub connection: Arc<Connection>,
     /// All connections.
     pub connections: Arc<Connections>,
-    /// True if the connection is encrypted.
-    pub is_tls: bool,
 }
 
 impl<H: RequestHandler> Service<Request<Incoming>> for ConnectionService<H> {
@@ -91,31 +86,19 @@ impl<H: RequestHandler> Service<Request<Incoming>> for ConnectionService<H> {
     type Future = BoxFuture<'static, Result<Response<ResponseBody>, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let is_get = request.method() == Method::GET;
         let guard = self.connection.begin_request();
-        let (connection, connections, is_tls) = (Arc::clone(&self.connection), Arc::clone(&self.connections), self.is_tls);
-        let response = DetachOnDrop::new(Arc::clone(&self.dispatcher).respond(self.peer, request.map(Body::wrap)));
+        let (connection, connections) = (Arc::clone(&self.connection), Arc::clone(&self.connections));
+        let has_room = {
+            let (connection, connections) = (Arc::clone(&connection), Arc::clone(&connections));
+            move |bytes| connections.has_room(&connection, bytes)
+        };
+        let response = Arc::clone(&self.dispatcher).respond(self.peer, request.map(Body::wrap), has_room);
+        let response = DetachOnDrop::new(response);
         async move {
-            let mut response = response.await;
-            let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
-            // A change was committed: its response is always sent.
-            if !connections.has_room(&connection, size) && is_get {
-                response = unsendable(&response, is_tls);
-            }
-            Ok(response.map(|body| ResponseBody { body, part: Bytes::new(), connection, connections, _request: guard }))
+            Ok(response.await.map(|body| ResponseBody { body, part: Bytes::new(), connection, connections, _request: guard }))
         }
         .boxed()
     }
-}
-
-/// Returns the response in place of one for which there is no memory.
-fn unsendable(response: &Response<Body>, is_tls: bool) -> Response<Body> {
-    let text = "The server is sending too many large responses at the moment. Try again shortly, or ask for fewer records.";
-    let mut replacement = error_response(&Code::ServerUnavailable.with_message(text).into());
-    response_headers::add(replacement.headers_mut(), false, is_tls);
-    let id: Option<HeaderValue> = response.headers().get(REQUEST_ID).cloned();
-    replacement.headers_mut().extend(id.map(|id| (REQUEST_ID, id)));
-    replacement
 }
 
 /// The body of a response, passed on in parts. Its data count as unsent until they are sent.

@@ -16,6 +16,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use hyper::body::Body as _;
 use slog::{Logger, debug, error};
 use uuid::Uuid;
 
@@ -79,8 +80,14 @@ struct RequestFacts<'a> {
 }
 
 impl<B: RequestHandler> Dispatcher<B> {
-    /// Returns the response to any request; 503 once the server is closed.
-    pub fn respond(self: Arc<Self>, peer: IpAddr, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send {
+    /// Returns the response to any request; 503 once the server is closed, or in place of the response to a GET for which there is no
+    /// memory. `has_room` returns whether a body of this many bytes can be sent.
+    pub fn respond(
+        self: Arc<Self>,
+        peer: IpAddr,
+        request: Request<Body>,
+        has_room: impl FnOnce(usize) -> bool + Send,
+    ) -> impl Future<Output = Response<Body>> + Send {
         let start = Instant::now();
         let (mut head, body) = request.into_parts();
         head.method = request_head::in_upper_case(head.method);
@@ -108,6 +115,12 @@ impl<B: RequestHandler> Dispatcher<B> {
                     error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into())
                 }
             };
+            // After a change was committed, its response is always sent.
+            let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+            if method == Method::GET && !is_head && !has_room(size) {
+                facts.code = Some(Code::ServerUnavailable);
+                response = error_response(&Code::ServerUnavailable.with_message(NO_ROOM).into());
+            }
             let RequestFacts { operation, account, rate_limit, code } = facts;
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
             response_headers::add_deprecation(response.headers_mut(), operation);
@@ -320,6 +333,9 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 }
 
+/// Text of the error in place of a response for which there is no memory.
+const NO_ROOM: &str =
+    "The server is sending too many large responses at the moment. Try again shortly, or ask for fewer records.";
 /// Maximum length of an identifier that a proxy gives to a request.
 const MAX_REQUEST_ID_BYTES: usize = 128;
 /// Header with the identifier of the request, which the log has too.

@@ -289,7 +289,6 @@ impl<H: RequestHandler> Acceptor<H> {
             peer: peer.ip(),
             connection: Arc::clone(&guard.connection),
             connections: Arc::clone(&self.connections),
-            is_tls: self.tls.is_some(),
         };
         let io = TokioIo::new(CountingIo { io, connection: Arc::clone(&guard.connection) });
         // An error concerns only the client.

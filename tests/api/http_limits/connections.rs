@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use boxoffice::config::Settings;
@@ -12,12 +13,14 @@ use http::Request;
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use super::raw::{request, send_raw};
 use super::tls::Pair;
+use crate::failures::LogBuffer;
 use crate::support::{ANY_PORT, SecondServer, TestApp};
 
 on_both_databases![
@@ -26,6 +29,7 @@ on_both_databases![
     closes_idle_connection,
     closes_connection_of_client_that_does_not_read,
     bounds_small_responses_that_are_not_read,
+    logs_the_response_that_was_sent,
     stop_sends_goaway_to_idle_connections,
     serves_new_connections_in_place_of_idle_ones,
     limits_connections_of_address,
@@ -201,6 +205,26 @@ async fn bounds_small_responses_that_are_not_read(app: TestApp) {
     .await;
     assert_eq!(status().await, 200);
     drop(unread);
+}
+
+/// There is no memory for the response of 3 KB, so an error is sent in its place.
+async fn logs_the_response_that_was_sent(app: TestApp) {
+    let lines = LogBuffer::default();
+    let connections = ConnectionLimits { unsent: 1000, ..patient() };
+    let listener = Listener { connections, access_log_sample: NonZeroU64::new(1), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), lines.logger(), listener).await;
+    let headers = [&*format!("X-API-Key: {}", app.public_key), "X-Client-Version: 3.0.0"];
+
+    let response = send_raw(server.server, &request("GET /countries", &headers, "")).await.unwrap();
+
+    assert_eq!((response.status, response.code(), response.header("retry-after")), (503, "server.unavailable", "1"));
+    let line = lines.lines().into_iter().find(|line| line["request"] == response.header("x-request-id")).unwrap();
+    assert_eq!((&line["status"], &line["code"]), (&json!(503), &json!("server.unavailable")), "{line}");
+    let metrics = server.state.metrics.encode().unwrap();
+    assert!(
+        metrics.contains(r#"boxoffice_request_duration_seconds_count{operation="country_list",status="503"} 1"#),
+        "{metrics}"
+    );
 }
 
 /// After a GOAWAY, a client of HTTP/2 knows which of its requests were not processed.
