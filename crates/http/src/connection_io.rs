@@ -15,6 +15,7 @@ use http::{Request, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 
 use crate::connections::{Connection, Connections, RequestGuard};
 use crate::detach_on_drop::DetachOnDrop;
@@ -26,32 +27,43 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// Size of the parts in which a body is passed to hyper, in bytes. hyper keeps a few of them in its buffer.
 const PART: usize = 32 * 1024;
 
-/// A socket that counts the bytes written to it.
-pub struct CountingIo<T> {
-    /// The socket, or the TLS stream.
-    pub io: T,
+/// A socket that records what the operating system accepts. It is below TLS, which accepts up to 64 KiB more than the socket.
+pub struct CountingIo {
+    /// The socket.
+    pub socket: TcpStream,
     /// The connection.
     pub connection: Arc<Connection>,
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for CountingIo<T> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(context, buffer)
+impl CountingIo {
+    fn record(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Ready(Ok(count)) => self.connection.record_write(Some(*count)),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.connection.record_write(None),
+        }
+        written
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for CountingIo<T> {
+impl AsyncRead for CountingIo {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for CountingIo {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.io).poll_write(context, bytes));
-        Poll::Ready(written.inspect(|count| self.connection.count_written(*count)))
+        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.record(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
+        Pin::new(&mut self.socket).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
+        Pin::new(&mut self.socket).poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -59,12 +71,12 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for CountingIo<T> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.io).poll_write_vectored(context, slices));
-        Poll::Ready(written.inspect(|count| self.connection.count_written(*count)))
+        let written = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.record(written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
+        self.socket.is_write_vectored()
     }
 }
 

@@ -103,6 +103,8 @@ pub struct Connection {
     address: Option<IpAddr>,
     /// Bytes that the operating system has accepted from this connection.
     written: AtomicU64,
+    /// True if it did not accept the bytes that were last written: they wait above the socket, such as in the buffer of TLS.
+    is_blocked: AtomicBool,
     activity: Mutex<Activity>,
     is_evicted: AtomicBool,
     evicted: Notify,
@@ -160,7 +162,7 @@ impl OpenConnections {
     /// Returns false if no connection is idle.
     fn evict_idle(&mut self, of: Option<IpAddr>) -> bool {
         let candidates = self.by_number.values().filter(|connection| of.is_none() || connection.address == of);
-        let idle = candidates.filter_map(|connection| Some((connection, connection.lock().idle_since()?)));
+        let idle = candidates.filter_map(|connection| Some((connection, connection.lock().idle_since(connection)?)));
         let count = |connection: &Connection| connection.address.and_then(|address| self.per_address.get(&address)).copied();
         let oldest = idle.min_by_key(|(connection, since)| (std::cmp::Reverse(count(connection)), *since));
         let Some(connection) = oldest.map(|(connection, _)| Arc::clone(connection)) else { return false };
@@ -327,6 +329,7 @@ impl Connection {
             number,
             address,
             written: AtomicU64::new(0),
+            is_blocked: AtomicBool::new(false),
             activity: Mutex::new(activity),
             is_evicted: AtomicBool::new(false),
             evicted: Notify::new(),
@@ -337,9 +340,14 @@ impl Connection {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts bytes that were written to the socket.
-    pub fn count_written(&self, bytes: usize) {
-        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Records a write to the socket: the bytes that the operating system has accepted, or `None` if it accepts none at the moment.
+    pub fn record_write(&self, accepted: Option<usize>) {
+        self.is_blocked.store(accepted.is_none(), Ordering::Relaxed);
+        self.written.fetch_add(accepted.unwrap_or(0) as u64, Ordering::Relaxed);
+    }
+
+    fn is_blocked(&self) -> bool {
+        self.is_blocked.load(Ordering::Relaxed)
     }
 
     /// Counts a request whose head is complete.
@@ -375,8 +383,8 @@ impl Connection {
 
 impl Activity {
     /// Returns the time since which the connection is idle; `None` if it isn't.
-    fn idle_since(&self) -> Option<Instant> {
-        (self.requests == 0 && self.unsent == 0).then_some(self.idle_since)
+    fn idle_since(&self, connection: &Connection) -> Option<Instant> {
+        (self.requests == 0 && self.unsent == 0 && !connection.is_blocked()).then_some(self.idle_since)
     }
 
     /// Returns whether bytes wait to be sent and none was sent for a while.
@@ -390,16 +398,18 @@ impl Activity {
 
     /// Returns the time at which the connection must be closed, if nothing happens until then.
     fn deadline(&mut self, connection: &Connection, limits: &ConnectionLimits, now: Instant) -> Instant {
-        if self.unsent > 0 {
-            let written = connection.written.load(Ordering::Relaxed);
-            if written - self.progress >= MIN_PROGRESS {
-                (self.progress, self.progress_at) = (written, now);
-            }
+        let written = connection.written.load(Ordering::Relaxed);
+        let is_sending = self.unsent > 0 || connection.is_blocked();
+        if !is_sending || written - self.progress >= MIN_PROGRESS {
+            (self.progress, self.progress_at) = (written, now);
+        }
+        if is_sending {
+            self.idle_since = now;
             return self.progress_at + limits.send_timeout;
         }
         let idle_timeout = if self.had_request { limits.idle_timeout } else { limits.head_timeout };
         // While a request is in progress, its body, the database and the other dependencies have timeouts of their own.
-        self.idle_since().unwrap_or(now) + idle_timeout
+        self.idle_since(connection).unwrap_or(now) + idle_timeout
     }
 }
 
@@ -471,12 +481,26 @@ mod tests {
         let deadline = |after: Duration| connection.lock().deadline(connection, limits, start + after) - start;
 
         let first = deadline(Duration::ZERO);
-        connection.count_written(MIN_PROGRESS as usize - 1);
+        connection.record_write(Some(MIN_PROGRESS as usize - 1));
         assert_eq!(deadline(Duration::from_secs(5)), first);
-        connection.count_written(1);
+        connection.record_write(Some(1));
         assert_eq!(deadline(Duration::from_secs(5)), Duration::from_secs(5) + limits.send_timeout);
+        connection.record_write(None);
         drop(data);
-        assert!(deadline(Duration::from_secs(5)) < limits.head_timeout + Duration::from_secs(1), "idle");
+        assert_eq!(deadline(Duration::from_secs(6)), Duration::from_secs(5) + limits.send_timeout, "TLS has the rest");
+        connection.record_write(Some(1));
+        assert_eq!(deadline(Duration::from_secs(7)), Duration::from_secs(6) + limits.head_timeout, "idle");
+    }
+
+    #[test]
+    fn connection_that_still_sends_is_not_evicted() {
+        let connections = connections(1, 0);
+        let sending = connections.open(address(1)).unwrap();
+        sending.connection.record_write(None);
+
+        assert!(connections.open(address(2)).is_none());
+        sending.connection.record_write(Some(1));
+        assert!(connections.open(address(2)).is_some());
     }
 
     #[test]

@@ -264,12 +264,13 @@ impl<H: RequestHandler> Acceptor<H> {
         let requests = async {
             // Without it, the last part of a response may wait for the client's acknowledgment of the part before.
             let _best_effort = stream.set_nodelay(true);
+            let io = CountingIo { socket: stream, connection: Arc::clone(&guard.connection) };
             match &self.tls {
-                None => self.serve_requests(stream, peer, &guard, watcher).await,
+                None => self.serve_requests(io, peer, &guard, watcher).await,
                 Some(tls) => {
                     // A failed handshake concerns only the client.
-                    let Ok(stream) = tls.accept(stream).await else { return };
-                    self.serve_requests(stream, peer, &guard, watcher).await;
+                    let Ok(io) = tls.accept(io).await else { return };
+                    self.serve_requests(io, peer, &guard, watcher).await;
                 }
             }
         };
@@ -290,8 +291,7 @@ impl<H: RequestHandler> Acceptor<H> {
             connection: Arc::clone(&guard.connection),
             connections: Arc::clone(&self.connections),
         };
-        let io = TokioIo::new(CountingIo { io, connection: Arc::clone(&guard.connection) });
         // An error concerns only the client.
-        let _closed = watcher.watch(self.http.serve_connection(io, service).into_owned()).await;
+        let _closed = watcher.watch(self.http.serve_connection(TokioIo::new(io), service).into_owned()).await;
     }
 }

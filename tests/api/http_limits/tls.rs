@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice_http::log;
-use boxoffice_http::{Certificate, Listener};
+use boxoffice_http::{Certificate, ConnectionLimits, Listener};
 use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -21,9 +24,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion
 
 use super::raw::request;
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, section};
 
-on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http];
+on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http, sends_whole_response_before_it_closes_the_connection];
 
 /// PEM files of a certificate for localhost and its key.
 pub(super) struct Pair {
@@ -63,8 +66,10 @@ async fn connect(
     roots.add(trusted.clone()).unwrap();
     let mut config = ClientConfig::builder_with_protocol_versions(versions).with_root_certificates(roots).with_no_client_auth();
     config.alpn_protocols = vec![protocol.to_vec()];
-    let stream = TcpStream::connect(server).await?;
-    TlsConnector::from(Arc::new(config)).connect(ServerName::from(server.ip()), stream).await
+    let socket = TcpSocket::new_v4()?;
+    // Small, so that the server can't send much that is not read.
+    socket.set_recv_buffer_size(4096)?;
+    TlsConnector::from(Arc::new(config)).connect(ServerName::from(server.ip()), socket.connect(server).await?).await
 }
 
 fn get_time(key: &str) -> Request<Empty<Bytes>> {
@@ -104,15 +109,52 @@ async fn serves_http_1_and_2_over_tls(app: TestApp) {
     }
 }
 
+/// Another connection takes the place of one that is idle. TLS accepts up to 64 KiB that the operating system does not accept yet, so a
+/// connection whose response was handed over may still have a part of it.
+async fn sends_whole_response_before_it_closes_the_connection(app: TestApp) {
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let text = if app.database_url.starts_with("sqlite") { "printf('%.*c', 300000, 'x')" } else { "repeat('x', 300000)" };
+    app.execute_sql(format!("update sections set description = {text}").leak()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::write(folder.path());
+    let connections = ConnectionLimits { per_address: 1, ..ConnectionLimits::default() };
+    // Its connections have the same buffer, which is much smaller than that of TLS.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(8 << 10).unwrap();
+    socket.bind(ANY_PORT).unwrap();
+    let socket = Some(Arc::new(socket.listen(16).unwrap().into_std().unwrap()));
+    let listener = Listener { socket, certificate: Some(pair.open()), connections, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let open = async || connect(server.server, &pair.der, b"http/1.1", &[&TLS13]).await;
+
+    let mut slow = open().await.unwrap();
+    let lines = [&*format!("X-API-Key: {}", app.public_key), "X-Client-Version: 3.0.0"];
+    slow.write_all(&request(&format!("GET {}", event.sections[0]), &lines, "")).await.unwrap();
+    let mut response = vec![0; 16 << 10];
+    slow.read_exact(&mut response).await.unwrap();
+    while open().await.is_err() {
+        let mut part = [0; 16 << 10];
+        slow.read_exact(&mut part).await.unwrap();
+        response.extend(part);
+        // The server writes as much as there is room for.
+        sleep(Duration::from_millis(20)).await;
+    }
+    let _cut_off = slow.read_to_end(&mut response).await;
+
+    let response = String::from_utf8(response).unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{} bytes after {head}", body.len());
+}
+
 async fn rejects_plain_http(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
 
     let mut connection = TcpStream::connect(server.server).await.unwrap();
-    let _heard = tokio::io::AsyncWriteExt::write_all(&mut connection, &request("GET /time", &[], "")).await;
+    let _heard = connection.write_all(&request("GET /time", &[], "")).await;
     let mut response = Vec::new();
-    let _cut_off = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut response).await;
+    let _cut_off = connection.read_to_end(&mut response).await;
 
     assert!(!response.starts_with(b"HTTP"), "{}", response.escape_ascii());
 }
