@@ -1,16 +1,17 @@
 import { defineConfig } from '@hey-api/openapi-ts';
 
+const VERSION_HEADER = '#/components/parameters/ClientVersion';
+
 export default defineConfig({
-  // `clients/check` removes the version header from the document.
-  input: process.env.BOXOFFICE_DOCUMENT ?? '../../spec/openapi.yaml',
+  input: '../../spec/openapi.yaml',
   output: { path: 'src/generated', importFileExtension: '.js' },
   parser: {
     patch: {
-      parameters: {
-        // `connect` sends the version with each request.
-        ClientVersion: (parameter) => {
-          parameter.required = false;
-        },
+      // `connect` sends the version with each request.
+      input: (document) => {
+        for (const operation of Object.values(document.paths ?? {}).flatMap((item) => Object.values(item))) {
+          operation.parameters = operation.parameters?.filter((parameter) => parameter.$ref !== VERSION_HEADER);
+        }
       },
     },
   },
