@@ -2,7 +2,7 @@
 
 import { createClient, createConfig, type Client } from './generated/client/index.js';
 import type { Error as ErrorBody } from './generated/index.js';
-import { retryingFetch } from './retries.js';
+import { retryingFetch, type RetryPolicy } from './retries.js';
 
 export * from './generated/index.js';
 export { retryingFetch, type RetryPolicy } from './retries.js';
@@ -30,14 +30,15 @@ export class ApiError extends Error {
  * Creates a client of the server at `address`, with the key of an application, a session or an admission token. It is passed to each
  * operation as `client`. A response that is an error throws an `ApiError`.
  */
-export function connect(address: string, key: string): Client {
+export function connect(address: string, key: string, retries: Partial<RetryPolicy> = {}): Client {
   // The error of `fetch` would have the key.
   if (!/^[ -~]*$/.test(key)) throw new TypeError("The key contains characters that a header can't have, such as the end of a line.");
   const client = createClient(
     createConfig({
       baseUrl: address.replace(/\/+$/, ''),
-      headers: { 'X-API-Key': key, 'X-Client-Version': VERSION },
-      fetch: retryingFetch(),
+      headers: { 'X-Client-Version': VERSION },
+      // Programs log the configuration, and the request that each result has. So neither has the key.
+      fetch: retryingFetch(retries, { 'X-API-Key': key }),
       throwOnError: true,
     }),
   );

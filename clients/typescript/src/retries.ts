@@ -4,7 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface RetryPolicy {
   /** Maximum number of attempts, the first one included. */
   maxAttempts: number;
-  /** Timeout of each attempt, in milliseconds. */
+  /**
+   * Timeout of each attempt, in milliseconds: until the head of the response, and then for each part of its body, so that a long
+   * response may take longer.
+   */
   attemptTimeout: number;
   /** Time after which no retry starts, in milliseconds. */
   retryWindow: number;
@@ -18,9 +21,9 @@ const MAX_DELAY = 5_000;
  * Returns a `fetch` that repeats a request if the connection fails, the attempt times out, there were too many requests (429), the
  * server is unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
  * `Idempotency-Key`, so the server executes it once. A repeated DELETE succeeds if the resource is gone. Redirects are not followed,
- * because the server that they lead to would receive the key.
+ * because the server that they lead to would receive the key. `headers` are added to each request that doesn't have them.
  */
-export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
+export function retryingFetch(policy: Partial<RetryPolicy> = {}, headers: Record<string, string> = {}): typeof fetch {
   const { maxAttempts, attemptTimeout, retryWindow } = { ...DEFAULT, ...policy };
   return async (input, init) => {
     const request = new Request(input, init);
@@ -28,7 +31,9 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
       request.headers.set('Idempotency-Key', crypto.randomUUID());
     }
     const body = request.body ? await request.arrayBuffer() : undefined;
-    const { method, headers, url, signal: cancelled } = request;
+    const { method, url, signal: cancelled } = request;
+    const sentHeaders = new Headers(headers);
+    request.headers.forEach((value, name) => sentHeaders.set(name, value));
     const started = Date.now();
     let mayBeExecuted = false;
     for (let attempt = 1; ; attempt++) {
@@ -42,15 +47,11 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
       let failure: unknown;
       try {
         cancelled.throwIfAborted();
-        response = await fetch(url, { method, headers, body, signal: ended.signal, redirect: 'manual' });
+        response = restart(timer, await fetch(url, { method, headers: sentHeaders, body, signal: ended.signal, redirect: 'manual' }));
         if (isJson(response)) {
-          // The connection may fail within the body.
+          // The connection may fail within the body. The caller reads other bodies.
           const content = await response.arrayBuffer();
           response = new Response(content.byteLength ? content : null, response);
-          clearTimeout(timer);
-        } else {
-          // The caller reads the body, which has the same timeout.
-          timer.unref();
         }
       } catch (error) {
         clearTimeout(timer);
@@ -62,13 +63,40 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}): typeof fetch {
       const isLast = attempt >= maxAttempts || Date.now() - started + delay > retryWindow;
       if (isLast || (response && !(await isTemporary(response)))) {
         if (!response) throw failure;
-        const isGone = mayBeExecuted && method === 'DELETE' && (await codeOf(response)) === 'resource.not-found';
-        return isGone ? new Response(null, { status: 204 }) : response;
+        const isDone = mayBeExecuted && method === 'DELETE' && isGone(new URL(url).pathname, await codeOf(response));
+        return isDone ? new Response(null, { status: 204 }) : response;
       }
       mayBeExecuted ||= !response || response.status === 503;
       await sleep(delay, undefined, { signal: cancelled }).catch(() => cancelled.throwIfAborted());
     }
   };
+}
+
+/** Returns a response that restarts a timer with each part of its body, and stops the timer at its end. */
+function restart(timer: NodeJS.Timeout, response: Response): Response {
+  if (!response.body) {
+    clearTimeout(timer);
+    return response;
+  }
+  timer.refresh().unref();
+  const parts = new TransformStream<Uint8Array, Uint8Array>({
+    transform(part, controller) {
+      timer.refresh();
+      controller.enqueue(part);
+    },
+    flush() {
+      clearTimeout(timer);
+    },
+  });
+  return new Response(response.body.pipeThrough(parts), response);
+}
+
+/** Returns whether the error of a repeated DELETE shows that an earlier attempt was executed. */
+function isGone(path: string, code: unknown): boolean {
+  // The success of a decision has a body, so its caller has to read the decision.
+  if (code === 'resource.not-found') return !path.includes('/submissions/');
+  // The session may be that of the key itself.
+  return code === 'session.ended' || (code === 'key.refused' && path.endsWith('/sessions/active'));
 }
 
 function retryDelay(attempt: number, response?: Response): number {

@@ -1,10 +1,13 @@
 /** Sends requests to a server of a later version, which `clients/check` simulates. */
 
+import { inspect } from 'node:util';
+
 import * as api from '../index.js';
 
 const [address] = process.argv.slice(2);
 if (!address) throw new Error('usage: later_server ADDRESS');
-const client = api.connect(address, 'key');
+const client = api.connect(address, 'a secret key');
+const quick = api.connect(address, 'a secret key', { attemptTimeout: 2000 });
 const throwOnError = true;
 
 const errorOf = (promise: Promise<unknown>) =>
@@ -13,7 +16,9 @@ const errorOf = (promise: Promise<unknown>) =>
     (error: api.ApiError) => error,
   );
 
-const { data: order } = await api.orderGet({ client, throwOnError, path: { order: '17637000000081' } });
+const read = await api.orderGet({ client, throwOnError, path: { order: '17637000000081' } });
+const { data: order } = read;
+if (inspect([client, client.getConfig(), read], { depth: null, showHidden: true }).includes('secret')) throw new Error('A log has the key.');
 const { code } = await errorOf(api.hostGet({ client, throwOnError, path: { host: '1' } }));
 // The first attempt of each fails.
 const { data: placed } = await api.orderCreate({ client, throwOnError, body: { items: { '/sections/1': 1 } } });
@@ -23,9 +28,16 @@ const { fields } = await errorOf(api.hostGet({ client, throwOnError, path: { hos
 const { data: csv } = await api.eventOrderExportGet({ client, throwOnError, path: { event: '1' } });
 const { data: pdf } = await api.orderDocumentGet({ client, throwOnError, path: { order: '1' } });
 const { data: region } = await api.regionGet({ client, throwOnError, path: { region: '1' } });
+const { data: slow } = await api.eventOrderExportGet({ client: quick, throwOnError, path: { event: '2' } });
+const { message: page } = await errorOf(api.eventOrderExportGet({ client, throwOnError, path: { event: '3' } }));
+const logout = await api.sessionActiveDelete({ client, throwOnError });
+const { status: decision } = await errorOf(
+  api.submissionDelete({ client, throwOnError, path: { submission: '1' }, query: { approved: true } }),
+);
 console.log(
   `status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status} foreign ${foreign}`,
   `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
+  `slow ${slow.length} page ${page.includes('not one of this API') ? 'rejected' : page} logout ${logout.response.status} decision ${decision}`,
 );
 
 try {
