@@ -19,14 +19,24 @@ const Version = "3.0.0"
 func Connect(address, key string) *api.APIClient {
 	configuration := api.NewConfiguration()
 	configuration.Servers = api.ServerConfigurations{{URL: strings.TrimRight(address, "/")}}
-	configuration.AddDefaultHeader("X-API-Key", key)
 	configuration.AddDefaultHeader("X-Client-Version", Version)
 	configuration.HTTPClient = &http.Client{
-		Transport: &Transport{},
+		Transport: &Transport{authenticate: authenticator(key)},
 		// A redirect to another server would reveal the key to it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return api.NewAPIClient(configuration)
+}
+
+// authenticator returns a function that adds the key to the headers of a request. Programs log configurations, so the key is in none.
+func authenticator(key string) func(http.Header) error {
+	return func(header http.Header) error {
+		if strings.IndexFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
+			return errors.New("the key contains characters that a header can't have, such as the end of a line")
+		}
+		header.Set("X-API-Key", key)
+		return nil
+	}
 }
 
 // Error is an error response.

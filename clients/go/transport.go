@@ -30,15 +30,28 @@ type Transport struct {
 	Base http.RoundTripper
 	// MaxAttempts is the number of attempts, the first one included; 8 if 0.
 	MaxAttempts int
-	// AttemptTimeout bounds each attempt; 30 seconds if 0.
+	// AttemptTimeout bounds each attempt: the time until the head of the response, and then that of each part of its body, so that
+	// a long response may take longer; 30 seconds if 0.
 	AttemptTimeout time.Duration
 	// RetryWindow is the time after which no retry starts; 100 seconds if 0.
 	RetryWindow time.Duration
+	// authenticate adds the key to the headers.
+	authenticate func(http.Header) error
 }
 
 // RoundTrip sends the request until the response is final, and reads the response completely.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	// The response refers to the caller's request, which doesn't have the key.
+	original := request
 	request = request.Clone(request.Context())
+	if t.authenticate != nil {
+		if err := t.authenticate(request.Header); err != nil {
+			if request.Body != nil {
+				request.Body.Close()
+			}
+			return nil, err
+		}
+	}
 	if (request.Method == http.MethodPost || request.Method == http.MethodPatch) && request.Header.Get("Idempotency-Key") == "" {
 		key := make([]byte, 16)
 		if _, err := rand.Read(key); err != nil {
@@ -70,10 +83,14 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if err == nil && (isLast || !isTemporary(response, content)) {
-			if mayBeExecuted && request.Method == http.MethodDelete && codeOf(content) == "resource.not-found" {
+			if mayBeExecuted && request.Method == http.MethodDelete && isGone(request.URL.Path, codeOf(content)) {
 				response.StatusCode, response.Status, content = http.StatusNoContent, "204 No Content", nil
 			}
-			response.Body = io.NopCloser(bytes.NewReader(content))
+			if response.StatusCode < 300 && strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
+				// The address may be that of another server. The API has no HTML.
+				return nil, errors.New("the response is not one of this API, but a web page")
+			}
+			response.Request, response.Body = original, io.NopCloser(bytes.NewReader(content))
 			return response, nil
 		}
 		mayBeExecuted = mayBeExecuted || err != nil || response.StatusCode == http.StatusServiceUnavailable
@@ -87,9 +104,20 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // send sends one attempt and reads the whole response, because the connection may fail within the body.
 func (t *Transport) send(request *http.Request, body []byte) (*http.Response, []byte, error) {
-	ctx, cancel := context.WithTimeout(request.Context(), orDefault(t.AttemptTimeout, 30*time.Second))
+	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
-	attempt := request.Clone(ctx)
+	limit := orDefault(t.AttemptTimeout, 30*time.Second)
+	timer := time.AfterFunc(limit, cancel)
+	defer timer.Stop()
+	response, content, err := t.receive(request.Clone(ctx), body, func() { timer.Reset(limit) })
+	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
+		err = context.DeadlineExceeded
+	}
+	return response, content, err
+}
+
+// receive sends an attempt and reads its response. It calls received after each part of the body.
+func (t *Transport) receive(attempt *http.Request, body []byte, received func()) (*http.Response, []byte, error) {
 	if body != nil {
 		attempt.Body = io.NopCloser(bytes.NewReader(body))
 	}
@@ -102,11 +130,39 @@ func (t *Transport) send(request *http.Request, body []byte) (*http.Response, []
 		return nil, nil, err
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(&observedReader{response.Body, received})
 	if err != nil {
 		return nil, nil, err
 	}
 	return response, content, nil
+}
+
+// observedReader calls a function after each read.
+type observedReader struct {
+	io.Reader
+	received func()
+}
+
+func (r *observedReader) Read(buffer []byte) (int, error) {
+	n, err := r.Reader.Read(buffer)
+	r.received()
+	return n, err
+}
+
+// isGone returns whether the error of a repeated DELETE shows that an earlier attempt was executed.
+func isGone(path, code string) bool {
+	switch code {
+	case "resource.not-found":
+		// The success of a decision has a body, so its caller has to read the decision.
+		return !strings.Contains(path, "/submissions/")
+	case "session.ended":
+		return true
+	case "key.refused":
+		// The session was that of the key itself.
+		return strings.HasSuffix(path, "/sessions/active")
+	default:
+		return false
+	}
 }
 
 func retryDelay(attempt int, response *http.Response) time.Duration {

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 	"os"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"example.com/boxoffice"
@@ -16,10 +17,22 @@ import (
 )
 
 func main() {
-	client := boxoffice.Connect(os.Args[1], "key")
+	client := boxoffice.Connect(os.Args[1], "a secret key")
 	ctx := context.Background()
-	order := must(client.OrdersAPI.OrderGet(ctx, "17637000000081").Execute())
-	_, response, err := client.HostsAPI.HostGet(ctx, "1").Execute()
+	order, response, err := client.OrdersAPI.OrderGet(ctx, "17637000000081").Execute()
+	if err != nil {
+		log.Fatal(boxoffice.AsError(err, response))
+	}
+	transport := client.GetConfig().HTTPClient.Transport.(*boxoffice.Transport)
+	printed := fmt.Sprintf("%+v %+v %+v %+v %+v", client, client.GetConfig(), client.GetConfig().HTTPClient, transport, response.Request)
+	if strings.Contains(printed, "secret") {
+		log.Fatal("a log has the key: ", printed)
+	}
+	_, _, err = boxoffice.Connect(os.Args[1], "a secret key\n").OrdersAPI.OrderGet(ctx, "17637000000081").Execute()
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		log.Fatal("a header can't have this key: ", err)
+	}
+	_, response, err = client.HostsAPI.HostGet(ctx, "1").Execute()
 	unknown := errorOf(response, err)
 	// The first attempt of each fails.
 	newOrder := api.NewOrderCreate(map[string]int64{"/sections/1": 1})
@@ -35,14 +48,24 @@ func main() {
 	_, response, err = client.HostsAPI.HostGet(ctx, "2").Execute()
 	invalid := errorOf(response, err)
 	export := must(client.ReportsAPI.EventOrderExportGet(ctx, "1").Execute())
-	file := must(client.OrdersAPI.OrderDocumentGet(ctx, "1").Execute())
-	document, err := io.ReadAll(file)
-	if err != nil {
-		log.Fatal(err)
-	}
+	document := must(client.OrdersAPI.OrderDocumentGet(ctx, "1").Execute())
 	region := must(client.RegionsAPI.RegionGet(ctx, "1").Execute())
 	fmt.Printf(" foreign %d fields %s export %d", foreign.Status, invalid.Fields[0].Name, utf8.RuneCountInString(export))
-	fmt.Printf(" document %s region %s\n", document, region.Name)
+	fmt.Printf(" document %s region %s", document, region.Name)
+
+	transport.AttemptTimeout = 2 * time.Second
+	slow := must(client.ReportsAPI.EventOrderExportGet(ctx, "2").Execute())
+	page := "accepted"
+	if _, _, err = client.ReportsAPI.EventOrderExportGet(ctx, "3").Execute(); err != nil {
+		page = "rejected"
+	}
+	logout, err := client.SessionsAPI.SessionActiveDelete(ctx).Execute()
+	if err != nil {
+		log.Fatal(boxoffice.AsError(err, logout))
+	}
+	_, response, err = client.ReviewAPI.SubmissionDelete(ctx, "1").Approved(true).Execute()
+	decision := errorOf(response, err)
+	fmt.Printf(" slow %d page %s logout %d decision %d\n", len(slow), page, logout.StatusCode, decision.Status)
 }
 
 // must returns the body of a response, or exits with its error.
