@@ -6,6 +6,7 @@ import uuid
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+import anyio
 import httpx
 
 from .generated.errors import UnexpectedStatus
@@ -21,9 +22,9 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     That is if the connection fails or the attempt times out, there were too many requests (429), the server is unavailable (503), or
     an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an `Idempotency-Key`, so the server
-    executes it once. A repeated DELETE succeeds if the resource is gone. Asynchronous requests are sent once.
+    executes it once. A repeated DELETE succeeds if the resource is gone.
 
-    An error response that is not one of the API, such as that of a load balancer, raises `UnexpectedStatus`.
+    A response that is not one of the API, such as that of a load balancer, raises `UnexpectedStatus`.
     """
 
     def __init__(
@@ -41,39 +42,36 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send the request until the response is final, and read the response completely."""
-        if request.method in ("POST", "PATCH"):
-            request.headers.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        started = time.monotonic()
-        may_be_executed = False
-        attempt = 1
+        attempts = _Attempts(request, self._max_attempts, self._retry_window)
         while True:
-            response: httpx.Response | None = None
-            failure: httpx.TransportError | None = None
             try:
                 response = self._transport.handle_request(request)
                 # The connection may fail within the body.
                 response.read()
-            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
-                # The address or a header is wrong: nothing was sent.
-                raise
+                delay = attempts.delay_after(response)
             except httpx.TransportError as error:
-                response, failure = None, error
-            delay = _retry_delay(attempt, response)
-            is_last = attempt >= self._max_attempts or time.monotonic() - started + delay > self._retry_window
-            if response is not None and (is_last or not _is_temporary(response)):
-                is_gone = may_be_executed and request.method == "DELETE" and _code(response) == "resource.not-found"
-                return httpx.Response(204, request=request) if is_gone else _response_of_api(response)
-            if failure is not None and is_last:
-                raise failure
-            may_be_executed |= response is None or response.status_code == 503
-            attempt += 1
+                delay = attempts.delay_after(error)
+                if delay is None:
+                    raise
+            if delay is None:
+                return attempts.final(response)
             time.sleep(delay)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request once, and read the response completely."""
-        response = await self._asynchronous.handle_async_request(request)
-        await response.aread()
-        return _response_of_api(response)
+        """Do the same without blocking."""
+        attempts = _Attempts(request, self._max_attempts, self._retry_window)
+        while True:
+            try:
+                response = await self._asynchronous.handle_async_request(request)
+                await response.aread()
+                delay = attempts.delay_after(response)
+            except httpx.TransportError as error:
+                delay = attempts.delay_after(error)
+                if delay is None:
+                    raise
+            if delay is None:
+                return attempts.final(response)
+            await anyio.sleep(delay)
 
     def close(self) -> None:
         """Close the connections."""
@@ -82,6 +80,41 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections of asynchronous requests."""
         await self._asynchronous.aclose()
+
+
+class _Attempts:
+    """The attempts to send a request."""
+
+    def __init__(self, request: httpx.Request, max_attempts: int, retry_window: float) -> None:
+        if request.method in ("POST", "PATCH"):
+            request.headers.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        self._request = request
+        self._max_attempts = max_attempts
+        self._end = time.monotonic() + retry_window
+        self._attempt = 1
+        self._may_be_executed = False
+
+    def delay_after(self, result: httpx.Response | httpx.TransportError) -> float | None:
+        """Return the delay before the next attempt, or nothing if the result of this one is final."""
+        response = result if isinstance(result, httpx.Response) else None
+        if response is not None and not _is_temporary(response):
+            return None
+        if isinstance(result, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)):
+            # The address or a header is wrong: nothing was sent.
+            return None
+        delay = _retry_delay(self._attempt, response)
+        if self._attempt >= self._max_attempts or time.monotonic() + delay > self._end:
+            return None
+        self._may_be_executed |= response is None or response.status_code == 503
+        self._attempt += 1
+        return delay
+
+    def final(self, response: httpx.Response) -> httpx.Response:
+        """Return the response of the last attempt. A DELETE that an earlier attempt executed has succeeded."""
+        is_repeated = self._may_be_executed and self._request.method == "DELETE"
+        if is_repeated and _is_gone(self._request.url.path, _code(response)):
+            return httpx.Response(204, request=self._request)
+        return _response_of_api(response)
 
 
 def _retry_delay(attempt: int, response: httpx.Response | None) -> float:
@@ -104,6 +137,15 @@ def _retry_after(response: httpx.Response) -> float | None:
         return None
 
 
+def _is_gone(path: str, code: object) -> bool:
+    """Return whether the error of a repeated DELETE shows that an earlier attempt was executed."""
+    if code == "resource.not-found":
+        # The success of a decision has a body, so its caller has to read the decision.
+        return "/submissions/" not in path
+    # The session may be that of the key itself.
+    return code == "session.ended" or (code == "key.refused" and path.endswith("/sessions/active"))
+
+
 def _is_temporary(response: httpx.Response) -> bool:
     if response.status_code == 409:
         return _code(response) == "idempotency.under-way"
@@ -111,8 +153,9 @@ def _is_temporary(response: httpx.Response) -> bool:
 
 
 def _response_of_api(response: httpx.Response) -> httpx.Response:
-    """Return the response, or raise an error if it is one that the generated code can't read."""
-    if response.is_error and not isinstance(_code(response), str):
+    """Return the response, or raise an error if it is one that the generated code can't read. The API has no HTML."""
+    is_foreign_error = response.is_error and not isinstance(_code(response), str)
+    if is_foreign_error or response.headers.get("Content-Type", "").startswith("text/html"):
         raise UnexpectedStatus(response.status_code, response.content)
     return response
 

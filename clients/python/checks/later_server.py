@@ -3,11 +3,15 @@
 import asyncio
 import sys
 
+import httpx
+
 from boxoffice_client import ApiError, UnexpectedStatus, connect, models, success
 from boxoffice_client.generated.api.hosts import host_get
 from boxoffice_client.generated.api.orders import order_create, order_document_get, order_get
 from boxoffice_client.generated.api.regions import region_delete, region_get
 from boxoffice_client.generated.api.reports import event_order_export_get
+from boxoffice_client.generated.api.review import submission_delete
+from boxoffice_client.generated.api.sessions import session_active_delete
 from boxoffice_client.generated.api.venues import venue_get
 
 client = connect(sys.argv[1], "a secret key")
@@ -19,7 +23,15 @@ except ValueError as error:
 else:
     raise AssertionError("a header can't have this key")
 order = success(order_get.sync_detailed("17637000000081", client=client))
-assert success(asyncio.run(order_get.asyncio_detailed("17637000000081", client=client))) == order
+
+
+async def check_asynchronous() -> None:
+    """Read an order, and a region for which the first attempt fails."""
+    assert success(await order_get.asyncio_detailed("17637000000081", client=client)) == order
+    assert success(await region_get.asyncio_detailed("2", client=client)).name == "Théâtre"
+
+
+asyncio.run(check_asynchronous())
 
 
 def error_of(host: str) -> ApiError:
@@ -45,7 +57,16 @@ fields = [field.name for field in error_of("2").body.fields or []]
 export = success(event_order_export_get.sync_detailed("1", client=client))
 document = success(order_document_get.sync_detailed("1", client=client))
 region = success(region_get.sync_detailed("1", client=client))
+slow = success(event_order_export_get.sync_detailed("2", client=client.with_timeout(httpx.Timeout(2))))
+page = "accepted"
+try:
+    event_order_export_get.sync_detailed("3", client=client)
+except UnexpectedStatus:
+    page = "rejected"
+logout = session_active_delete.sync_detailed(client=client).status_code.value
+decision = submission_delete.sync_detailed("1", client=client, approved=True).status_code.value
 print(
     f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value} foreign {foreign}",
     f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
+    f"slow {len(slow)} page {page} logout {logout} decision {decision}",
 )
