@@ -4,6 +4,8 @@ import boxoffice.api.HostsApi;
 import boxoffice.api.OrdersApi;
 import boxoffice.api.RegionsApi;
 import boxoffice.api.ReportsApi;
+import boxoffice.api.ReviewApi;
+import boxoffice.api.SessionsApi;
 import boxoffice.api.VenuesApi;
 import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
@@ -21,7 +23,10 @@ public final class LaterServer {
   private LaterServer() {}
 
   public static void main(String[] arguments) throws ApiException, IOException {
-    ApiClient client = Boxoffice.connect(arguments[0], "key");
+    ApiClient client = Boxoffice.connect(arguments[0], "a secret key");
+    if ((client + " " + client.getHttpClient() + " " + client.getRequestInterceptor()).contains("secret")) {
+      throw new AssertionError("a log has the key");
+    }
     try {
       Boxoffice.connect(arguments[0], "a secret key\n");
       throw new AssertionError("a header can't have this key");
@@ -42,12 +47,19 @@ public final class LaterServer {
     int export = new ReportsApi(client).eventOrderExportGet("1").length();
     String document = Files.readString(orders.orderDocumentGet("1", null).toPath());
     String region = new RegionsApi(client).regionGet("1", null).getName();
+    int logout = new SessionsApi(client).sessionActiveDeleteWithHttpInfo(null).getStatusCode();
+    int decision = errorOf(() -> new ReviewApi(client).submissionDelete("1", true, null, null)).getCode();
+    String page = errorOf(() -> new ReportsApi(client).eventOrderExportGet("3")).getMessage();
+    client.setReadTimeout(Duration.ofSeconds(2));
+    int slow = new ReportsApi(client).eventOrderExportGet("2").length();
     client.setReadTimeout(Duration.ofSeconds(1));
     new CategoriesApi(client).categoryGet("1", null);
 
     PrintStream output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     output.printf("status %s code %s retried %s removed %d", order.getStatus(), code, placed.getStatus(), removed);
-    output.printf(" foreign %d fields %s export %d document %s region %s%n", foreign, field, export, document, region);
+    output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, region);
+    String rejected = page.contains("not one of this API") ? "rejected" : page;
+    output.printf(" slow %d page %s logout %d decision %d%n", slow, rejected, logout, decision);
   }
 
   /** A request that the server rejects. */

@@ -22,12 +22,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
 import javax.net.ssl.SSLSession;
@@ -73,8 +75,8 @@ public final class RetryingHttpClient extends HttpClient {
       boolean isLast =
           attempt >= MAX_ATTEMPTS || System.nanoTime() - started + TimeUnit.MILLISECONDS.toNanos(delay) > RETRY_WINDOW_NANOS;
       if (response != null && (isLast || !isTemporary(response))) {
-        boolean isGone = mayBeExecuted && request.method().equals("DELETE") && codeOf(response).equals("resource.not-found");
-        return received(response, handler, isGone ? 204 : response.statusCode());
+        boolean isDone = mayBeExecuted && request.method().equals("DELETE") && isGone(request.uri().getPath(), codeOf(response));
+        return received(response, handler, isDone ? 204 : response.statusCode());
       }
       if (failure != null && isLast) {
         throw failure;
@@ -86,16 +88,59 @@ public final class RetryingHttpClient extends HttpClient {
 
   /** Sends one attempt and reads the whole response, because the connection may fail within the body. */
   private HttpResponse<byte[]> sendOnce(HttpRequest request) throws IOException, InterruptedException {
-    CompletableFuture<HttpResponse<byte[]>> attempt = http.sendAsync(request, HttpResponse.BodyHandlers.ofByteArray());
+    AtomicLong lastReceived = new AtomicLong(System.nanoTime());
+    HttpResponse.BodyHandler<byte[]> handler =
+        head -> {
+          lastReceived.set(System.nanoTime());
+          return new ObservedBody(HttpResponse.BodySubscribers.ofByteArray(), lastReceived);
+        };
+    CompletableFuture<HttpResponse<byte[]>> attempt = http.sendAsync(request, handler);
+    // The timeout of the request itself ends with the head of the response. Each part of the body has as much time.
+    long limit = request.timeout().orElse(ATTEMPT_TIMEOUT).toNanos();
     try {
-      // The timeout of the request itself ends with the head of the response.
-      return attempt.get(request.timeout().orElse(ATTEMPT_TIMEOUT).toMillis(), TimeUnit.MILLISECONDS);
-    } catch (TimeoutException slow) {
-      throw new HttpTimeoutException("the attempt timed out");
+      while (true) {
+        try {
+          return attempt.get(limit - (System.nanoTime() - lastReceived.get()), TimeUnit.NANOSECONDS);
+        } catch (TimeoutException slow) {
+          if (System.nanoTime() - lastReceived.get() >= limit) {
+            throw new HttpTimeoutException("the attempt timed out");
+          }
+        }
+      }
     } catch (ExecutionException failed) {
       throw failed.getCause() instanceof IOException cause ? cause : new IOException(failed.getCause());
     } finally {
       attempt.cancel(true);
+    }
+  }
+
+  /** Records when a part of the body is received. */
+  private record ObservedBody(HttpResponse.BodySubscriber<byte[]> body, AtomicLong lastReceived)
+      implements HttpResponse.BodySubscriber<byte[]> {
+    @Override
+    public CompletionStage<byte[]> getBody() {
+      return body.getBody();
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      body.onSubscribe(subscription);
+    }
+
+    @Override
+    public void onNext(List<ByteBuffer> part) {
+      lastReceived.set(System.nanoTime());
+      body.onNext(part);
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      body.onError(error);
+    }
+
+    @Override
+    public void onComplete() {
+      body.onComplete();
     }
   }
 
@@ -105,6 +150,18 @@ public final class RetryingHttpClient extends HttpClient {
       return request;
     }
     return HttpRequest.newBuilder(request, (name, value) -> true).header("Idempotency-Key", UUID.randomUUID().toString()).build();
+  }
+
+  /** Returns whether the error of a repeated DELETE shows that an earlier attempt was executed. */
+  private static boolean isGone(String path, String code) {
+    return switch (code) {
+      // The success of a decision has a body, so its caller has to read the decision.
+      case "resource.not-found" -> !path.contains("/submissions/");
+      case "session.ended" -> true;
+      // The session was that of the key itself.
+      case "key.refused" -> path.endsWith("/sessions/active");
+      default -> false;
+    };
   }
 
   private static long retryDelay(int attempt, HttpResponse<?> response) {
@@ -154,6 +211,10 @@ public final class RetryingHttpClient extends HttpClient {
    */
   private static byte[] bodyOf(HttpResponse<byte[]> response) throws IOException {
     String mediaType = response.headers().firstValue("Content-Type").orElse("");
+    if (response.statusCode() == 200 && mediaType.startsWith("text/html")) {
+      // The address may be that of another server. The API has no HTML.
+      throw new IOException("the response is not one of this API, but a web page");
+    }
     String text = new String(response.body(), StandardCharsets.UTF_8);
     if (response.statusCode() == 200 && mediaType.startsWith("text/")) {
       text = JSON.writeValueAsString(text);
