@@ -51,6 +51,15 @@ pub fn parse_pair(text: &str) -> Result<(String, i64), String> {
     Ok((key.to_owned(), number.parse().map_err(|_| format!("{number} is not a whole number"))?))
 }
 
+/// Returns the address of a server without a slash at its end, so that a URI can be appended.
+///
+/// # Errors
+/// Returns an error if it is not the address of a web server.
+pub fn parse_address(text: &str) -> Result<String, String> {
+    let is_web = text.starts_with("http://") || text.starts_with("https://");
+    if is_web { Ok(text.trim_end_matches('/').to_owned()) } else { Err("it must begin with http:// or https://".to_owned()) }
+}
+
 /// Returns the identifier of a resource, which may be given by its URI.
 ///
 /// # Errors

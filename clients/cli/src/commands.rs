@@ -44,7 +44,14 @@ pub struct GlobalOptions {
     )]
     pub profile: String,
     /// Address of the server, in place of the profile's
-    #[arg(long, global = true, env = "BOXOFFICE_SERVER", value_name = "URL", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        env = "BOXOFFICE_SERVER",
+        value_name = "URL",
+        value_parser = arguments::parse_address,
+        help_heading = "Global options"
+    )]
     pub server: Option<String>,
     /// Print the response as JSON in place of a table
     #[arg(long, global = true, help_heading = "Global options")]

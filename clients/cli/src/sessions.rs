@@ -78,12 +78,11 @@ fn connect(server: &str, key: &str) -> Result<Client, Failure> {
 
 /// Returns a secret from a file, from the environment, from the profile or from a prompt.
 fn secret(name: &str, variable: &str, file: Option<&str>, saved: Option<String>) -> Result<String, Failure> {
-    if let Some(file) = file {
-        return read_secret_file(file).map_err(|error| Failure::other(&error));
-    }
     let set = std::env::var(variable).ok().filter(|value| !value.is_empty());
-    match set.or(saved) {
-        Some(secret) => Ok(secret),
-        None => read_secret(name).map_err(|error| Failure::message(&format!("{name}: {error}"))),
-    }
+    let secret = match (file, set.or(saved)) {
+        (Some(file), _) => read_secret_file(file).map_err(|error| Failure::other(&error))?,
+        (None, Some(secret)) => secret,
+        (None, None) => read_secret(name).map_err(|error| Failure::message(&format!("{name}: {error}")))?,
+    };
+    if secret.is_empty() { Err(Failure::message(&format!("{name}: it is empty"))) } else { Ok(secret) }
 }

@@ -168,6 +168,25 @@ fn exit_codes_distinguish_files_and_responses() {
 }
 
 #[test]
+fn login_saves_usable_profiles() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("key"), "a key\n").unwrap();
+    fs::write(folder.path().join("empty"), "\n").unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+        let output = command.args(arguments).current_dir(folder.path()).env_clear().env("HOME", folder.path()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+
+    assert_eq!(run(&["login", "--server", "127.0.0.1:1", "--key-file", "key"]).0, Some(2));
+    assert_eq!(run(&["login", "--server", "http://127.0.0.1:1", "--key-file", "empty"]).0, Some(1));
+    assert_eq!(run(&["profiles"]).1, "no entries\n");
+    assert_eq!(run(&["login", "--server", "http://127.0.0.1:1/", "--key-file", "key"]), (Some(0), String::new()));
+
+    assert_eq!(run(&["profiles", "--field", "server"]), (Some(0), "http://127.0.0.1:1\n".to_owned()));
+}
+
+#[test]
 fn forms_are_compared() {
     assert!(has_form("Order 17  Placed\n", "Order … Placed") && has_form("a\n b c", "a\nb …"));
     assert!(!has_form("Order 17 Cancelled", "Order … Placed") && !has_form("a\nb", "a"));
