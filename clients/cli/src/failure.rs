@@ -1,7 +1,7 @@
 //! Errors of the program and its exit codes.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use boxoffice_client::types::{self, ErrorCode};
@@ -53,7 +53,8 @@ impl Failure {
 
     /// Prints the error on one line, and returns the exit code.
     pub fn report(self) -> ExitCode {
-        eprintln!("error: {}", self.text);
+        // Standard error may be closed.
+        let _ = writeln!(io::stderr(), "error: {}", self.text);
         ExitCode::from(self.exit_code)
     }
 }

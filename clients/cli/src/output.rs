@@ -53,7 +53,9 @@ impl Responses {
     fn describe<T>(&self, response: &ResponseValue<T>) {
         if self.is_verbose {
             let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("-");
-            eprintln!("{}, request {}, ETag {}", response.status().as_u16(), header("x-request-id"), header("etag"));
+            let (status, id, etag) = (response.status().as_u16(), header("x-request-id"), header("etag"));
+            // Standard error may be closed.
+            let _ = writeln!(io::stderr(), "{status}, request {id}, ETag {etag}");
         }
     }
 }

@@ -168,6 +168,18 @@ fn exit_codes_distinguish_files_and_responses() {
 }
 
 #[test]
+fn closed_outputs_are_no_errors() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+    command.args(["order", "create", "--body", "@missing.json", "--server", "http://127.0.0.1:1"]).env_clear();
+
+    let status = command.env("BOXOFFICE_KEY", "a key").stderr(writer).status().unwrap();
+
+    assert_eq!(status.code(), Some(1), "the code of the error, although its text can't be written");
+}
+
+#[test]
 fn login_saves_usable_profiles() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("key"), "a key\n").unwrap();
