@@ -84,10 +84,13 @@ impl CliConfig for Responses {
 /// Writes a response that is not JSON, such as an image, to standard output.
 ///
 /// # Errors
-/// Returns an error if the response ends early, or if standard output is a terminal and the response isn't text.
+/// Returns an error if the response ends early or is a web page, or if standard output is a terminal and the response isn't text.
 pub async fn write_bytes(response: ResponseValue<ByteStream>) -> anyhow::Result<()> {
     let content_type =
         response.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    if content_type.starts_with("text/html") {
+        bail!("the response is a web page, which this API doesn't have: check the address of the server");
+    }
     let mut stdout = io::stdout();
     if stdout.is_terminal() && !content_type.starts_with("text/") {
         bail!("the response is {content_type}, which a terminal can't show: redirect it to a file");

@@ -199,6 +199,23 @@ fn login_saves_usable_profiles() {
 }
 
 #[test]
+fn web_page_is_no_export() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>").unwrap();
+    });
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+    command.args(["event-order-export", "get", "1"]).env_clear().env("BOXOFFICE_SERVER", &server).env("BOXOFFICE_KEY", "a key");
+
+    let output = command.output().unwrap();
+
+    assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()));
+}
+
+#[test]
 fn forms_are_compared() {
     assert!(has_form("Order 17  Placed\n", "Order … Placed") && has_form("a\n b c", "a\nb …"));
     assert!(!has_form("Order 17 Cancelled", "Order … Placed") && !has_form("a\nb", "a"));
