@@ -141,7 +141,7 @@ async fn does_not_retry_without_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn retries_after_timeout() {
+async fn retried_delete_accepts_not_found() {
     let absent = Respond("404 Not Found", NOT_FOUND);
     let (client, heads) = start_server([CloseConnection, absent.clone(), absent]).await;
     let delete = || client.region_delete().region("1");
@@ -153,7 +153,7 @@ async fn retries_after_timeout() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn retried_delete_accepts_not_found() {
+async fn retries_after_timeout() {
     let (client, heads) = start_server([NeverRespond, Respond("200 OK", REGION)]).await;
     let client = client.with_retries(RetryPolicy { attempt_timeout: Duration::from_secs(2), ..RetryPolicy::default() });
 
