@@ -37,9 +37,13 @@ enum Behavior {
     TruncateResponse,
     /// Responds with this status line, headers and body.
     Respond(&'static str, &'static str),
+    /// Sends so many lines of an export, one each half a second, and announces so many. It sends nothing after them.
+    SendLines { sent: usize, announced: usize },
 }
 
-use Behavior::{CloseConnection, NeverRespond, Respond, TruncateResponse};
+use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateResponse};
+
+const LINE: &str = "17637000000081,Ama\n";
 
 /// Starts a server that treats one request after the other like this. Returns a client of it, and the heads of all requests.
 async fn start_server(behaviors: impl IntoIterator<Item = Behavior>) -> (Client, JoinHandle<Vec<String>>) {
@@ -57,6 +61,17 @@ async fn serve(listener: TcpListener, behaviors: Vec<Behavior>) -> Vec<String> {
         let response = match behaviors {
             CloseConnection => continue,
             NeverRespond => {
+                hanging.push(stream);
+                continue;
+            }
+            SendLines { sent, announced } => {
+                let length = announced * LINE.len();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: {length}\r\n\r\n");
+                stream.write_all(head.as_bytes()).await.unwrap();
+                for _ in 0..sent {
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    stream.write_all(LINE.as_bytes()).await.unwrap();
+                }
                 hanging.push(stream);
                 continue;
             }

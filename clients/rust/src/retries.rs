@@ -1,14 +1,18 @@
 //! Sending of requests: idempotency keys and retries.
 
+use std::error::Error;
+use std::future::ready;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
+use futures_util::stream::{once, try_unfold};
 use progenitor_client::{ClientHooks, ClientInfo, OperationInfo};
 use rand::RngExt;
 use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Method, Request, Response, Result, StatusCode};
-use tokio::time::{Instant, sleep};
+use reqwest::{Body, Method, Request, Response, Result, StatusCode};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::Client;
 
@@ -46,9 +50,10 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct RetryPolicy {
     /// Maximum number of attempts, the first one included.
     pub max_attempts: u32,
-    /// Timeout of each attempt, from connecting to the last byte of the response.
+    /// Timeout of each attempt: from connecting to the head of the response, and then for each part of the body. A long response,
+    /// such as an export, may take longer in total.
     pub attempt_timeout: Duration,
-    /// Time after which no retry starts. So a request takes at most `retry_window` plus `attempt_timeout`.
+    /// Time after which no retry starts.
     pub retry_window: Duration,
 }
 
@@ -81,14 +86,13 @@ impl ClientHooks<RetryPolicy> for Client {
         if needs_key && !request.headers().contains_key(IDEMPOTENCY_KEY) {
             request.headers_mut().insert(IDEMPOTENCY_KEY, new_idempotency_key());
         }
-        *request.timeout_mut() = Some(self.inner().attempt_timeout);
         let started = Instant::now();
         let mut attempt = 1;
         let mut is_response_lost = false;
         loop {
             // Every body that this client creates can be cloned.
             let Some(copy) = request.try_clone() else { return self.client().execute(request).await };
-            let result = send(self.client(), copy).await;
+            let result = send(self.client(), copy, self.inner().attempt_timeout).await;
             let Some(delay) = self.inner().retry_delay(attempt, started.elapsed(), &result) else {
                 let response = result?;
                 let is_done = is_response_lost && self.has_deleted(&request, operation, &response).await;
@@ -124,9 +128,9 @@ impl Client {
         struct Transfer {
             status: String,
         }
-        let mut read = Request::new(Method::GET, delete.url().clone());
-        *read.timeout_mut() = delete.timeout().copied();
-        let Ok(ReceivedResponse::Complete { body, .. }) = send(self.client(), read).await else { return false };
+        let read = Request::new(Method::GET, delete.url().clone());
+        let response = send(self.client(), read, self.inner().attempt_timeout).await;
+        let Ok(ReceivedResponse::Complete { body, .. }) = response else { return false };
         serde_json::from_slice::<Transfer>(&body).is_ok_and(|transfer| transfer.status == "Cancelled")
     }
 }
@@ -141,9 +145,7 @@ fn may_be_executed(result: &Result<ReceivedResponse>) -> bool {
 
 /// The response to a DELETE that was executed.
 fn no_content() -> Response {
-    let mut response = http::Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response.into()
+    response_of(StatusCode::NO_CONTENT, HeaderMap::new(), Bytes::new())
 }
 
 impl RetryPolicy {
@@ -171,14 +173,44 @@ pub(crate) enum ReceivedResponse {
     Stream(Response),
 }
 
-async fn send(client: &reqwest::Client, request: Request) -> Result<ReceivedResponse> {
-    let response = client.execute(request).await?;
+/// Sends a request, and bounds the time without any part of the response.
+async fn send(client: &reqwest::Client, request: Request, limit: Duration) -> Result<ReceivedResponse> {
+    let response = match timeout(limit, client.execute(request)).await {
+        Ok(response) => bound_parts(response?, limit),
+        // Only `reqwest` can create its errors, so this response has a body that fails.
+        Err(_) => {
+            response_of(StatusCode::GATEWAY_TIMEOUT, HeaderMap::new(), Body::wrap_stream(once(ready(timed_out::<Bytes>()))))
+        }
+    };
     let (status, headers) = (response.status(), response.headers().clone());
     let media_type = headers.get(reqwest::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if media_type.is_some_and(|media_type| !media_type.starts_with("application/json")) {
         return Ok(ReceivedResponse::Stream(response));
     }
     Ok(ReceivedResponse::Complete { status, headers, body: response.bytes().await? })
+}
+
+/// Returns a response whose body fails if its next part doesn't arrive in time.
+fn bound_parts(response: Response, limit: Duration) -> Response {
+    let (status, headers) = (response.status(), response.headers().clone());
+    let parts = try_unfold(response, move |mut response| async move {
+        match timeout(limit, response.chunk()).await {
+            Ok(part) => Ok(part?.map(|part| (part, response))),
+            Err(_) => timed_out(),
+        }
+    });
+    response_of(status, headers, Body::wrap_stream(parts))
+}
+
+fn timed_out<T>() -> std::result::Result<T, Box<dyn Error + Send + Sync>> {
+    Err(io::Error::new(io::ErrorKind::TimedOut, "the attempt timed out").into())
+}
+
+fn response_of(status: StatusCode, headers: HeaderMap, body: impl Into<Body>) -> Response {
+    let mut response = http::Response::new(body.into());
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response.into()
 }
 
 impl ReceivedResponse {
@@ -229,12 +261,7 @@ impl From<ReceivedResponse> for Response {
     fn from(response: ReceivedResponse) -> Self {
         match response {
             ReceivedResponse::Stream(response) => response,
-            ReceivedResponse::Complete { status, headers, body } => {
-                let mut response = http::Response::new(body);
-                *response.status_mut() = status;
-                *response.headers_mut() = headers;
-                response.into()
-            }
+            ReceivedResponse::Complete { status, headers, body } => response_of(status, headers, body),
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use boxoffice_client::RetryPolicy;
+use boxoffice_client::{Error, RetryPolicy};
+use futures::TryStreamExt;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::{Behavior, REGION, header, read_message, serve, start_server};
+use super::{Behavior, LINE, REGION, header, read_message, serve, start_server};
 use crate::support::{Client, Rejection, TestApp, operations, refusing_socket, section};
-use Behavior::{CloseConnection, NeverRespond, Respond, TruncateResponse};
+use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateResponse};
 
 on_both_databases![lost_response_is_retried_without_second_effect, lost_response_counts_code_attempt_once];
 
@@ -137,7 +138,7 @@ async fn does_not_retry_without_policy() {
 
     let lost = client.region_get().region("1").send().await;
 
-    assert!(matches!(lost, Err(boxoffice_client::Error::CommunicationError(_))), "{lost:?}");
+    assert!(matches!(lost, Err(Error::CommunicationError(_))), "{lost:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,6 +165,37 @@ async fn retries_after_timeout() {
     assert_eq!(heads.await.unwrap().len(), 2);
     let RetryPolicy { attempt_timeout: attempt, retry_window: total, .. } = RetryPolicy::default();
     assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn download_may_take_longer_than_timeout() {
+    let (complete, stalled) = (SendLines { sent: 6, announced: 6 }, SendLines { sent: 1, announced: 6 });
+    let (client, heads) = start_server([complete, stalled, Respond("200 OK", REGION)]).await;
+    let client = client.with_retries(RetryPolicy { attempt_timeout: Duration::from_secs(2), ..RetryPolicy::default() });
+    let export = async || {
+        let response = client.event_order_export_get().event("1").send().await.unwrap();
+        response.into_inner().into_inner().try_collect::<Vec<_>>().await.map(|parts| parts.concat())
+    };
+
+    assert_eq!(export().await.unwrap(), LINE.repeat(6).as_bytes());
+    let stalled = timeout(Duration::from_secs(30), export()).await.expect("ends").unwrap_err();
+
+    assert!(stalled.is_timeout(), "{stalled:?}");
+    client.region_get().region("1").send().await.unwrap();
+    assert_eq!(heads.await.unwrap().len(), 3, "the caller has received a part, so there is no retry");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reports_timeout_of_last_attempt() {
+    let (client, heads) = start_server([NeverRespond, Respond("200 OK", REGION)]).await;
+    let client = client.with_retries(RetryPolicy { attempt_timeout: Duration::from_secs(2), ..RetryPolicy::NONE });
+
+    let failed = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("ends").unwrap_err();
+
+    let Error::CommunicationError(failed) = failed else { panic!("{failed:?}") };
+    assert!(failed.is_timeout(), "{failed:?}");
+    client.region_get().region("1").send().await.unwrap();
+    assert_eq!(heads.await.unwrap().len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
