@@ -16,7 +16,7 @@ const CAPACITY: usize = 64 << 20;
 const EVENT_BYTES: usize = 64;
 /// Approximate memory use of a distinct word in bytes, without its letters and its events.
 const WORD_BYTES: usize = 80;
-/// Number of outdated entries above which the index is built anew, if most of its entries are outdated.
+/// Number of outdated entries above which the index is built anew, if most of its entries are outdated or it exceeds its capacity.
 const MAX_OUTDATED: usize = 1000;
 
 /// An index of the published events by words, as they were at one value of the `event_changes` counter.
@@ -145,9 +145,11 @@ impl WordIndex {
             }
             self.insert(event, &change);
         }
-        if self.entries.len() - self.current.len() > MAX_OUTDATED.max(self.current.len()) {
+        let outdated = self.entries.len() - self.current.len();
+        let is_over = self.size > self.capacity;
+        if outdated > MAX_OUTDATED && (is_over || outdated > self.current.len()) {
             *self = Self::with_capacity(self.capacity);
-        } else if self.size > self.capacity {
+        } else if is_over {
             *self = Self { is_full: true, ..Self::with_capacity(self.capacity) };
         }
     }
@@ -406,6 +408,14 @@ mod tests {
             index.update(vec![published(position, 1, ["jazz"; 3])], true);
         }
         index.update(vec![published(5000, 1, ["jazz"; 3])], true);
+        assert_eq!((index.entries.len(), index.cursor()), (0, Some(ChangeCursor::default())), "the index is built anew");
+
+        // The capacity is enough for these events, but not for their earlier versions too.
+        let mut index = WordIndex::with_capacity(3000 * (EVENT_BYTES + size_of::<Occurrence>()));
+        index.update((0..2000).map(|event| published(1, event, ["jazz"; 3])).collect(), true);
+        index.update((0..900).map(|event| published(2, event, ["rock"; 3])).collect(), true);
+        assert_eq!(find(&index, "jazz").map(|(total, _)| total), Some(1100));
+        index.update((900..1100).map(|event| published(3, event, ["rock"; 3])).collect(), true);
         assert_eq!((index.entries.len(), index.cursor()), (0, Some(ChangeCursor::default())), "the index is built anew");
 
         let mut index = WordIndex::with_capacity(1000);
