@@ -107,6 +107,8 @@ async fn finds_events_with_all_words(app: TestApp) {
         ("jazz", vec!["Harmattan Jazz"]),
         ("JAZZ night outdoors", vec!["Harmattan Jazz"]),
         ("outdoors ja", vec!["Harmattan Jazz"]),
+        // With a variation selector, which is a mark.
+        ("jazz ❤\u{fe0f}", vec!["Harmattan Jazz"]),
         ("ja outdoors", vec![]),
         ("jazz rock", vec![]),
         ("café", vec!["Harmattan Jazz"]),
@@ -127,7 +129,7 @@ async fn finds_events_with_all_words(app: TestApp) {
 async fn treats_every_character_as_text(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    draft(&app, &host, "Not And Or Near", json!({ "description": "-", "tags": ["c++"] })).await;
+    draft(&app, &host, "Not And Or Near", json!({ "description": "☀\u{fe0f}", "tags": ["c++"] })).await;
 
     for search in [
         "NOT",
@@ -149,7 +151,7 @@ async fn treats_every_character_as_text(app: TestApp) {
     ] {
         assert_eq!(find(&app, &[("search", search)]).await, ["Not And Or Near"], "{search}");
     }
-    for nothing in ["*", "\"\"", "&", "' '", "🎷", "title_words:not", "not -x"] {
+    for nothing in ["*", "\"\"", "&", "' '", "🎷", "❤\u{fe0f}", "title_words:not", "not -x"] {
         assert_eq!(find(&app, &[("search", nothing)]).await, [""; 0], "{nothing}");
     }
 }

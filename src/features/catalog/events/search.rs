@@ -79,10 +79,12 @@ impl Search {
     }
 }
 
-/// Returns the words of a folded text: runs of letters, digits and the marks that belong to them.
+/// Returns the words of a folded text: runs of letters, digits and the marks that belong to them. Marks without a letter or a digit,
+/// such as the variation selector that follows many emoji, are no word.
 fn words(folded: &str) -> impl Iterator<Item = String> {
     let is_separator = |letter: char| !(letter.is_alphanumeric() || is_combining_mark(letter));
-    folded.split(is_separator).filter(|word| !word.is_empty()).map(|word| word.chars().take(MAX_WORD_LENGTH).collect())
+    let words = folded.split(is_separator).filter(|word| word.contains(char::is_alphanumeric));
+    words.map(|word| word.chars().take(MAX_WORD_LENGTH).collect())
 }
 
 /// The words of several texts, each once.
@@ -118,6 +120,7 @@ mod tests {
             ("a:b*c\"d'e\\f(g) NOT h^i", "a b c d e f g h i not"),
             ("हिन्दी संगीत", "संगीत हिन्दी"),
             ("🎷 !? \u{0}", ""),
+            ("❤\u{fe0f} jazz ☀\u{fe0f}\u{301}", "jazz"),
         ] {
             assert_eq!(distinct_words(text), expected, "{text}");
         }
