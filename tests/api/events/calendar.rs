@@ -2,12 +2,17 @@
 
 use std::time::Duration;
 
+use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
 use super::{create, event_body, uri};
 use crate::support::{Response, TestApp, section};
 
-on_both_databases![listed_event_is_a_calendar_file, hostile_texts_stay_within_their_property];
+on_both_databases![
+    listed_event_is_a_calendar_file,
+    number_of_changes_is_never_negative,
+    hostile_texts_stay_within_their_property,
+];
 
 /// Returns the lines of a calendar file without their folding.
 fn lines(file: &Response) -> Vec<String> {
@@ -68,6 +73,20 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     assert!(sequence[0] < sequence[1] && sequence[1] < sequence[2], "{sequence:?}");
     let times = files.map(|file| (value(file, "DTSTAMP"), value(file, "LAST-MODIFIED")));
     assert!(times[0] < times[1] && times[1] < times[2], "{times:?}");
+}
+
+async fn number_of_changes_is_never_negative(app: TestApp) {
+    app.stop_jobs().await;
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    // The clock was ahead by an hour, so the identifier of the event is later than its change.
+    app.state.clock.ensure_ids_after(Id(app.state.clock.next_id().0 + 36_000_000));
+    let draft = app.create_draft(&host).await;
+
+    app.put(&kofi.key, &draft.uri, json!({ "description": "Outside." })).await;
+
+    let changed = lines(&app.get(&kofi.key, &format!("{}/calendar.ics", draft.uri)).await);
+    assert_eq!(value(&changed, "SEQUENCE"), "0");
 }
 
 async fn hostile_texts_stay_within_their_property(app: TestApp) {

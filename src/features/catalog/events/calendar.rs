@@ -35,8 +35,8 @@ fn render(row: &EventRow, venue: &EventVenue, link: &str) -> String {
     // An identifier is a time in units of 100 microseconds.
     let created = Timestamp(row.id.0 * 100);
     let revised = row.revised.or(row.published).unwrap_or(created);
-    // It need only grow with each change.
-    let sequence = (revised.0 - created.0) / 1_000_000;
+    // It need only grow with each change. An identifier of a clock that was ahead can be later than the change.
+    let sequence = ((revised.0 - created.0) / 1_000_000).max(0);
     let mut event = icalendar::Event::with_uid(&format!("{}@boxoffice", row.id));
     event
         .timestamp(revised.utc())
