@@ -50,12 +50,17 @@ pub async fn update(ctx: &Ctx, id: Id, change: &CategoryUpdate) -> Result<Catego
 }
 
 async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
+    // A taken name is reported after an invalid argument.
+    if let Some(subcategories) = &change.subcategories
+        && store::exists(tx, id).await?
+    {
+        check_names(subcategories)?;
+    }
     let exists = store::update(tx, id, change.name.clone()).await.on_taken("categories", "name", Code::CategoryTaken)?;
     if !exists {
         return Err(Error::NOT_FOUND);
     }
     if let Some(subcategories) = &change.subcategories {
-        check_names(subcategories)?;
         store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(Code::CategoryInUse)?;
         store::put_subcategories(tx, id, subcategories).await?;
     }
