@@ -155,6 +155,8 @@ async fn manages_orders_and_events(app: TestApp) {
     assert_eq!(floor.split_whitespace().collect::<Vec<_>>(), ["Floor", "20.0", "10", "0", "0", "yes"], "{shown}");
     text(&app, &["events", "withdraw", number, "--yes"]);
     assert_eq!(app.read(&event.uri).await["status"], "Draft");
+    text(&app, &["events", "cancel", number, "--yes"]);
+    assert_eq!(app.read(&event.uri).await["status"], "Cancelled");
     fails(&app, &["events", "cancel", number, "--yes"], 1, "event.not-listed");
 
     let operations: Vec<(String, i64)> =
@@ -168,6 +170,7 @@ async fn manages_orders_and_events(app: TestApp) {
         ("order_void_create", 200),
         ("order_cancellation_create", 200),
         ("event_withdrawal_create", 200),
+        ("event_cancellation_create", 200),
         ("event_cancellation_create", 409),
     ];
     assert_eq!(operations, expected.map(|(operation, status)| (operation.to_owned(), status)));

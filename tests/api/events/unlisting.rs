@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 
 use super::rejection;
 use crate::races::count_statuses;
-use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
 
 on_both_databases![
     withdrawn_event_is_draft_without_sales,
     sold_tickets_of_withdrawn_event_stay_valid,
     withdrawn_event_can_be_published_again,
     withdrawn_event_with_sold_tickets_is_cancelled,
+    withdrawn_event_that_cannot_be_deleted_is_cancelled,
     cancelled_event_is_visible_without_sales,
     open_order_of_cancelled_event_cannot_be_paid,
     open_orders_of_cancelled_event_do_not_count,
@@ -103,6 +104,29 @@ async fn withdrawn_event_with_sold_tickets_is_cancelled(app: TestApp) {
     let returns = app.post(&kofi.key, &format!("{}/returns", event.uri), json!({})).await;
     assert_eq!((returns.status, &returns.body["remaining"]), (201, &json!(1)), "{returns:?}");
     assert_eq!(rejection(&unlist(&app, &kofi.key, &event, "cancellations").await), (409, "event.not-listed"));
+}
+
+async fn withdrawn_event_that_cannot_be_deleted_is_cancelled(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let [returned, open, expired] =
+        [create_concert(&app, &kofi).await, create_concert(&app, &kofi).await, create_concert(&app, &kofi).await];
+    ama.order(&expired.sections[0], 1).await.unwrap();
+    app.advance_clock(RESERVATION_TTL);
+    let order = ama.order(&returned.sections[1], 2).await.unwrap();
+    assert_eq!(app.return_tickets(&app.staff.key, &order.self_, json!({})).await.status, 200);
+    let order = ama.order(&open.sections[0], 1).await.unwrap();
+    for event in [&returned, &open, &expired] {
+        assert_eq!(unlist(&app, &kofi.key, event, "withdrawals").await.status, 200);
+    }
+
+    for event in [&returned, &open] {
+        assert_eq!(rejection(&app.delete(&kofi.key, &event.uri).await), (409, "event.sold"));
+        let cancelled = unlist(&app, &kofi.key, event, "cancellations").await;
+        assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")), "{cancelled:?}");
+    }
+    assert_eq!(rejection(&app.pay(&ama.key, &order.self_, card_payment()).await), (409, "event.cancelled"));
+    assert_eq!(rejection(&unlist(&app, &kofi.key, &expired, "cancellations").await), (409, "event.not-listed"));
+    assert_eq!(app.delete(&kofi.key, &expired.uri).await.status, 204);
 }
 
 async fn cancelled_event_is_visible_without_sales(app: TestApp) {

@@ -230,8 +230,8 @@ pub async fn withdraw(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Draft).await)
 }
 
-/// Cancels a listed event, or a withdrawn one with sold tickets. Sold tickets can be returned, and reserved ones can no longer be
-/// paid.
+/// Cancels a listed event, or a withdrawn one that can't be removed. Sold tickets can be returned, and reserved ones can no longer
+/// be paid.
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Cancelled).await)
 }
@@ -240,8 +240,8 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     let row = lock_managed(tx, caller, id).await?;
     let now = app.clock.now();
     // It can't be removed, and need not be published again only to be cancelled.
-    let is_withdrawn = row.status == EventStatus::Draft && row.popularity > 0;
-    let from = if to == EventStatus::Cancelled && is_withdrawn { EventStatus::Draft } else { EventStatus::Listed };
+    let is_withdrawn = to == EventStatus::Cancelled && row.status == EventStatus::Draft && has_orders(tx, id, now).await?;
+    let from = if is_withdrawn { EventStatus::Draft } else { EventStatus::Listed };
     if !store::transition(tx, id, from, to, now).await? {
         return Err(Code::EventNotListed.into());
     }
@@ -249,6 +249,12 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
         notices::store_cancellation(tx, &row, now).await?;
     }
     view_one(app, tx, EventRow { status: to, ..row }).await
+}
+
+/// Returns whether an event has tickets, including void ones, or reserved places.
+async fn has_orders(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
+    let sections = sections::store::of_events(tx, [id], now).await?;
+    Ok(sections.iter().any(|section| section.reserved > 0) || store::has_tickets(tx, id).await?)
 }
 
 /// Applies a review decision to a locked event: an approved event is listed, a rejected one is a draft again. Approval requires a

@@ -418,6 +418,12 @@ pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus,
     Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).bind(now).rows_affected().await? == 1)
 }
 
+/// Returns whether an event has tickets, including void ones.
+pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
+    let ticket = tx.query("select id from tickets where event_id = $1 limit 1").bind(id);
+    Ok(ticket.optional_scalar::<Id>().await?.is_some())
+}
+
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections
 /// are about to be deleted.
 pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
