@@ -6,7 +6,12 @@ use serde_json::{Value, json};
 use super::{cancel_events, remove_hosts};
 use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 
-on_both_databases![copy_has_everything_but_sales, copy_is_rejected_with_reasons, images_are_copied_and_discarded];
+on_both_databases![
+    copy_has_everything_but_sales,
+    copy_is_rejected_with_reasons,
+    times_before_1970_are_moved,
+    images_are_copied_and_discarded,
+];
 
 /// The smallest PNG.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
@@ -68,8 +73,8 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
         (json!({}), &["-title", "-start"][..]),
         (json!({ "title": " ", "start": "tomorrow" }), &["-title", "start"]),
         (json!({ "title": "Once more", "start": "2998-12-22T20:00", "end": "2998-12-22T20:00" }), &["end"]),
-        // Sales from 1 January 2020 to 1 January 2999 would both be before 1970.
-        (json!({ "title": "Once more", "start": "0990-12-22T20:00", "end": "0990-12-22T21:00" }), &["start"]),
+        // Sales from 1 January 2020 would be before the year 0.
+        (json!({ "title": "Once more", "start": "0970-12-22T20:00", "end": "0970-12-22T21:00" }), &["start"]),
         // The event lasts four hours.
         (json!({ "title": "Once more", "start": "9999-12-31T22:00" }), &["start"]),
     ] {
@@ -86,6 +91,20 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
     remove_hosts(&app).await;
     let other = json!({ "title": "Once again", "start": "2998-12-22T20:00" });
     assert_eq!(rejection(&copy(&app, &app.staff.key, &event, other).await), (409, "host.removed"));
+}
+
+/// Clients write the first time of their clock for sales that have always been open.
+async fn times_before_1970_are_moved(app: TestApp) {
+    let [mut floor, mut lawn] = [section("Floor", 10.0, 10), section("Lawn", 10.0, 10)];
+    (floor.sales_start, lawn.sales_start) = ("1970-01-01T00:00".to_owned(), "0001-01-01T00:00".to_owned());
+    let (kofi, event) = app.sign_up_host("kofi", &[floor, lawn]).await;
+    let start = app.read(&event.uri).await["start"].as_str().unwrap().replace("-20T", "-19T");
+
+    let copied = copy(&app, &kofi.key, &event, json!({ "title": "Once more", "start": start })).await;
+
+    assert_eq!(copied.status, 201, "{}", copied.body);
+    let sales = [0, 1].map(|index: usize| copied.body["sections"][index]["salesStart"].clone());
+    assert_eq!(json!(sales), json!(["1969-12-31T00:00", "0000-12-31T00:00"]));
 }
 
 async fn images_are_copied_and_discarded(app: TestApp) {
