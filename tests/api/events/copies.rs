@@ -1,6 +1,6 @@
 //! Copies of events.
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{cancel_events, remove_hosts};
@@ -11,6 +11,7 @@ on_both_databases![
     copy_is_rejected_with_reasons,
     times_before_1970_are_moved,
     images_are_copied_and_discarded,
+    image_that_is_replaced_meanwhile_is_copied,
 ];
 
 /// The smallest PNG.
@@ -125,4 +126,24 @@ async fn images_are_copied_and_discarded(app: TestApp) {
 
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
     assert_eq!((files(), app.fetch_image("banner", uri).await.status), (1, 200), "the copy keeps its image");
+}
+
+async fn image_that_is_replaced_meanwhile_is_copied(app: TestApp) {
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let put = || app.put(&kofi.key, &event.uri, json!({ "banner": PNG }));
+    assert_eq!(put().await.status, 200);
+    let body = |number: u32| json!({ "title": format!("Night {number}"), "start": "2998-12-22T20:00" });
+    let has_banner = |copied: &Response| copied.body["banner"].as_str().unwrap().contains("?secret=");
+
+    for round in 0..40 {
+        let (replaced, copied) = join(put(), copy(&app, &kofi.key, &event, body(round))).await;
+
+        assert_eq!((replaced.status, copied.status, has_banner(&copied)), (200, 201, true), "{round}: {}", copied.body);
+        assert_eq!(app.fetch_image("banner", copied.uri()).await.status, 200);
+    }
+    // The store may have lost an image.
+    let folder = app.state.settings.media.folder().unwrap().join("banner");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let copied = copy(&app, &kofi.key, &event, body(40)).await;
+    assert_eq!((copied.status, has_banner(&copied)), (201, false), "{}", copied.body);
 }

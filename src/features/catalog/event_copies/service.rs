@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,11 +26,20 @@ pub struct EventCopyCreate {
     pub end: Option<MinuteInput>,
 }
 
-/// Identifiers of the copies of an event's banner and thumbnail.
-#[derive(Debug, Clone, Copy)]
+/// Number of times that the images are copied, if they are replaced meanwhile.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Identifiers of an event's banner and thumbnail, or of their copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Images {
     banner: Option<Id>,
     thumbnail: Option<Id>,
+}
+
+impl Images {
+    fn are_as_many_as(self, other: Self) -> bool {
+        (self.banner.is_some(), self.thumbnail.is_some()) == (other.banner.is_some(), other.thumbnail.is_some())
+    }
 }
 
 /// 0000-01-01T00:00Z, the earliest time of a request.
@@ -58,20 +68,43 @@ impl Shift {
 
 /// Copies an event. The images are copied before the transaction, because that is slow.
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<Event> {
-    let source = {
-        let mut tx = ctx.unit.read().await?;
-        let source = events::load_managed(&mut tx, caller, event).await?;
-        let copy = copied_row(&source, new, Id::NONE)?;
-        events::check_copy(&mut tx, caller, &source, &copy).await?;
-        events::check_title(&mut tx, &copy).await?;
-        source
-    };
-    let images = copy_images(&ctx.app, &source).await?;
+    let images = check_and_copy_images(ctx, caller, event, new).await?;
     let copied = transaction!(ctx.unit, |tx| copy_in_tx(&ctx.app, tx, caller, event, new, images).await);
     if copied.as_ref().is_err_and(Error::is_definite) {
         discard(&ctx.app, images).await;
     }
     copied
+}
+
+/// Checks the request, and copies the images of the event.
+///
+/// # Errors
+/// [`Error::Unavailable`] if the images are replaced all the time.
+async fn check_and_copy_images(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<Images> {
+    let mut missing = None;
+    for _ in 0..MAX_ATTEMPTS {
+        let source = check(ctx, caller, event, new).await?;
+        let images = copy_images(&ctx.app, &source).await?;
+        let of_source = Images { banner: source.banner_id, thumbnail: source.thumbnail_id };
+        // An image may be replaced after the row was read. Then the row already refers to the new one. An image that the store has
+        // lost stays missing.
+        if images.are_as_many_as(of_source) || missing == Some(of_source) {
+            return Ok(images);
+        }
+        discard(&ctx.app, images).await;
+        missing = Some(of_source);
+    }
+    Err(Error::Unavailable(anyhow!("the images of the event are replaced all the time")))
+}
+
+/// Checks the request. Returns the event to be copied.
+async fn check(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<EventRow> {
+    let mut tx = ctx.unit.read().await?;
+    let source = events::load_managed(&mut tx, caller, event).await?;
+    let copy = copied_row(&source, new, Id::NONE)?;
+    events::check_copy(&mut tx, caller, &source, &copy).await?;
+    events::check_title(&mut tx, &copy).await?;
+    Ok(source)
 }
 
 async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &EventCopyCreate, images: Images) -> Result<Event> {
@@ -126,7 +159,7 @@ fn copied_row(source: &EventRow, new: &EventCopyCreate, id: Id) -> Result<EventR
     })
 }
 
-/// Copies both images of an event, or none of them.
+/// Copies the images of an event that the store has. If that fails, no copy remains.
 async fn copy_images(app: &App, source: &EventRow) -> Result<Images> {
     let banner = media::copy(app, ImageKind::Banner, source.banner_id).await?;
     match media::copy(app, ImageKind::Thumbnail, source.thumbnail_id).await {
