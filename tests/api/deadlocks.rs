@@ -3,19 +3,22 @@
 //!
 //! Triggers make each changing statement slower, so that transactions overlap.
 
+use std::collections::HashMap;
 use std::env;
 use std::fs;
+use std::time::Duration;
 
 use futures::future::{join, join_all};
 use rand::seq::SliceRandom;
 use serde_json::{Value, json};
-use sqlx::{Connection, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
 use crate::review::submission_of;
-use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, section};
+use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, id_of, section};
 
-on_two_servers![mutual_transfers_do_not_deadlock, concurrent_changes_do_not_deadlock];
+on_two_servers![mutual_transfers_do_not_deadlock, publishing_and_withdrawing_do_not_deadlock, concurrent_changes_do_not_deadlock,];
 
 /// Returns the number of times that all operations run.
 fn rounds() -> usize {
@@ -76,6 +79,63 @@ async fn mutual_transfers_do_not_deadlock(app: TestApp) {
     for (of_ama, of_yaw) in &offers {
         assert_eq!((of_ama.status, of_yaw.status), (201, 201), "{} {}", of_ama.body, of_yaw.body);
     }
+    check_deadlocks(&app).await;
+}
+
+/// Returns two connections that add to the same parts of the numbers of lists.
+async fn connect_twice_to_a_part(app: &TestApp) -> [PgConnection; 2] {
+    let mut by_part: HashMap<i32, PgConnection> = HashMap::new();
+    loop {
+        let mut connection = PgConnection::connect(&app.database_url).await.unwrap();
+        let part = sqlx::query_scalar("select pg_backend_pid() % 16").fetch_one(&mut connection).await.unwrap();
+        match by_part.remove(&part) {
+            Some(other) => return [connection, other],
+            None => _ = by_part.insert(part, connection),
+        }
+    }
+}
+
+/// Waits until this many statements wait for a lock.
+async fn wait_for_waiting(app: &TestApp, number: i64) {
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    while app.scalar::<i64>(waiting).await < number {
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Sets the status of an event, whose identifier is a number.
+async fn set_status(connection: &mut PgConnection, event: &str, status: &str) -> sqlx::Result<()> {
+    let update = format!("update events set status = '{status}' where id = {event}");
+    connection.execute(AssertSqlSafe(update)).await.map(drop)
+}
+
+/// Both change the same numbers of lists, if their connections add to the same parts.
+async fn publishing_and_withdrawing_do_not_deadlock(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, esi) = (app.sign_up("kofi").await, app.sign_up("esi").await);
+    let draft = app.create_draft(&app.create_host(&kofi).await).await;
+    let listed = app.create_listed_event(&app.create_host(&esi).await, &[]).await;
+    let [mut publishing, mut withdrawing] = connect_twice_to_a_part(&app).await;
+    for (event, statuses) in [(&draft, ["Listed", "Draft"]), (&listed, ["Draft", "Listed"])] {
+        // The numbers of this part exist from now on.
+        for status in statuses {
+            set_status(&mut publishing, &event.id, status).await.unwrap();
+        }
+    }
+    let mut blocking = app.state.db.begin().await.unwrap();
+    let host: i64 = id_of(&draft.host.uri).parse().unwrap();
+    let locked = "select owner from list_counts where list = 'closed events of host' and owner = $1 for update";
+    let _locked: Vec<i64> = blocking.query(locked).bind(host).scalars().await.unwrap();
+
+    let published = tokio::spawn(async move { set_status(&mut publishing, &draft.id, "Listed").await });
+    wait_for_waiting(&app, 1).await;
+    let withdrawn = tokio::spawn(async move { set_status(&mut withdrawing, &listed.id, "Draft").await });
+    wait_for_waiting(&app, 2).await;
+    drop(blocking);
+
+    published.await.unwrap().unwrap();
+    withdrawn.await.unwrap().unwrap();
+    app.assert_invariants().await;
     check_deadlocks(&app).await;
 }
 
