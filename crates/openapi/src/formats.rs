@@ -17,6 +17,8 @@ pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
         zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(|| {
             unzoned.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc())
         })?;
+    // A leap second is the first second of the next minute, which can be that of another year.
+    let utc = DateTime::from_timestamp_micros(utc.timestamp_micros())?;
     (0..=9999).contains(&utc.year()).then_some(utc)
 }
 
