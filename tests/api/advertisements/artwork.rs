@@ -10,6 +10,7 @@ use crate::support::{Response, TestApp};
 
 on_both_databases![
     artwork_must_fit_every_booked_zone,
+    turned_photo_must_fit_as_browsers_show_it,
     validates_artwork_and_zones_after_update,
     detects_artwork_type_by_content,
     replaces_artwork_atomically,
@@ -49,6 +50,34 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
     assert_eq!(larger.invalid_arguments(), ["artwork"]);
     assert!(detail(&larger).contains(&number(&first)) && detail(&larger).contains(&number(&second)));
     assert_eq!(files(&app), 1);
+}
+
+/// Returns a JPEG of this size in base64, with this orientation in its Exif data.
+fn photo(width: u32, height: u32, orientation: u8) -> String {
+    let mut file = STANDARD.decode(image(width, height, ImageFormat::Jpeg)).unwrap();
+    let exif = [
+        b"\xFF\xE1\0\x22Exif\0\0".as_slice(),
+        b"II*\0\x08\0\0\0\x01\0",
+        &[0x12, 1, 3, 0, 1, 0, 0, 0, orientation, 0, 0, 0],
+        b"\0\0\0\0",
+    ];
+    file.splice(2..2, exif.concat());
+    STANDARD.encode(file)
+}
+
+async fn turned_photo_must_fit_as_browsers_show_it(app: TestApp) {
+    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
+    let zone = app.create_zone(300, 250).await;
+
+    for (orientation, is_turned) in [(1, false), (3, false), (4, false), (5, true), (6, true), (7, true), (8, true)] {
+        for (width, height) in [(300, 250), (250, 300)] {
+            let mut body = advertisement_body(&format!("Jazz {orientation} {width}"), &event, &[&zone]);
+            body["artwork"] = photo(width, height, orientation).into();
+            let created = create(&app, &kofi.key, &body).await;
+            let expected = if (width == 300) == is_turned { 400 } else { 201 };
+            assert_eq!(created.status, expected, "{width} × {height} {orientation}: {}", created.body);
+        }
+    }
 }
 
 async fn validates_artwork_and_zones_after_update(app: TestApp) {

@@ -2,13 +2,14 @@
 //! name or a declared type. An image is decoded completely once, so that only images that browsers can show are stored.
 
 use std::fmt;
-use std::io::Cursor;
+use std::io::{BufRead, Cursor, Seek};
 
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
-use image::{ImageFormat, ImageReader, Limits};
+use image::metadata::Orientation;
+use image::{ImageDecoder, ImageFormat, ImageReader, Limits};
 
 /// Largest size of an image file, in bytes.
 pub const MAX_BYTES: usize = 5 * 1024 * 1024;
@@ -23,7 +24,7 @@ const FORMATS: [(ImageFormat, &str); 3] = [(ImageFormat::Png, "PNG"), (ImageForm
 
 /// A validated image: it can be decoded, its file is complete, and its size is within the limits.
 ///
-/// `width` and `height` ignore a rotation in the Exif data of a JPEG.
+/// `width` and `height` are those with which browsers show it: they turn a JPEG as its Exif data says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The width in pixels.
@@ -106,7 +107,18 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     if reader().decode().is_err() || !is_complete(format, &bytes) {
         return Err(ImageProblem::Broken(name));
     }
+    let (width, height) = if is_turned(format, reader()) { (height, width) } else { (width, height) };
     Ok(Image { width, height, bytes: bytes.into() })
+}
+
+/// Returns whether browsers turn the image by 90°. They do so for a JPEG of a camera that was held upright.
+fn is_turned<R: BufRead + Seek>(format: ImageFormat, reader: ImageReader<R>) -> bool {
+    let orientation = || reader.into_decoder()?.orientation();
+    let is_quarter = |orientation| {
+        use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+        matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
+    };
+    format == ImageFormat::Jpeg && orientation().is_ok_and(is_quarter)
 }
 
 /// Returns whether the file of a decoded image has its end. The decoders stop before it, and fill the missing rest of a JPEG.
