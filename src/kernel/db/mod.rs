@@ -8,6 +8,7 @@
 
 mod batcher;
 mod checkpoint;
+mod connection_permits;
 mod copy;
 mod existing;
 mod group_commit;

@@ -7,7 +7,6 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,9 +18,10 @@ use futures::future::BoxFuture;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
+use super::connection_permits::ConnectionPermits;
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
 use super::statement_span::statement_span;
@@ -33,8 +33,6 @@ pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a ping or a rollback. Short, because the pool can open a new connection instead. It is also the idle time after
 /// which a connection is pinged.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-/// Pause between two attempts to open a connection while the server refuses them.
-const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 const NOT_DROPPED: &str = "a connection is only taken out on drop";
 
 /// A connection of either driver.
@@ -107,64 +105,6 @@ struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
 impl OutdatedSince {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The connections that a pool may have at the moment: fewer than its maximum while the server refuses to open more, so that callers
-/// wait in turn for those that are open.
-#[derive(Debug)]
-struct ConnectionPermits {
-    free: Arc<Semaphore>,
-    /// Permits that were withdrawn, because the server has refused the connection.
-    withdrawn: Mutex<u32>,
-    /// Callers that wait for a permit.
-    waiting: AtomicUsize,
-}
-
-/// Counts a caller that waits for a permit.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl ConnectionPermits {
-    fn new(max_size: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(max_size)), withdrawn: Mutex::default(), waiting: AtomicUsize::default() }
-    }
-
-    /// Waits for a permit. Returns `None` if the pool is closed.
-    async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(&self.waiting);
-        Arc::clone(&self.free).acquire_owned().await.ok()
-    }
-
-    /// Withdraws the permit of a connection that the server has refused, and returns it later: one permit after the other, so that few
-    /// callers are refused.
-    fn withdraw(self: &Arc<Self>, permit: OwnedSemaphorePermit) {
-        permit.forget();
-        let mut withdrawn = self.withdrawn();
-        *withdrawn += 1;
-        let (permits, pause) = (Arc::clone(self), REFUSAL_PAUSE * *withdrawn);
-        tokio::spawn(async move {
-            sleep(pause).await;
-            permits.restore(1);
-        });
-    }
-
-    /// Returns up to this many of the withdrawn permits.
-    fn restore(&self, maximum: u32) {
-        let mut withdrawn = self.withdrawn();
-        let count = maximum.min(*withdrawn);
-        *withdrawn -= count;
-        self.free.add_permits(count as usize);
-    }
-
-    fn withdrawn(&self) -> MutexGuard<'_, u32> {
-        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -324,7 +264,7 @@ impl<C: DbConnection> Pool<C> {
     /// Returns the connections at the moment.
     pub(super) fn status(&self, name: &'static str) -> PoolStatus {
         let managed::Status { size, available, .. } = self.0.status();
-        let waiting = self.0.manager().permits.waiting.load(Ordering::Relaxed);
+        let waiting = self.0.manager().permits.waiting();
         PoolStatus { name, used: size.saturating_sub(available), idle: available, waiting }
     }
 
@@ -347,7 +287,7 @@ impl<C: DbConnection> Pool<C> {
             // The server may be gone already.
             let _closed = timeout(PING_TIMEOUT, connection.close()).await;
         }
-        self.0.manager().permits.free.close();
+        self.0.manager().permits.close();
         self.0.close();
     }
 }
