@@ -20,7 +20,7 @@ use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::http::change_as;
+use crate::kernel::http::run_as_operator;
 use crate::kernel::private_files;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -213,12 +213,6 @@ pub async fn store_ticket_key(app: &App) -> anyhow::Result<()> {
     transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(plain)
 }
 
-/// Returns the user of the operating system who runs a command, for the audit log. An account that was removed from the system has no
-/// name.
-pub fn operator_name() -> String {
-    whoami::username().unwrap_or_else(|_| "unknown".to_owned())
-}
-
 /// Creates an account and returns its number. Validates it against the contract like a request, and records it in the audit log.
 ///
 /// # Errors
@@ -226,7 +220,7 @@ pub fn operator_name() -> String {
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     let new = validate_account(username, email, password, role)?;
     let create = |ctx: Ctx| async move { accounts::create(&ctx, None, new).await };
-    let created = change_as(app, &operator_name(), "account_create", "/accounts".to_owned(), create).await;
+    let created = run_as_operator(app, "account_create", "/accounts".to_owned(), create).await;
     Ok(created.map_err(|error| describe(&error))?.number.0)
 }
 
@@ -253,7 +247,7 @@ pub async fn create_key(
     expires: Option<Timestamp>,
 ) -> anyhow::Result<String> {
     let issue = |ctx: Ctx| async move { issue_key(&ctx, name, role, account, expires).await };
-    let issued = change_as(app, &operator_name(), "integration_create", "/integrations".to_owned(), issue).await;
+    let issued = run_as_operator(app, "integration_create", "/integrations".to_owned(), issue).await;
     Ok(issued.map_err(|error| describe(&error))?.1)
 }
 

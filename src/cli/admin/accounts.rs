@@ -9,6 +9,7 @@ use super::{Admin, PageOptions, describe, encode};
 use crate::cli::not_blank;
 use crate::features::identity::accounts::AccountNumber;
 use crate::features::identity::sessions;
+use crate::kernel::http::run_as_operator;
 use crate::state::Ctx;
 
 const COLUMNS: [Field; 6] = [
@@ -137,6 +138,7 @@ async fn end_sessions(admin: &Admin, number: &str) -> anyhow::Result<()> {
     let (caller, account) = (&admin.operator.caller, &AccountNumber(number.to_owned()));
     let sessions = format!("/accounts/{number}/sessions");
     let end = |ctx: Ctx| async move { sessions::end_all(&ctx, caller, account).await };
-    let ended = admin.operator.change("account_session_delete", sessions, end).await.map_err(|error| describe(&error))?;
+    let ended =
+        run_as_operator(&admin.operator.app, "account_session_delete", sessions, end).await.map_err(|error| describe(&error))?;
     admin.output.done(&json!({ "ended": ended }), &format!("{ended} sessions of the account {number} were ended."))
 }

@@ -11,6 +11,7 @@ use crate::bootstrap;
 use crate::cli::{expiry, not_blank};
 use crate::features::identity::accounts::Role;
 use crate::features::identity::integrations;
+use crate::kernel::http::run_as_operator;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -65,7 +66,7 @@ pub async fn run(admin: &Admin, command: KeysCommand) -> anyhow::Result<()> {
         KeysCommand::Create { role, account, name, expires } => {
             let create =
                 |ctx: Ctx| async move { bootstrap::issue_key(&ctx, &name, role.into(), account.as_deref(), expires).await };
-            let created = admin.operator.change("integration_create", "/integrations".to_owned(), create).await;
+            let created = run_as_operator(&admin.operator.app, "integration_create", "/integrations".to_owned(), create).await;
             let (id, key) = created.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id.to_string(), "key": key }), &key)
         }
@@ -73,7 +74,7 @@ pub async fn run(admin: &Admin, command: KeysCommand) -> anyhow::Result<()> {
             let number = Id::parse(&id).unwrap_or(Id::NONE);
             admin.confirm(&format!("ends the key {id}: its program can't send requests any more"))?;
             let end = |ctx: Ctx| async move { integrations::end_key(&ctx, number).await };
-            let ended = admin.operator.change("integration_delete", format!("/integrations/{number}"), end).await;
+            let ended = run_as_operator(&admin.operator.app, "integration_delete", format!("/integrations/{number}"), end).await;
             ended.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id }), &format!("The key {id} has ended."))
         }

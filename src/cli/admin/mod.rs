@@ -110,8 +110,7 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
     let app = open_existing(&platform, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
-    let user = bootstrap::operator_name();
-    let operator = Operator::new(Arc::clone(&app), routes(), contract::load()?, user).await.map_err(bootstrap::plain)?;
+    let operator = Operator::new(Arc::clone(&app), routes(), contract::load()?).await.map_err(bootstrap::plain)?;
     let admin = Admin { operator, output: Output { json }, is_confirmed: yes };
     let done = match command {
         AdminCommand::Accounts { command } => accounts::run(&admin, command).await,

@@ -7,6 +7,7 @@ use super::output::Field;
 use super::{Admin, PageOptions, describe, encode, filters};
 use crate::cli::{not_blank, print};
 use crate::features::sales::orders::resend_confirmation;
+use crate::kernel::http::run_as_operator;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
@@ -130,7 +131,7 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
         OrdersCommand::ResendMail { number } => {
             let id = Id::parse(&number).unwrap_or(Id::NONE);
             let resend = |ctx: Ctx| async move { resend_confirmation(&ctx, id).await };
-            let resent = admin.operator.change("order_mail_resend", format!("/orders/{number}"), resend).await;
+            let resent = run_as_operator(&admin.operator.app, "order_mail_resend", format!("/orders/{number}"), resend).await;
             resent.map_err(|error| describe(&error))?;
             let done =
                 format!("The tickets of the order {number} are mailed again. A running server sends the mail within seconds.");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
 use crate::bootstrap::plain;
+use crate::kernel::http::run_as_operator;
 use crate::kernel::outbox::{self, QueuedMail};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -81,7 +82,7 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             let sender = if has_other_key(admin, &mail) { "A server with the key of this mail" } else { "A running server" };
             let now = admin.operator.app.clock.now();
             let retry = |ctx: Ctx| async move { outbox::make_due(&ctx.unit, mail.id, now).await };
-            let retried = admin.operator.change("outbox_retry", format!("/outbox/{id}"), retry).await;
+            let retried = run_as_operator(&admin.operator.app, "outbox_retry", format!("/outbox/{id}"), retry).await;
             retried.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id }), &format!("The mail {id} is due. {sender} sends it within seconds."))
         }
@@ -89,7 +90,7 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             let mail = load(admin, &id).await?;
             admin.confirm(&format!("deletes the mail \"{}\" to {} without sending it", mail.subject, mail.recipient))?;
             let discard = |ctx: Ctx| async move { outbox::discard(&ctx.unit, mail.id).await };
-            let dropped = admin.operator.change("outbox_delete", format!("/outbox/{id}"), discard).await;
+            let dropped = run_as_operator(&admin.operator.app, "outbox_delete", format!("/outbox/{id}"), discard).await;
             dropped.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id }), &format!("The mail {id} was deleted."))
         }

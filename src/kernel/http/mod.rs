@@ -20,7 +20,7 @@ pub use endpoint_metadata::CODES;
 pub use extract::{AcceptedLanguage, ApiKey, ClientAddress, Json, Path, Query};
 pub use file_response::FileResponse;
 pub use handler::{AppState, OutsideContractFn};
-pub use operator::{Operator, change_as};
+pub use operator::{Operator, run_as_operator, user_name};
 pub use options::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub(crate) use response::has_location;
 pub use response::{Created, HasLocation, SerializedJson};

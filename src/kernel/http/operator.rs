@@ -36,16 +36,14 @@ pub struct Operator<A> {
     pub caller: Caller,
     contract: Arc<Contract>,
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
-    /// The user of the operating system.
-    user: String,
 }
 
 impl<A: AppState> Operator<A> {
-    /// Creates an operator who is this user of the operating system.
+    /// Creates an operator who is the user of the operating system.
     ///
     /// # Errors
     /// Returns an error if the database fails.
-    pub async fn new(app: Arc<A>, routes: Routes<A>, contract: Arc<Contract>, user: String) -> Result<Self> {
+    pub async fn new(app: Arc<A>, routes: Routes<A>, contract: Arc<Contract>) -> Result<Self> {
         let mut reader = app.kernel().db.snapshot_reader().await?;
         let (_, snapshot): (i64, _) = reader.scalar_in_snapshot("count", "key_changes").await?;
         let caller = Caller {
@@ -57,7 +55,7 @@ impl<A: AppState> Operator<A> {
             redeemer: None,
             snapshot: Arc::new(snapshot),
         };
-        Ok(Self { app, caller, contract, endpoints: routes.into_endpoints(), user })
+        Ok(Self { app, caller, contract, endpoints: routes.into_endpoints() })
     }
 
     /// Runs the operation with this method and path, and returns the body of its response; null if there is none.
@@ -84,7 +82,7 @@ impl<A: AppState> Operator<A> {
         let response = if endpoint.metadata.is_mutating() {
             let unit = UnitOfWork::of_request(db, None, None, Span::default());
             let resource = redact::path(operation, uri.path());
-            execute(self.app.kernel(), audit_context(&self.user, &operation.id, resource), &unit, None, run(&unit)).await?
+            execute(self.app.kernel(), audit_context(&user_name(), &operation.id, resource), &unit, None, run(&unit)).await?
         } else {
             run(&UnitOfWork::read_only(db, Span::default())).await?
         };
@@ -94,28 +92,15 @@ impl<A: AppState> Operator<A> {
         }
         Ok(serde_json::from_slice(&body).map_err(|error| Error::Internal(error.into()))?)
     }
-
-    /// Runs a change that is no operation of the contract, and commits it with its record in the audit log.
-    ///
-    /// # Errors
-    /// Returns the error of the change, or an error if the database fails.
-    pub async fn change<T: Send, F: Future<Output = Result<T>> + Send>(
-        &self,
-        operation: &str,
-        resource: String,
-        change: impl FnOnce(Context<A>) -> F,
-    ) -> Result<T, ApiError> {
-        change_as(&self.app, &self.user, operation, resource, change).await
-    }
 }
 
-/// Runs a change like [`Operator::change`], for this user of the operating system.
+/// Runs a change that is no operation of the contract, and commits it with its record in the audit log: the user of the operating system
+/// who runs the command has made it.
 ///
 /// # Errors
 /// Returns the error of the change, or an error if the database fails.
-pub async fn change_as<A: AppState, T: Send, F: Future<Output = Result<T>> + Send>(
+pub async fn run_as_operator<A: AppState, T: Send, F: Future<Output = Result<T>> + Send>(
     app: &Arc<A>,
-    user: &str,
     operation: &str,
     resource: String,
     change: impl FnOnce(Context<A>) -> F,
@@ -127,8 +112,14 @@ pub async fn change_as<A: AppState, T: Send, F: Future<Output = Result<T>> + Sen
         changed = Some(change.await?);
         Ok(Response::new(Body::empty()))
     };
-    execute(app.kernel(), audit_context(user, operation, resource), &unit, None, work).await?;
+    execute(app.kernel(), audit_context(&user_name(), operation, resource), &unit, None, work).await?;
     Ok(changed.ok_or_else(|| Error::Internal(anyhow!("the change has no result")))?)
+}
+
+/// Returns the user of the operating system who runs a command, for the audit log. An account that was removed from the system has no
+/// name.
+pub fn user_name() -> String {
+    whoami::username().unwrap_or_else(|_| "unknown".to_owned())
 }
 
 fn audit_context<'a>(user: &'a str, operation: &'a str, resource: String) -> AuditContext<'a> {
