@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
+use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, readable, section};
@@ -13,6 +14,8 @@ on_both_databases![
     mails_are_in_the_language_of_the_account,
     paid_order_is_confirmed_once,
     ended_orders_are_mailed,
+    refund_of_a_late_payment_is_mailed,
+    return_is_mailed_once_if_the_order_is_voided_before_its_refund,
     transfer_is_offered_and_tickets_are_mailed,
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
     changes_of_an_event_are_mailed_to_holders_once,
@@ -148,6 +151,49 @@ async fn ended_orders_are_mailed(app: TestApp) {
         "are void",
     ];
     app.assert_subjects(&ama, &expected).await;
+}
+
+/// The gateway answers after the order was paid in another way.
+async fn refund_of_a_late_payment_is_mailed(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.gateway.block();
+    app.gateway.reject_refunds(true);
+    let pays_in_cash = async {
+        app.gateway.wait_for_charges(1).await;
+        // The payment by card is abandoned.
+        app.advance_clock(Duration::from_secs(180));
+        app.expire_due().await;
+        let cash = json!({ "method": "external", "reference": "Till 2" });
+        assert_eq!(app.pay(&app.staff.key, &order, cash).await.status, 201);
+        app.gateway.reject_refunds(false);
+        app.gateway.unblock();
+    };
+
+    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), pays_in_cash).await;
+    app.expire_due().await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    app.assert_subjects(&ama, &["Your tickets", "Refund of GHS 20.99"]).await;
+}
+
+async fn return_is_mailed_once_if_the_order_is_voided_before_its_refund(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 3).await.unwrap();
+    ama.pay(&order).await.unwrap();
+    let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
+    let serials: Vec<String> = wallet.entries.iter().take(2).map(|ticket| ticket.serial.to_string()).collect();
+    app.gateway.reject_refunds(true);
+    assert_eq!(app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": serials })).await.status, 200);
+    assert_eq!(app.void_order(&app.staff.key, &order.self_, json!({ "reason": "Stolen card" })).await.status, 200);
+
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    assert_eq!(app.gateway.total(), 20.99, "the returned tickets are refunded");
+    app.assert_subjects(&ama, &["Your tickets", "2 tickets of your order", "are void"]).await;
 }
 
 impl TestApp {

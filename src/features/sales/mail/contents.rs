@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::features::sales::orders::OrderStatus;
 use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
 use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
@@ -148,11 +147,6 @@ impl Contents {
 /// Adds the values of an order. Returns whether the mail is still needed.
 fn add_order(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<String, Value>) -> bool {
     let Some(order) = rows.orders.get(&id) else { return false };
-    // The refund of returned tickets was announced with their return.
-    let is_returned = [OrderStatus::Fulfilled, OrderStatus::Returned].contains(&order.status);
-    if template == MailTemplate::Refund && is_returned {
-        return false;
-    }
     let items = || rows.items.iter().filter(|item| item.order_id == id);
     let mut events: Vec<(Id, Value)> = Vec::new();
     for item in items() {

@@ -3,7 +3,6 @@
 use boxoffice_http::error::Result;
 
 use crate::features::catalog::events::EventStatus;
-use crate::features::sales::orders::OrderStatus;
 use crate::features::sales::transfers::TransferStatus;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
@@ -14,8 +13,6 @@ use crate::kernel::types::money::Money;
 #[derive(Debug, sqlx_macros::FromRow)]
 pub struct MailOrderRow {
     pub id: Id,
-    /// The stored status: an order whose reservation is over may still be Placed.
-    pub status: OrderStatus,
     pub subtotal: Money,
     pub fees: Money,
 }
@@ -43,7 +40,7 @@ pub struct MailTransferRow {
 }
 
 pub async fn orders(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailOrderRow>> {
-    tx.select("id, status, subtotal, fees from orders where true").and_in("id", ids.to_vec()).all().await
+    tx.select("id, subtotal, fees from orders where true").and_in("id", ids.to_vec()).all().await
 }
 
 /// Returns the items of these orders in their order, without those of events or sections that were removed.

@@ -4,7 +4,7 @@
 //! It locks the order, then its events, then its sections (see the lock order in CONTRIBUTING.md). The event locks keep an event
 //! from being withdrawn or cancelled while its tickets are issued. The section locks guard the reservations and the counts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use boxoffice_http::error::Result;
 use serde_json::{Map, Value, json};
@@ -205,16 +205,30 @@ fn mails(template: MailTemplate, orders: Vec<(Id, Id)>, values: &Map<String, Val
     orders.into_iter().map(mail).collect()
 }
 
-/// Mails the refunds of locked orders to their customers. The mail is not sent for an order whose returned tickets were refunded,
-/// because the return was mailed.
-pub async fn mail_refunds(app: &App, tx: &mut Tx, amounts: &BTreeMap<Id, Money>) -> Result<()> {
-    if amounts.is_empty() {
+/// A refund that was made.
+#[derive(Debug)]
+pub struct OrderRefund {
+    /// The order.
+    pub order: Id,
+    /// The amount.
+    pub amount: Money,
+    /// True if its payment had paid for tickets of the order.
+    pub is_of_tickets: bool,
+}
+
+/// Mails refunds of locked orders to their customers, one mail for each order. A return of tickets has its own mail, which names the
+/// amount. So there is none for the refund of tickets of an order that was fulfilled, even if the gateway makes it later.
+pub async fn mail_refunds(app: &App, tx: &mut Tx, refunds: &[OrderRefund]) -> Result<()> {
+    if refunds.is_empty() {
         return Ok(());
     }
-    let customers = store::customers(tx, amounts.keys().copied()).await?;
-    let mails = customers.into_iter().filter_map(|(order, account)| {
-        let values = json!({ "order": order.0, "amount": amounts.get(&order)?.0 });
-        Some(Mail { recipient: Recipient::Account(account), template: MailTemplate::Refund, values })
+    let customers = store::customers(tx, refunds.iter().map(|refund| refund.order).collect::<BTreeSet<Id>>()).await?;
+    let mails = customers.into_iter().filter_map(|(order, account, status)| {
+        let was_fulfilled = [OrderStatus::Fulfilled, OrderStatus::Returned, OrderStatus::Voided].contains(&status);
+        let mailed = refunds.iter().filter(|refund| refund.order == order && !(refund.is_of_tickets && was_fulfilled));
+        let amount: Money = mailed.map(|refund| refund.amount).sum();
+        let values = json!({ "order": order.0, "amount": amount.0 });
+        (amount > Money::ZERO).then_some(Mail { recipient: Recipient::Account(account), template: MailTemplate::Refund, values })
     });
     outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }

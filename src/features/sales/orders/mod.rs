@@ -35,7 +35,7 @@ mod voids;
 pub mod waiting_list;
 
 pub use endpoints::register;
-pub use lifecycle::{cancel_all, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
+pub use lifecycle::{OrderRefund, cancel_all, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
 pub(crate) use model::Order;
 pub use model::{EventItemRow, OrderPath, OrderRow, OrderStatus, uri};
 pub use order_reads::OrderReads;

@@ -126,9 +126,9 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
     tx.select(concat!(columns!(), " from orders where true")).and_in("id", ids).for_update().all().await
 }
 
-/// Returns these orders with their accounts.
-pub async fn customers(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
-    tx.select("id, account_id from orders where true").and_in("id", ids).all().await
+/// Returns these orders with their accounts and their stored statuses.
+pub async fn customers(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id, OrderStatus)>> {
+    tx.select("id, account_id, status from orders where true").and_in("id", ids).all().await
 }
 
 /// Returns the items of these orders, sorted by order and position.

@@ -19,7 +19,7 @@ use super::gateway::{CancelCharge, GATEWAY_TIMEOUT, Refund};
 use super::model::{PaymentMethod, PendingRefundRow, RefundRow, RefundShareRow, RefundableRow};
 use super::{refund_store, store};
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare};
-use crate::features::sales::orders;
+use crate::features::sales::orders::{self, OrderRefund};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -95,12 +95,13 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     };
     ledger::record(app, tx, done.iter().map(entry).collect()).await?;
     store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await?;
-    let mut amounts: BTreeMap<Id, Money> = BTreeMap::new();
-    for refund in &done {
-        let amount = amounts.entry(refund.order_id).or_insert(Money::ZERO);
-        *amount = *amount + refund.amount;
-    }
-    orders::mail_refunds(app, tx, &amounts).await
+    // No host bears the refund of a payment that has paid for no ticket.
+    let is_of_tickets = |refund: &RefundRow| shares.iter().any(|share| share.refund_id == refund.id);
+    let refunds: Vec<OrderRefund> = done
+        .iter()
+        .map(|refund| OrderRefund { order: refund.order_id, amount: refund.amount, is_of_tickets: is_of_tickets(refund) })
+        .collect();
+    orders::mail_refunds(app, tx, &refunds).await
 }
 
 /// Has the gateway make a few refunds of one order. Logs errors and returns none, because the change of the order is already
