@@ -6,6 +6,7 @@
 use boxoffice_http::error::Result;
 
 use crate::clock_watch;
+use crate::features::catalog::tokens;
 use crate::features::identity::{sessions, verification_codes};
 use crate::features::insight::audit_log;
 use crate::features::sales::orders;
@@ -28,6 +29,7 @@ pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
     let (now, keep) = (app.clock.now(), &app.settings.retention);
     let mut outcomes = vec![
         sessions::delete_expired_before(ctx, now.minus(keep.sessions)).await,
+        tokens::delete_expired_keys_before(ctx, now.minus(keep.sessions)).await,
         verification_codes::delete_expired_before(ctx, now.minus(keep.codes)).await,
         outbox::delete_old(&app.kernel, now.minus(keep.mail)).await,
     ];

@@ -21,7 +21,7 @@ pub(super) struct RetentionOptions {
     /// are deleted without a copy]
     #[arg(long, env = "BOXOFFICE_AUDIT_ARCHIVE", value_name = "FOLDER", value_parser = setting(folder))]
     audit_archive: Option<Setting<PathBuf>>,
-    /// Days for which sessions are kept after they have expired
+    /// Days for which sessions, and the keys of gates, are kept after they have expired
     #[arg(long, env = "BOXOFFICE_KEEP_SESSIONS_DAYS", default_value = "30", value_name = "DAYS", value_parser = setting(whole_number::<0, MAX_DAYS>))]
     keep_sessions_days: Setting<u32>,
     /// Days for which verification and reset codes are kept after they have expired
@@ -42,7 +42,7 @@ pub struct RetentionSettings {
     pub audit: Option<Duration>,
     /// The folder to which these entries are written before.
     pub audit_archive: Option<PathBuf>,
-    /// The time between the end of a session and its deletion.
+    /// The time between the end of a session, or of a key of an admission token, and its deletion.
     pub sessions: Duration,
     /// The time between the end of a code and its deletion.
     pub codes: Duration,

@@ -12,14 +12,17 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{TestApp, card_payment, section};
+use crate::tokens::{create_token, global_token, redeemer_key};
 
 on_both_databases![
     deletes_what_is_no_longer_needed,
+    deletes_keys_of_gates_after_the_event,
     old_audit_entries_are_written_to_files,
     keeps_everything_after_a_wrong_clock,
     keeps_everything_while_clock_differs_from_database
 ];
 
+const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs the job of a server until it deletes nothing more, and returns the number of deleted rows.
@@ -82,6 +85,31 @@ async fn deletes_what_is_no_longer_needed(app: TestApp) {
     for list in [&event.uri, &event.host.uri] {
         assert_eq!(app.read(&format!("{list}/orders")).await["total"], 2);
     }
+}
+
+async fn deletes_keys_of_gates_after_the_event(app: TestApp) {
+    let server = open(&app, app.state.settings.retention.clone()).await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let door = create_token(&event, &[&event.sections[0]]).await;
+    redeemer_key(&app, &door).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    assert_eq!(app.request("DELETE", &door.self_).key(&kofi.key).send().await.status, 204);
+    assert_eq!(apply(&server).await, 0, "the key of the removed token ended just now");
+
+    app.execute_sql("update api_keys set ended = ended - 31 * 86400000000 where ended is not null").await;
+    assert_eq!(apply(&server).await, 1, "the key of the removed token");
+    assert_eq!(app.get(&key, &format!("{}/tickets", event.uri)).await.status, 200);
+
+    let end_event = async |hours: u32| {
+        let end = app.state.clock.now().minus(DAY * 30 + HOUR * hours);
+        let times = json!({ "start": end.minus(HOUR).to_minutes(), "end": end.to_minutes() });
+        assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
+    };
+    end_event(11).await;
+    assert_eq!(apply(&server).await, 0, "the key has expired for less than 30 days");
+    end_event(13).await;
+    assert_eq!(apply(&server).await, 1, "the key of the event");
+    assert_eq!(app.scalar::<i64>("select count(*) from api_keys where kind = 'admission'").await, 0);
 }
 
 async fn old_audit_entries_are_written_to_files(app: TestApp) {

@@ -15,5 +15,5 @@ mod store;
 pub use admission_scope::{AdmissionScope, authorize, covers_sql};
 pub use endpoints::register;
 pub use model::uri;
-pub use service::create_global;
+pub use service::{create_global, delete_expired_keys_before};
 pub use store::{end_keys_of_event, sections_in_scope};

@@ -17,6 +17,7 @@ use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
@@ -135,6 +136,14 @@ async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuth
     let event = Uri(format!("/events/{}", row.event_id));
     let token = view(tx, row).await?;
     Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
+}
+
+/// Job step: deletes some keys of admission tokens that ended or expired before this time. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn delete_expired_keys_before(ctx: &Ctx, before: Timestamp) -> Result<u64> {
+    transaction!(ctx.unit, |tx| store::delete_keys(tx, before, before.minus(ADMISSION_LIFE)).await)
 }
 
 /// Inserts a token of a new or locked event. Retries with another code if another token has the same one.

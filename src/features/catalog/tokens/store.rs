@@ -88,6 +88,15 @@ pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result
     tx.query(update).bind(event).bind(now).execute().await
 }
 
+/// Deletes some of the keys that were ended before this time, or whose events ended before `over`, and returns their number. Only keys
+/// of admission tokens have a token: the condition on it lets the database use its index.
+pub async fn delete_keys(tx: &mut Tx, before: Timestamp, over: Timestamp) -> Result<u64> {
+    let delete = "delete from api_keys where id in (
+            select k.id from api_keys k left join tokens t on t.id = k.token_id left join events e on e.id = t.event_id
+            where k.token_id > 0 and (k.ended < $1 or e.ends < $2) order by k.token_id limit 500)";
+    tx.query(delete).bind(before).bind(over).rows_affected().await
+}
+
 /// Returns the identifiers of all sections of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     tx.query("select id from sections where event_id = $1 order by id").bind(event).scalars().await
