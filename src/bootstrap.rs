@@ -18,9 +18,10 @@ use crate::config::{InvalidSettings, MailTransportSettings};
 use crate::contract;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
+use crate::kernel::audit::{self, NewAuditEntry};
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::http::run_as_operator;
+use crate::kernel::http::{run_as_operator, user_name};
 use crate::kernel::private_files;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -93,7 +94,8 @@ async fn begin_first_start(app: &Arc<App>) -> anyhow::Result<Option<(Tx, Initial
     }))
 }
 
-/// Creates the account and returns its key and a public key, unless there is an account.
+/// Creates the account and returns its key and a public key, unless there is an account. The audit log has them like those that the
+/// commands `account create` and `key create` create.
 async fn create_first_account(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<Option<(String, String)>> {
     if tx.is_postgres() {
         // SQLite has one writing transaction at a time.
@@ -107,6 +109,22 @@ async fn create_first_account(app: &App, tx: &mut Tx, new: PreparedAccount) -> R
         |scope, account| NewKey { kind: KeyKind::Integration, name: "first start", scope, account, token: None, expires: None };
     let (_, administrator_key) = issue(app, tx, &key(Scope::Administrator, Some(account.id))).await?;
     let (_, public_key) = issue(app, tx, &key(Scope::Public, None)).await?;
+    let created =
+        [("account_create", "/accounts"), ("integration_create", "/integrations"), ("integration_create", "/integrations")];
+    let operator = user_name();
+    let entry = |(operation, resource): (&str, &str)| NewAuditEntry {
+        at: app.clock.now(),
+        key: Id::NONE,
+        account: None,
+        operation: operation.to_owned(),
+        resource: resource.to_owned(),
+        request: String::new(),
+        status: 200,
+        code: None,
+        count: 1,
+        operator: Some(operator.clone()),
+    };
+    audit::insert(tx, &created.map(entry)).await?;
     Ok(Some((administrator_key, public_key)))
 }
 

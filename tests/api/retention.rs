@@ -11,7 +11,7 @@ use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, card_payment, section};
+use crate::support::{TestApp, card_payment, entries_of, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 
 on_both_databases![
@@ -118,7 +118,10 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
-    let before = app.read("/audit?records=100").await["entries"].clone();
+    // Those of the first start are of today.
+    let is_request = |entry: &&Value| entry["operator"].is_null();
+    let log = app.read("/audit?records=100").await;
+    let before: Vec<Value> = entries_of(&log).iter().filter(is_request).cloned().collect();
     let folder = tempfile::tempdir().unwrap();
     let keep = |days| RetentionSettings {
         audit: Some(DAY * days),
@@ -131,8 +134,8 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
     // As if an operator started the job while a server runs it.
     let (deleted, by_other) = join(apply(&server), apply(&server)).await;
 
-    assert_eq!(deleted + by_other, u64::try_from(before.as_array().unwrap().len()).unwrap());
-    assert_eq!(app.read("/audit").await["total"], 0);
+    assert_eq!(deleted + by_other, u64::try_from(before.len()).unwrap());
+    assert_eq!(entries_of(&app.read("/audit").await).iter().filter(is_request).count(), 0);
     let mut lines = Vec::new();
     for file in std::fs::read_dir(folder.path().join("archive")).unwrap() {
         let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
@@ -142,7 +145,7 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
     for line in &mut lines {
         line.as_object_mut().unwrap().remove("id");
     }
-    assert_eq!(json!(lines), before);
+    assert_eq!(lines, before);
     let cutoff = app.scalar::<i64>("select deletable_before from audit_retention").await;
     assert_eq!(cutoff, 0, "entries can't be deleted outside of the job");
 }
