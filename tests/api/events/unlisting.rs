@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::rejection;
 use crate::races::count_statuses;
+use crate::review::submission_of;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
 
 on_both_databases![
@@ -15,6 +16,7 @@ on_both_databases![
     withdrawn_event_can_be_published_again,
     withdrawn_event_with_sold_tickets_is_cancelled,
     withdrawn_event_that_cannot_be_deleted_is_cancelled,
+    cancellation_of_event_under_review_cancels_its_submission,
     cancelled_event_is_visible_without_sales,
     open_order_of_cancelled_event_cannot_be_paid,
     open_orders_of_cancelled_event_do_not_count,
@@ -127,6 +129,28 @@ async fn withdrawn_event_that_cannot_be_deleted_is_cancelled(app: TestApp) {
     assert_eq!(rejection(&app.pay(&ama.key, &order.self_, card_payment()).await), (409, "event.cancelled"));
     assert_eq!(rejection(&unlist(&app, &kofi.key, &expired, "cancellations").await), (409, "event.not-listed"));
     assert_eq!(app.delete(&kofi.key, &expired.uri).await.status, 204);
+}
+
+async fn cancellation_of_event_under_review_cancels_its_submission(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    ama.order(&event.sections[1], 2).await.unwrap();
+    assert_eq!(unlist(&app, &kofi.key, &event, "withdrawals").await.status, 200);
+    assert_eq!(unlist(&app, &kofi.key, &event, "submissions").await.status, 201);
+
+    let cancelled = unlist(&app, &kofi.key, &event, "cancellations").await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")), "{cancelled:?}");
+    let submission = submission_of(&event.uri);
+    assert_eq!(app.read(&submission).await["status"], "Cancelled");
+    assert_eq!(app.read("/submissions").await["total"], 0);
+    for approved in [true, false] {
+        let decided = app.delete(&app.staff.key, &format!("{submission}?approved={approved}")).await;
+        assert_eq!(rejection(&decided), (409, "submission.decided"));
+    }
+    assert_eq!(app.read(&event.uri).await["status"], "Cancelled");
+    let returns = app.post(&kofi.key, &format!("{}/returns", event.uri), json!({})).await;
+    assert_eq!((returns.status, &returns.body["remaining"]), (201, &json!(1)), "{returns:?}");
 }
 
 async fn cancelled_event_is_visible_without_sales(app: TestApp) {

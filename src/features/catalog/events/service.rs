@@ -230,8 +230,8 @@ pub async fn withdraw(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Draft).await)
 }
 
-/// Cancels a listed event, or a withdrawn one that can't be removed. Sold tickets can be returned, and reserved ones can no longer
-/// be paid.
+/// Cancels a listed event, or a withdrawn one that can't be removed, also while it is under review again. Sold tickets can be returned,
+/// and reserved ones can no longer be paid.
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
     transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Cancelled).await)
 }
@@ -239,13 +239,16 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
 async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
     let row = lock_managed(tx, caller, id).await?;
     let now = app.clock.now();
-    // It can't be removed, and need not be published again only to be cancelled.
-    let is_withdrawn = to == EventStatus::Cancelled && row.status == EventStatus::Draft && has_orders(tx, id, now).await?;
-    let from = if is_withdrawn { EventStatus::Draft } else { EventStatus::Listed };
+    // A withdrawn event that can't be removed need not be published again only to be cancelled.
+    let is_withdrawn = to == EventStatus::Cancelled
+        && matches!(row.status, EventStatus::Draft | EventStatus::UnderReview)
+        && has_orders(tx, id, now).await?;
+    let from = if is_withdrawn { row.status } else { EventStatus::Listed };
     if !store::transition(tx, id, from, to, now).await? {
         return Err(Code::EventNotListed.into());
     }
     if to == EventStatus::Cancelled {
+        review::cancel(tx, SubmissionType::Event, id).await?;
         notices::store_cancellation(tx, &row, now).await?;
     }
     view_one(app, tx, EventRow { status: to, ..row }).await

@@ -14,4 +14,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Content, Submission, SubmissionStatus, SubmissionType};
 pub use service::submit;
-pub use store::forget;
+pub use store::{cancel, forget};

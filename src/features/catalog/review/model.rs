@@ -89,6 +89,8 @@ pub enum SubmissionStatus {
     Approved,
     /// Rejected: the content was returned to its submitter.
     Rejected,
+    /// Not decided, because the event was cancelled.
+    Cancelled,
 }
 
 stored_as_text!(SubmissionStatus);

@@ -62,6 +62,12 @@ pub async fn decide(tx: &mut Tx, id: Id, from: SubmissionStatus, to: SubmissionS
     Ok(tx.query(update).bind(id).bind(to).bind(reason).bind(from).rows_affected().await? == 1)
 }
 
+/// Cancels the pending submission of this content, if there is one.
+pub async fn cancel(tx: &mut Tx, kind: SubmissionType, id: Id) -> Result<()> {
+    let update = "update submissions set status = 'Cancelled' where type = $1 and content_id = $2 and status = 'Pending'";
+    tx.query(update).bind(kind).bind(id).execute().await
+}
+
 /// Deletes every submission of this content, which is about to be removed.
 pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
     let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
