@@ -151,6 +151,11 @@ impl Metrics {
         registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
         registry.register("database_connections", "Database connections, and tasks that wait for one", self.pools.clone());
         registry.register(
+            "database_refused_connections",
+            "Connections that PostgreSQL has refused because it has too many",
+            database.refused_connections.clone(),
+        );
+        registry.register(
             "standby_reads",
             "Reads that may use the standby, by the database that they used",
             database.standby_reads.clone(),

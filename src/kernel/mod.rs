@@ -80,6 +80,7 @@ impl Kernel {
         if let Some(standby) = &settings.read_database {
             db = db.with_standby(&standby.0, log.clone())?;
         }
+        db.metrics().log.get_or_init(|| log.clone());
         if let Some(threshold) = settings.slow_statement {
             db.metrics().slow_statements.enable(threshold, log.clone());
         }

@@ -3,7 +3,8 @@
 use futures::future::{join, join_all};
 use serde_json::json;
 
-use crate::support::{TestApp, wait_until};
+use crate::failures::LogBuffer;
+use crate::support::{ANY_PORT, TestApp, wait_until};
 
 /// Connections that the database allows.
 const ALLOWED: usize = 3;
@@ -21,7 +22,8 @@ async fn requests_wait_for_the_connections_that_the_database_allows() {
     let role: String = app.scalar("select current_database()::text").await;
     let separator = if app.database_url.contains('?') { '&' } else { '?' };
     app.database_url = format!("{}{separator}user={role}&password=limited", app.database_url);
-    let limited = app.start_second_server(app.state.settings.clone()).await;
+    let log = LogBuffer::default();
+    let limited = app.start_second_server_on(app.state.settings.clone(), log.logger(), ANY_PORT).await;
     let mut lock = app.state.db.begin().await.unwrap();
     lock.query("lock table regions in exclusive mode").execute().await.unwrap();
 
@@ -43,6 +45,22 @@ async fn requests_wait_for_the_connections_that_the_database_allows() {
     for response in created {
         assert_eq!(response.status, 201, "{}", response.body);
     }
+    let metrics = limited.state.metrics.encode().unwrap();
+    let refused = metrics.lines().find_map(|line| line.strip_prefix("boxoffice_database_refused_connections_total "));
+    assert!(refused.unwrap().parse::<u32>().unwrap() > 0, "{metrics}");
+    let warnings = || log.lines().into_iter().filter(|line| line["msg"].as_str().unwrap().starts_with("PostgreSQL refuses"));
+    assert_eq!(warnings().count(), 1, "{}", log.text());
+    assert!(warnings().all(|line| line["cause"].as_str().unwrap().contains("too many connections for role")), "{}", log.text());
+
+    // The next change of the state.
+    app.execute_sql("do $$ begin execute format('alter role %I connection limit 30', current_database()); end $$").await;
+    let mut connections = Vec::new();
+    for _ in 0..=ALLOWED {
+        connections.push(limited.state.db.begin().await.unwrap());
+    }
+    assert!(log.text().contains("PostgreSQL accepts connections again"), "{}", log.text());
+    drop(connections);
+
     limited.stop().await;
     app.execute_sql("do $$ begin execute format('drop role %I', current_database()); end $$").await;
 }

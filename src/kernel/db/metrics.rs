@@ -1,12 +1,15 @@
 //! Metrics of a database, shared by its pools.
 
+use std::sync::OnceLock;
+
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use slog::Logger;
 
 use super::slow_statements::SlowStatements;
 
-/// Histograms of times in seconds, and of the size of batches.
+/// Histograms of times in seconds and of the size of batches, counters, and logs.
 #[derive(Debug)]
 pub struct DatabaseMetrics {
     /// Time that a request waits for a connection.
@@ -17,8 +20,12 @@ pub struct DatabaseMetrics {
     pub batch: Histogram,
     /// Reads that may use the standby.
     pub standby_reads: Family<Label, Counter>,
+    /// Connections that PostgreSQL has refused because it has too many.
+    pub refused_connections: Counter,
     /// Log of slow statements.
     pub slow_statements: SlowStatements,
+    /// Log of the pools, once the server has one.
+    pub log: OnceLock<Logger>,
 }
 
 impl Default for DatabaseMetrics {
@@ -28,7 +35,9 @@ impl Default for DatabaseMetrics {
             commit: durations(),
             batch: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
             standby_reads: Family::default(),
+            refused_connections: Counter::default(),
             slow_statements: SlowStatements::default(),
+            log: OnceLock::new(),
         }
     }
 }

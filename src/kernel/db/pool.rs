@@ -7,6 +7,7 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use boxoffice_http::traces::Span;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use slog::{info, warn};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqlSafeStr, SqlStr, SqliteConnection};
@@ -25,7 +27,9 @@ use super::connection_permits::ConnectionPermits;
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::open;
 use super::statement_span::statement_span;
-use super::transient::{database_error, is_closed_connection, is_outdated_connection, is_starting, with_timeout};
+use super::transient::{
+    database_error, is_closed_connection, is_outdated_connection, is_starting, is_too_many_connections, with_timeout,
+};
 
 /// Time limit for acquiring a connection, except to a standby. It applies when all connections are in use and when the server is
 /// unreachable.
@@ -116,6 +120,8 @@ struct ConnectionManager<C: DbConnection> {
     /// The reason why the last connection could not be opened; `None` after a connection was opened.
     problem: Mutex<Option<String>>,
     permits: Arc<ConnectionPermits>,
+    /// True if the server has refused the last connection because it has too many.
+    is_refused: AtomicBool,
     /// Connections that were opened before are closed instead of being used again.
     outdated: OutdatedSince,
     /// True if the connections lead to a pooler that passes each transaction to any connection of its own.
@@ -127,6 +133,26 @@ struct ConnectionManager<C: DbConnection> {
 impl<C: DbConnection> ConnectionManager<C> {
     fn problem(&self) -> MutexGuard<'_, Option<String>> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a connection that the server refuses because it has too many. Logs when the server begins to refuse them, and when it
+    /// accepts one again. Meanwhile the pool makes do with those that are open.
+    fn record(&self, opened: &sqlx::Result<C>) {
+        let is_refused = match opened {
+            Ok(_) => false,
+            Err(error) if is_too_many_connections(error) => true,
+            Err(_) => return,
+        };
+        if is_refused {
+            self.metrics.refused_connections.inc();
+        }
+        let was_refused = self.is_refused.swap(is_refused, Ordering::Relaxed);
+        let Some(log) = self.metrics.log.get().filter(|_| is_refused != was_refused) else { return };
+        match opened {
+            Ok(_) => info!(log, "PostgreSQL accepts connections again"),
+            Err(error) => warn!(log, "PostgreSQL refuses more connections; requests wait for those that are open";
+                "cause" => C::connection_problem(&self.options, error)),
+        }
     }
 
     /// Returns the error of a caller that has waited for too long, with the reason if it is known.
@@ -145,6 +171,7 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
     async fn create(&self) -> sqlx::Result<C> {
         // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
         let result = C::connect_with(&self.options).boxed().await;
+        self.record(&result);
         let refusal = result.as_ref().err().filter(|error| is_refusal::<C>(error));
         *self.problem() = refusal.map(|error| C::connection_problem(&self.options, error));
         let mut connection = result?;
@@ -192,6 +219,7 @@ impl<C: DbConnection> Pool<C> {
             metrics: Arc::clone(metrics),
             problem: Mutex::default(),
             permits: Arc::new(ConnectionPermits::new(max_size)),
+            is_refused: AtomicBool::new(false),
             outdated: OutdatedSince::default(),
             is_behind_pooler,
             acquire_timeout,

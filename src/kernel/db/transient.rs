@@ -90,6 +90,11 @@ pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Returns whether PostgreSQL has refused a connection because its server, its database or its user has too many.
+pub(super) fn is_too_many_connections(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Database(error) if error.code().as_deref() == Some("53300"))
+}
+
 /// Returns whether the address of a host could not be found. The standard library has no kind of error for this.
 pub(super) fn is_unknown_host(error: &io::Error) -> bool {
     error.to_string().contains("failed to lookup address")
