@@ -39,6 +39,9 @@ pub struct RestoreOptions {
     platform: PlatformOptions,
 }
 
+/// All users of a machine may read its command lines.
+const PASSWORD_FILE: &str = "A password belongs in the file that PGPASSFILE names, not in the URL";
+
 /// Makes a backup of a SQLite database and its images.
 pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
@@ -48,7 +51,7 @@ pub async fn create(options: &BackupOptions, log: &Logger) -> anyhow::Result<()>
         let images = if settings.media.folder().is_some() { ", and then copy the folder of images" } else { "" };
         bail!(
             "this command is for SQLite. Back up PostgreSQL, not through a pooler and without statement-cache-capacity in the URL, \
-             with: pg_dump --format=custom --file=boxoffice.dump --dbname=\"$DATABASE_URL\"{images}"
+             with: pg_dump --format=custom --file=boxoffice.dump --dbname=URL{images}. {PASSWORD_FILE}"
         );
     };
     let mail_key = options.include_mail_key.then(|| settings.mail.key_file.clone());
@@ -73,7 +76,7 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
     let Some(database) = sqlite_path(&options.platform.database_url()?)? else {
         bail!(
             "this command is for SQLite. Restore a dump of PostgreSQL into an empty database, not through a pooler and without \
-             statement-cache-capacity in the URL, with: pg_restore --no-owner --exit-on-error --dbname=\"$DATABASE_URL\" boxoffice.dump"
+             statement-cache-capacity in the URL, with: pg_restore --no-owner --exit-on-error --dbname=URL boxoffice.dump. {PASSWORD_FILE}"
         );
     };
     let media = settings.media.folder().map(Path::to_owned);

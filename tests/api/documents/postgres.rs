@@ -131,7 +131,9 @@ fn database_is_copied_and_restored() {
     .run();
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
     let restored = url(&cluster, "boxoffice_restored");
-    shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored).run();
+    let dump = shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored);
+    let original = url(&cluster, "boxoffice");
+    dump.replace("--dbname=postgres://boxoffice@localhost/boxoffice\n", &format!("--dbname='{original}'\n")).run();
 
     let mut copying = Command::new("bash");
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
