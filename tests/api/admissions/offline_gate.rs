@@ -1,13 +1,15 @@
 //! The gate of `clients/rust/examples/offline_gate.rs` against a server: two gates, one of them without a connection.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use boxoffice_client::{ClientBuilder, RetryPolicy};
+use boxoffice::config::Settings;
+use boxoffice_client::{Client, ClientBuilder, RetryPolicy};
 use chrono::{DateTime, Utc};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::{TestApp, section};
+use crate::support::{TestApp, entries_of, section};
 use crate::tokens::{global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
@@ -17,7 +19,7 @@ mod example;
 
 use example::{Decision, Gate};
 
-on_both_databases![gate_works_with_the_cable_pulled];
+on_both_databases![gate_works_with_the_cable_pulled, codes_of_an_earlier_key_admit];
 
 /// Passes connections to the server while `cable` is true.
 async fn start_network(server: std::net::SocketAddr, cable: tokio::sync::watch::Receiver<bool>) -> std::net::SocketAddr {
@@ -89,4 +91,40 @@ async fn gate_works_with_the_cable_pulled(app: TestApp) {
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], json!(110));
     assert_eq!(b.scan(&serials[109], now()), Decision::NotIssued, "gate A has admitted it");
     assert_eq!(b.scan(&serials[110], now()), Decision::Admitted);
+}
+
+/// The second server is the first one after a restart with a new key of the tickets.
+async fn codes_of_an_earlier_key_admit(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 5).await;
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let code = async |server: SocketAddr, index: usize| {
+        let path = format!("{}/code", entries_of(&wallet)[index]["self"].as_str().unwrap());
+        app.request("GET", &path).key(&ama.key).at(server).send().await.body["code"].as_str().unwrap().to_owned()
+    };
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    let (first, fourth) = (code(app.server, 0).await, code(app.server, 3).await);
+    let mut a = Gate::new(app.client(&key), &event.id, "Gate A");
+    a.sync().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { ticket_key_file: folder.path().join("ticket.key"), ..app.state.settings.clone() };
+    let restarted = app.start_second_server(settings).await;
+    let (second, fifth) = (code(restarted.address, 1).await, code(restarted.address, 4).await);
+    assert_ne!(code(restarted.address, 0).await, first);
+    let now = || DateTime::<Utc>::from_timestamp_micros(app.state.clock.now().0).unwrap();
+
+    let batch = json!({ "serials": [first, second, entries_of(&wallet)[2]["serial"]] });
+    let online =
+        app.request("POST", &format!("{}/admissions", event.uri)).key(&key).at(restarted.address).json(&batch).send().await;
+    let mut b = Gate::new(Client::connect(&format!("http://{}", restarted.address), &key).unwrap(), &event.id, "Gate B");
+    b.sync().await.unwrap();
+    let without_new_key = a.scan(&fifth, now());
+    a.sync().await.unwrap();
+    let decisions = [b.scan(&fourth, now()), a.scan(&fifth, now())];
+    let conflicts = [b.sync().await.unwrap(), a.sync().await.unwrap()].concat();
+
+    assert_eq!((online.status, online.body.as_array().unwrap().len()), (201, 3), "{online:?}");
+    assert_eq!((without_new_key, decisions), (Decision::Invalid, [Decision::Admitted; 2]));
+    assert!(conflicts.is_empty(), "{conflicts:?}");
+    assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 5);
 }
