@@ -1,8 +1,8 @@
 //! Requests, responses and rows of the audit log.
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{inline_schema, string_newtype, text_schema};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
 use crate::kernel::types::api_types::{DateTime, NullableField};
@@ -15,6 +15,20 @@ string_newtype!(
     /// The identifier of an API key.
     KeyNumber, None, Some(r"^\d{14}$"), None, None
 );
+
+/// The API key of the entries that a client asks for. A malformed identifier is that of no key, while [`Id::NONE`] is that of the
+/// operator's commands.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyFilter(pub Id);
+
+impl<'de> Deserialize<'de> for KeyFilter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const NO_KEY: Id = Id(-1);
+        Ok(Self(Id::parse(&String::deserialize(deserializer)?).unwrap_or(NO_KEY)))
+    }
+}
+
+inline_schema!(KeyFilter, "KeyFilter", text_schema(None, Some("^[A-Za-z0-9-]+$"), None, Some(64)));
 
 /// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +63,7 @@ pub struct AuditFilter {
     #[serde(flatten)]
     pub period: Period,
     pub account: Option<AccountNumber>,
-    pub key: Option<Id>,
+    pub key: Option<KeyFilter>,
     pub operation: Option<String>,
     pub resource: Option<String>,
     pub outcome: Option<AuditOutcome>,

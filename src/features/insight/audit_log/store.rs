@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{AuditFilter, AuditOutcome, AuditRow};
+use super::model::{AuditFilter, AuditOutcome, AuditRow, KeyFilter};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -33,7 +33,7 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Res
         .and_where("t.at >= ?", filter.period.start())
         .and_where("t.at < ?", filter.period.end())
         .and_where("t.account_id = ?", account)
-        .and_where("t.key_id = ?", filter.key)
+        .and_where("t.key_id = ?", filter.key.map(|KeyFilter(key)| key))
         .and_where("t.operation = ?", filter.operation.clone())
         .and_where("t.resource = ?", filter.resource.clone())
         .page("t.id desc", filter.paging)
