@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	mathrand "math/rand"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -93,7 +94,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			response.Request, response.Body = original, io.NopCloser(bytes.NewReader(content))
 			return response, nil
 		}
-		mayBeExecuted = mayBeExecuted || err != nil || response.StatusCode == http.StatusServiceUnavailable
+		mayBeExecuted = mayBeExecuted || err != nil && !isConnect(err) || err == nil && response.StatusCode == http.StatusServiceUnavailable
 		select {
 		case <-time.After(delay):
 		case <-request.Context().Done():
@@ -147,6 +148,12 @@ func (r *observedReader) Read(buffer []byte) (int, error) {
 	n, err := r.Reader.Read(buffer)
 	r.received()
 	return n, err
+}
+
+// isConnect returns whether there was no connection, so that nothing was sent.
+func isConnect(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
 // isGone returns whether the error of a repeated DELETE shows that an earlier attempt was executed.

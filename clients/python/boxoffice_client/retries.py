@@ -105,7 +105,11 @@ class _Attempts:
         delay = _retry_delay(self._attempt, response)
         if self._attempt >= self._max_attempts or time.monotonic() + delay > self._end:
             return None
-        self._may_be_executed |= response is None or response.status_code == 503
+        if response is not None:
+            self._may_be_executed |= response.status_code == 503
+        elif not isinstance(result, (httpx.ConnectError, httpx.ConnectTimeout)):
+            # There was a connection.
+            self._may_be_executed = True
         self._attempt += 1
         return delay
 

@@ -65,8 +65,9 @@ except UnexpectedStatus:
     page = "rejected"
 logout = session_active_delete.sync_detailed(client=client).status_code.value
 decision = submission_delete.sync_detailed("1", client=client, approved=True).status_code.value
+refused = region_delete.sync_detailed("1", client=connect(sys.argv[2], "key")).status_code.value
 print(
     f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value} foreign {foreign}",
     f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
-    f"slow {len(slow)} page {page} logout {logout} decision {decision}",
+    f"slow {len(slow)} page {page} logout {logout} decision {decision} refused {refused}",
 )

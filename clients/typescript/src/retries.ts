@@ -66,7 +66,7 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}, headers: Record
         const isDone = mayBeExecuted && method === 'DELETE' && isGone(new URL(url).pathname, await codeOf(response));
         return isDone ? new Response(null, { status: 204 }) : response;
       }
-      mayBeExecuted ||= !response || response.status === 503;
+      mayBeExecuted ||= response ? response.status === 503 : !isConnect(failure);
       await sleep(delay, undefined, { signal: cancelled }).catch(() => cancelled.throwIfAborted());
     }
   };
@@ -89,6 +89,13 @@ function restart(timer: NodeJS.Timeout, response: Response): Response {
     },
   });
   return new Response(response.body.pipeThrough(parts), response);
+}
+
+/** Returns whether there was no connection, so that nothing was sent. */
+function isConnect(failure: unknown): boolean {
+  const cause = failure instanceof TypeError ? failure.cause : undefined;
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
+  return ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'UND_ERR_CONNECT_TIMEOUT'].some((known) => known === code);
 }
 
 /** Returns whether the error of a repeated DELETE shows that an earlier attempt was executed. */

@@ -65,7 +65,10 @@ func main() {
 	}
 	_, response, err = client.ReviewAPI.SubmissionDelete(ctx, "1").Approved(true).Execute()
 	decision := errorOf(response, err)
-	fmt.Printf(" slow %d page %s logout %d decision %d\n", len(slow), page, logout.StatusCode, decision.Status)
+	response, err = boxoffice.Connect(os.Args[2], "key").RegionsAPI.RegionDelete(ctx, "1").Execute()
+	refused := errorOf(response, err)
+	fmt.Printf(" slow %d page %s logout %d decision %d", len(slow), page, logout.StatusCode, decision.Status)
+	fmt.Printf(" refused %d\n", refused.Status)
 }
 
 // must returns the body of a response, or exits with its error.

@@ -4,8 +4,8 @@ import { inspect } from 'node:util';
 
 import * as api from '../index.js';
 
-const [address] = process.argv.slice(2);
-if (!address) throw new Error('usage: later_server ADDRESS');
+const [address, late] = process.argv.slice(2);
+if (!address || !late) throw new Error('usage: later_server ADDRESS ADDRESS_OF_LATE_SERVER');
 const client = api.connect(address, 'a secret key');
 const quick = api.connect(address, 'a secret key', { attemptTimeout: 2000 });
 const throwOnError = true;
@@ -34,10 +34,13 @@ const logout = await api.sessionActiveDelete({ client, throwOnError });
 const { status: decision } = await errorOf(
   api.submissionDelete({ client, throwOnError, path: { submission: '1' }, query: { approved: true } }),
 );
+const { status: refused } = await errorOf(
+  api.regionDelete({ client: api.connect(late, 'key'), throwOnError, path: { region: '1' } }),
+);
 console.log(
   `status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status} foreign ${foreign}`,
   `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
-  `slow ${slow.length} page ${page.includes('not one of this API') ? 'rejected' : page} logout ${logout.response.status} decision ${decision}`,
+  `slow ${slow.length} page ${page.includes('not one of this API') ? 'rejected' : page} logout ${logout.response.status} decision ${decision} refused ${refused}`,
 );
 
 try {

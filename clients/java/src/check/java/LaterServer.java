@@ -50,6 +50,8 @@ public final class LaterServer {
     int logout = new SessionsApi(client).sessionActiveDeleteWithHttpInfo(null).getStatusCode();
     int decision = errorOf(() -> new ReviewApi(client).submissionDelete("1", true, null, null)).getCode();
     String page = errorOf(() -> new ReportsApi(client).eventOrderExportGet("3")).getMessage();
+    ApiClient late = Boxoffice.connect(arguments[1], "key");
+    int refused = errorOf(() -> new RegionsApi(late).regionDelete("1", null)).getCode();
     client.setReadTimeout(Duration.ofSeconds(2));
     int slow = new ReportsApi(client).eventOrderExportGet("2").length();
     client.setReadTimeout(Duration.ofSeconds(1));
@@ -59,7 +61,7 @@ public final class LaterServer {
     output.printf("status %s code %s retried %s removed %d", order.getStatus(), code, placed.getStatus(), removed);
     output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, region);
     String rejected = page.contains("not one of this API") ? "rejected" : page;
-    output.printf(" slow %d page %s logout %d decision %d%n", slow, rejected, logout, decision);
+    output.printf(" slow %d page %s logout %d decision %d refused %d%n", slow, rejected, logout, decision, refused);
   }
 
   /** A request that the server rejects. */

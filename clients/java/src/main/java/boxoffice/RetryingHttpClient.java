@@ -3,10 +3,12 @@ package boxoffice;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.net.Authenticator;
+import java.net.ConnectException;
 import java.net.CookieHandler;
 import java.net.ProxySelector;
 import java.net.URI;
 import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -81,7 +83,9 @@ public final class RetryingHttpClient extends HttpClient {
       if (failure != null && isLast) {
         throw failure;
       }
-      mayBeExecuted |= response == null || response.statusCode() == 503;
+      // Without a connection, nothing was sent.
+      boolean isConnect = failure instanceof ConnectException || failure instanceof HttpConnectTimeoutException;
+      mayBeExecuted |= response == null ? !isConnect : response.statusCode() == 503;
       Thread.sleep(delay);
     }
   }
