@@ -24,7 +24,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion
 
 use super::raw::request;
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, TestApp, section};
+use crate::support::{ANY_PORT, TestApp, id_of, section};
 
 on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http, sends_whole_response_before_it_closes_the_connection];
 
@@ -114,7 +114,7 @@ async fn serves_http_1_and_2_over_tls(app: TestApp) {
 async fn sends_whole_response_before_it_closes_the_connection(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let text = if app.database_url.starts_with("sqlite") { "printf('%.*c', 300000, 'x')" } else { "repeat('x', 300000)" };
-    app.execute_sql(format!("update sections set description = {text}").leak()).await;
+    app.execute_sql(format!("update sections set description = {text} where id = {}", id_of(&event.sections[0])).leak()).await;
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     let connections = ConnectionLimits { per_address: 1, ..ConnectionLimits::default() };
