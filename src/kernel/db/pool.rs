@@ -7,7 +7,6 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -120,8 +119,8 @@ struct ConnectionManager<C: DbConnection> {
     /// The reason why the last connection could not be opened; `None` after a connection was opened.
     problem: Mutex<Option<String>>,
     permits: Arc<ConnectionPermits>,
-    /// True if the server has refused the last connection because it has too many.
-    is_refused: AtomicBool,
+    /// The time at which the server refused a connection because it has too many; `None` once it accepts them again.
+    refused: Mutex<Option<Instant>>,
     /// Connections that were opened before are closed instead of being used again.
     outdated: OutdatedSince,
     /// True if the connections lead to a pooler that passes each transaction to any connection of its own.
@@ -136,22 +135,23 @@ impl<C: DbConnection> ConnectionManager<C> {
     }
 
     /// Counts a connection that the server refuses because it has too many. Logs when the server begins to refuse them, and when it
-    /// accepts one again. Meanwhile the pool makes do with those that are open.
-    fn record(&self, opened: &sqlx::Result<C>) {
-        let is_refused = match opened {
-            Ok(_) => false,
-            Err(error) if is_too_many_connections(error) => true,
-            Err(_) => return,
-        };
-        if is_refused {
-            self.metrics.refused_connections.inc();
-        }
-        let was_refused = self.is_refused.swap(is_refused, Ordering::Relaxed);
-        let Some(log) = self.metrics.log.get().filter(|_| is_refused != was_refused) else { return };
+    /// accepts one that was requested after the last refusal. Meanwhile the pool makes do with those that are open.
+    fn record(&self, requested: Instant, opened: &sqlx::Result<C>) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.metrics.log.get();
         match opened {
-            Ok(_) => info!(log, "PostgreSQL accepts connections again"),
-            Err(error) => warn!(log, "PostgreSQL refuses more connections; requests wait for those that are open";
-                "cause" => C::connection_problem(&self.options, error)),
+            Ok(_) if refused.is_some_and(|refused| refused < requested) => {
+                *refused = None;
+                log.inspect(|log| info!(log, "PostgreSQL accepts connections again"));
+            }
+            Err(error) if is_too_many_connections(error) => {
+                self.metrics.refused_connections.inc();
+                if let (None, Some(log)) = (refused.replace(Instant::now()), log) {
+                    warn!(log, "PostgreSQL refuses more connections; requests wait for those that are open";
+                        "cause" => C::connection_problem(&self.options, error));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -170,8 +170,9 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 
     async fn create(&self) -> sqlx::Result<C> {
         // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
+        let requested = Instant::now();
         let result = C::connect_with(&self.options).boxed().await;
-        self.record(&result);
+        self.record(requested, &result);
         let refusal = result.as_ref().err().filter(|error| is_refusal::<C>(error));
         *self.problem() = refusal.map(|error| C::connection_problem(&self.options, error));
         let mut connection = result?;
@@ -219,7 +220,7 @@ impl<C: DbConnection> Pool<C> {
             metrics: Arc::clone(metrics),
             problem: Mutex::default(),
             permits: Arc::new(ConnectionPermits::new(max_size)),
-            is_refused: AtomicBool::new(false),
+            refused: Mutex::default(),
             outdated: OutdatedSince::default(),
             is_behind_pooler,
             acquire_timeout,
