@@ -85,7 +85,7 @@ async fn export_that_fails_is_not_whole(app: TestApp) {
     }
     // A batch of rows is larger than the buffers of a connection.
     let long = if app.database_url.starts_with("sqlite") { "printf('%.*c', 5000, 'x')" } else { "repeat('x', 5000)" };
-    app.execute_sql(format!("update accounts set first_name = {long} where username = '{}'", ama.username).leak()).await;
+    app.execute_sql(format!("update accounts set first_name = {long} where number = '{}'", ama.number).leak()).await;
     let path = format!("{}/exports/tickets", event.uri);
 
     let response = app.request("GET", &path).at(app.server).key(&kofi.key).send_raw().await;
