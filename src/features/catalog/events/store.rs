@@ -420,8 +420,7 @@ pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus,
 
 /// Returns whether an event has tickets, including void ones.
 pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
-    let ticket = tx.query("select id from tickets where event_id = $1 limit 1").bind(id);
-    Ok(ticket.optional_scalar::<Id>().await?.is_some())
+    tx.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections
