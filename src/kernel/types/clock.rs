@@ -27,6 +27,8 @@ impl PgHasArrayType for Timestamp {
 }
 
 impl Timestamp {
+    /// 0000-01-01T00:00:00Z, the earliest time that a request can have.
+    pub const EARLIEST: Timestamp = Timestamp(-62_167_219_200_000_000);
     /// 9999-12-31T23:59:00Z, the end of an event without an end.
     pub const NEVER: Timestamp = Timestamp(253_402_300_740_000_000);
 
