@@ -169,8 +169,8 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
     type Error = sqlx::Error;
 
     async fn create(&self) -> sqlx::Result<C> {
-        // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
         let requested = Instant::now();
+        // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
         let result = C::connect_with(&self.options).boxed().await;
         self.record(requested, &result);
         let refusal = result.as_ref().err().filter(|error| is_refusal::<C>(error));
