@@ -17,6 +17,10 @@ use serde_json::Value;
 /// Timeout of one request, up to the end of the response body.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Time after which an idle connection isn't used again. Servers close idle connections, often after 2 or 5 s: a POST that is sent at
+/// this moment fails, and can't be sent again, because the server may have received it.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Longest total pause of one request because of `429 Too Many Requests`.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
@@ -215,7 +219,8 @@ impl HttpClient {
         let base_url = address.trim_end_matches('/').to_owned();
         reqwest::Url::parse(&base_url).with_context(|| format!("{base_url} is not a URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
-        let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).redirect(redirects).no_proxy().build()?;
+        let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).pool_idle_timeout(IDLE_TIMEOUT);
+        let client = client.redirect(redirects).no_proxy().build()?;
         Ok(Self {
             base_url,
             stopped: Arc::default(),
@@ -302,8 +307,37 @@ impl HttpClient {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::Request;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::{HttpClient, IDLE_TIMEOUT, Request};
+
+    #[tokio::test]
+    async fn idle_connection_is_not_used_again() {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = HttpClient::new(&format!("http://{}", socket.local_addr().unwrap())).unwrap();
+        // Responds to the first request of a connection, and closes it when the second one arrives.
+        tokio::spawn(async move {
+            loop {
+                let (mut connection, _) = socket.accept().await.unwrap();
+                tokio::spawn(async move {
+                    let mut request = [0; 1024];
+                    let _size = connection.read(&mut request).await.unwrap();
+                    connection.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+                    let _size = connection.read(&mut request).await.unwrap();
+                });
+            }
+        });
+        let request = Request::new("POST", "/a");
+
+        let first = client.send(&request).await.unwrap();
+        tokio::time::sleep(IDLE_TIMEOUT * 11 / 10).await;
+        let second = client.send(&request).await.unwrap();
+
+        assert_eq!((first.status, second.status), (204, 204));
+    }
 
     #[test]
     fn shell_expands_the_key() {

@@ -26,7 +26,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::http_client::ReceivedResponse;
+use crate::http_client::{IDLE_TIMEOUT, ReceivedResponse};
 
 /// Largest body that is validated, in bytes. A larger one is only passed on.
 pub const MAX_VALIDATED_BYTES: usize = 4 * 1024 * 1024;
@@ -95,7 +95,7 @@ impl Forwarder {
         let socket = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
         let address = socket.local_addr()?;
         let client = Client::builder().redirect(Policy::none()).no_proxy().connect_timeout(CONNECT_TIMEOUT);
-        let client = client.read_timeout(READ_TIMEOUT).build()?;
+        let client = client.read_timeout(READ_TIMEOUT).pool_idle_timeout(IDLE_TIMEOUT).build()?;
         let forwarding = Arc::new(Forwarding { client, base_url: base_url.to_owned(), exchanges });
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(accept(socket, forwarding, stopped));
