@@ -67,8 +67,8 @@ async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
     let (used, labels) = names(&expressions.join("\n"));
     let unknown: Vec<&String> = used.difference(&existing).collect();
     assert!(used.len() > 10 && unknown.is_empty(), "{unknown:?} are not in {existing:#?}");
-    // `le` is of every histogram. Prometheus adds the job and the instance.
-    let of_prometheus = ["instance", "job", "le"].map(str::to_owned);
+    // `le` is of every histogram. Prometheus adds the job and the instance, and renames the label `job` of a metric.
+    let of_prometheus = ["exported_job", "instance", "job", "le"].map(str::to_owned);
     let without_sample: Vec<&String> =
         labels.iter().filter(|label| !of_prometheus.contains(label) && !metrics.contains(&format!("{label}=\""))).collect();
     assert!(without_sample.is_empty(), "no metric has the labels {without_sample:?}");
