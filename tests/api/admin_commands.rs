@@ -1,11 +1,11 @@
 //! The commands `boxoffice admin …`, beside a running server.
 
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::support::server_process::boxoffice;
-use crate::support::{TestApp, card_payment, entries_of, id_of, section};
+use crate::support::{TestApp, card_payment, entries_of, id_of, section, wait_until};
 
 on_both_databases![
     manages_accounts,
@@ -17,6 +17,8 @@ on_both_databases![
     commands_for_accounts_and_keys_are_audited,
 ];
 
+on_two_servers![account_that_is_deactivated_twice_is_inactive];
+
 /// Runs a command of `admin` with the settings of the server.
 fn admin(app: &TestApp, arguments: &[&str]) -> Output {
     command(app, &[&["admin"], arguments].concat())
@@ -24,11 +26,17 @@ fn admin(app: &TestApp, arguments: &[&str]) -> Output {
 
 /// Runs a command with the settings of the server.
 fn command(app: &TestApp, arguments: &[&str]) -> Output {
+    let mut command = prepare(app, arguments);
+    tokio::task::block_in_place(|| command.output().unwrap())
+}
+
+/// Returns a command with the settings of the server.
+fn prepare(app: &TestApp, arguments: &[&str]) -> Command {
     let settings = &app.state.settings;
     let folder = settings.mail.key_file.parent().unwrap();
     let mut command = boxoffice(folder, arguments);
     command.env("DATABASE_URL", &app.database_url).env("BOXOFFICE_PUBLIC_URL", &settings.public_url);
-    tokio::task::block_in_place(|| command.output().unwrap())
+    command
 }
 
 fn error(output: &Output) -> String {
@@ -106,6 +114,26 @@ async fn manages_accounts(app: TestApp) {
         ("account_session_delete", &format!("/accounts/{number}/sessions"), 200),
     ];
     assert_eq!(audited(&app).await, expected.map(|(operation, resource, status)| (operation.into(), resource.into(), status)));
+}
+
+/// The command reads the state of the account, and changes it after another transaction has deactivated the account.
+async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let mut other = app.state.db.begin().await.unwrap();
+    other.query("update accounts set activated = false where number = $1").bind(&ama.number).execute().await.unwrap();
+
+    let mut command = prepare(&app, &["admin", "accounts", "deactivate", &ama.number, "--yes"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let is_waiting = async || {
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        app.scalar::<i64>(waiting).await > 0
+    };
+    wait_until(is_waiting).await;
+    other.commit().await.unwrap();
+    let output = tokio::task::block_in_place(|| command.wait_with_output().unwrap());
+
+    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    assert_eq!(app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.status, 403);
 }
 
 async fn manages_orders_and_events(app: TestApp) {

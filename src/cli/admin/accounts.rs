@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::output::Field;
 use super::{Admin, PageOptions, describe, encode};
 use crate::cli::not_blank;
-use crate::features::identity::accounts::AccountNumber;
+use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::identity::sessions;
 use crate::kernel::http::run_as_operator;
 use crate::state::Ctx;
@@ -128,8 +128,13 @@ async fn set_active(admin: &Admin, number: &str, is_active: bool) -> anyhow::Res
     if !is_active {
         admin.confirm(&format!("rejects all log-ins and keys of the account {number} until it is activated again"))?;
     }
-    let account = admin.post(&format!("/accounts/{}/toggles", encode(number)), None).await?;
-    admin.output.done(&account, &format!("The account {number} is {state} now."))
+    // The operation of the contract would activate an account that was deactivated during the question.
+    let (caller, account) = (&admin.operator.caller, &AccountNumber(number.to_owned()));
+    let set = |ctx: Ctx| async move { accounts::set_active(&ctx, caller, account, is_active).await };
+    let toggles = format!("/accounts/{number}/toggles");
+    let account =
+        run_as_operator(&admin.operator.app, "account_toggle_create", toggles, set).await.map_err(|error| describe(&error))?;
+    admin.output.done(&serde_json::to_value(account)?, &format!("The account {number} is {state} now."))
 }
 
 async fn end_sessions(admin: &Admin, number: &str) -> anyhow::Result<()> {

@@ -18,14 +18,25 @@ use crate::state::{App, Ctx};
 
 /// Deactivates an active account, or activates an inactive one. Permissions are checked by the contract's scopes (`x-scopes`).
 pub async fn toggle(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    transaction!(ctx.unit, |tx| toggle_in_tx(tx, caller, number).await).map(view)
+    transaction!(ctx.unit, |tx| change_activation(tx, caller, number, |is_active| !is_active).await).map(view)
 }
 
-async fn toggle_in_tx(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
+/// Activates or deactivates an account. Does nothing if it is in this state already.
+pub async fn set_active(ctx: &Ctx, caller: &Caller, number: &AccountNumber, is_active: bool) -> Result<Account> {
+    transaction!(ctx.unit, |tx| change_activation(tx, caller, number, |_| is_active).await).map(view)
+}
+
+/// Sets the state that `change` returns for the current one.
+async fn change_activation(
+    tx: &mut Tx,
+    caller: &Caller,
+    number: &AccountNumber,
+    change: impl Fn(bool) -> bool + Send,
+) -> Result<AccountRow> {
     let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
     let row = lock_unless_last_admin(tx, &row).await?;
     auth::require_not_revoked(tx, caller).await?;
-    store::set_activated(tx, row.id, !row.activated).await?.ok_or(Error::NOT_FOUND)
+    store::set_activated(tx, row.id, change(row.activated)).await?.ok_or(Error::NOT_FOUND)
 }
 
 /// Handles a deletion request: deactivates the account, ends its sessions, and mails the platform administrators.

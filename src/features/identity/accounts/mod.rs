@@ -20,7 +20,7 @@ mod store;
 
 pub use endpoints::register;
 pub use folded_names::complete_names;
-pub use lifecycle::{erase, lock_unless_last_admin};
+pub use lifecycle::{erase, lock_unless_last_admin, set_active};
 pub use lists::{AccountList, AccountLists, AccountPage};
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub(crate) use service::get;
