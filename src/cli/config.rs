@@ -95,7 +95,7 @@ fn effective(option: &Arg, invocation: &Invocation) -> EffectiveSetting {
         _ => ("default", None),
     };
     let value = match value {
-        Some(value) if option.is_hide_env_values_set() || key == COLLECTOR => Some(hide_secret(key, &value)),
+        Some(value) if option.is_hide_env_values_set() => Some(hide_secret(key, &value)),
         Some(value) => Some(value),
         None => described_default(option).map(|default| resolve(&default, invocation)),
     };

@@ -357,7 +357,7 @@ fn check_reports_every_unusable_dependency() {
     // No machine has the address of the other listener (RFC 5737).
     let settings = format!(
         "listen = \"{address}\"\nadmin-listen = \"192.0.2.1:9090\"\nmail-key-file = \"{}\"\nkeep-audit-days = 730\n\
-         audit-archive = \"{}/archive\"\n",
+         audit-archive = \"{}/archive\"\notlp-endpoint = \"http://me:hidden@127.0.0.1:1/traces?token=hidden\"\n",
         key.display(),
         configured.file.display()
     );
@@ -377,6 +377,7 @@ fn check_reports_every_unusable_dependency() {
         ("admin-listen", "failed", "cannot listen on 192.0.2.1:9090"),
         ("audit-archive", "failed", "boxoffice.toml is not a folder"),
         ("media", "failed", "media is not a folder"),
+        ("otlp-endpoint", "failed", "the collector can't be reached"),
         ("data-dir", "ok", "can be written"),
         ("environment", "warning", "did you mean `BOXOFFICE_CURRENCY`?"),
     ] {
