@@ -29,6 +29,8 @@ use crate::kernel::{open_files, outbox};
 use crate::server::RunningApp;
 use crate::state::App;
 
+/// Time after the last request in which the jobs stop and the database is closed.
+const CLOSING_TIME: Duration = Duration::from_secs(2);
 const ADMIN_LISTEN: &str = "--admin-listen (BOXOFFICE_ADMIN_LISTEN)";
 
 #[derive(Debug, Args)]
@@ -48,7 +50,7 @@ pub struct ServeOptions {
     #[arg(long, env = "BOXOFFICE_ACCESS_LOG_SAMPLE", default_value = "1", value_name = "NUMBER", value_parser = setting(whole_number::<0, 1_000_000>), help_heading = "Logs")]
     access_log_sample: Setting<u32>,
     /// Collector that receives traces by OTLP over HTTP, such as `http://127.0.0.1:4318`
-    #[arg(long, env = "BOXOFFICE_OTLP_ENDPOINT", value_name = "URL", value_parser = setting(otlp_endpoint), help_heading = "Traces")]
+    #[arg(long, env = "BOXOFFICE_OTLP_ENDPOINT", hide_env_values = true, value_name = "URL", value_parser = setting(otlp_endpoint), help_heading = "Traces")]
     otlp_endpoint: Option<Setting<String>>,
     /// One in this many requests is traced, unless a trusted proxy has decided it in `traceparent`
     #[arg(long, env = "BOXOFFICE_TRACE_SAMPLE", default_value = "100", value_name = "NUMBER", value_parser = setting(whole_number::<1, 1_000_000>), help_heading = "Traces")]
@@ -85,7 +87,7 @@ impl ServeOptions {
             settings: self.platform.settings()?,
             otlp_endpoint: self.otlp_endpoint.as_ref().map(Setting::get).transpose()?.cloned(),
             trace_sample: *self.trace_sample.get()?,
-            max_stop_time: drain_period + Duration::from_secs(u64::from(*self.grace_seconds.get()?)),
+            max_stop_time: drain_period + Duration::from_secs(u64::from(*self.grace_seconds.get()?)) + CLOSING_TIME,
         })
     }
 
@@ -109,7 +111,7 @@ pub struct ServeSettings {
     pub otlp_endpoint: Option<String>,
     /// One in this many requests is traced.
     pub trace_sample: u32,
-    /// Time after a stop signal in which requests are served and finished.
+    /// Time after a stop signal in which requests are served and finished, and the rest is closed.
     pub max_stop_time: Duration,
 }
 
@@ -152,7 +154,7 @@ pub async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -
 /// Checks the URL of a collector. Without a path, it is that of OTLP.
 fn otlp_endpoint(text: &str) -> anyhow::Result<String> {
     let url = text.parse::<reqwest::Url>().ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
-    let mut url = url.with_context(|| format!("`{text}` is not an address of a collector, such as http://127.0.0.1:4318"))?;
+    let mut url = url.context("it is not an address of a collector, such as http://127.0.0.1:4318")?;
     if url.path() == "/" {
         url.set_path("/v1/traces");
     }

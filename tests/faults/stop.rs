@@ -181,6 +181,16 @@ async fn stop_aborts_requests_after_grace_period() {
     assert!(log.iter().any(|line| line == told), "{log:#?}");
 }
 
+/// Without requests in progress, none is cancelled.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stop_without_a_grace_period_succeeds() {
+    let stop = || {
+        let folder = tempfile::tempdir().unwrap();
+        ServerProcess::start(boxoffice(folder.path(), &["serve", "--grace-seconds", "0"])).stop();
+    };
+    spawn_blocking(stop).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn second_signal_stops_immediately() {
     let half = Half::of_a_request(&["--grace-seconds", "3600"]).await;
