@@ -25,7 +25,7 @@ pub use file::{CONFIG_FILE, ConfigFile};
 use http::Uri;
 use mail::MailOptions;
 pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
-pub use media::MediaLocation;
+pub use media::{MediaLocation, RESTORING};
 use retention::RetentionOptions;
 pub use retention::RetentionSettings;
 use secret::given_twice;

@@ -59,7 +59,11 @@ impl ArchiveWriter {
     }
 
     /// Adds a file.
+    ///
+    /// # Errors
+    /// Returns an error if the file can't be read, or [`extract`] would reject its name.
     pub fn add(&mut self, name: &str, path: &Path) -> Result<()> {
+        ensure!(is_backup_file(name), "a backup can't contain a file with the name {name:?}");
         let mut add = || {
             let file = File::open(path)?;
             let metadata = file.metadata()?;
@@ -158,7 +162,7 @@ fn write(source: &mut impl Read, target: &Path) -> io::Result<()> {
 }
 
 /// Returns whether a backup may contain a file of this name. No other name is ever written to the disk.
-fn is_backup_file(name: &str) -> bool {
+pub fn is_backup_file(name: &str) -> bool {
     let is_plain = |part: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         part.chars().all(is_plain) && !["", ".", ".."].contains(&part)

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use chrono::{SecondsFormat, Utc};
 use tokio::task::spawn_blocking;
 
-use super::archive::ArchiveWriter;
+use super::archive::{ArchiveWriter, is_backup_file};
 use super::manifest::{FORMAT, Manifest};
 use super::{DATABASE, ICONS, MAIL_KEY, MEDIA, Progress};
 use crate::bootstrap::plain;
@@ -59,7 +59,7 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
     // Most images now, because this takes long: an image that is replaced after the copy of the database was made may be deleted
     // before it is read.
     let images = media::stored_images(&mut live.read().await.map_err(plain)?).await.map_err(plain)?;
-    writer = writer.add_images(images, progress).await?.0.add_icons().await?;
+    writer = writer.add_images(images, progress).await?.0.add_icons(progress).await?;
     let (snapshot, created) = loop {
         progress("copying the database");
         let created = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
@@ -141,14 +141,17 @@ impl BackupWriter {
         .await
     }
 
-    /// Adds the operator's own icons.
-    async fn add_icons(mut self) -> Result<Self> {
+    /// Adds the operator's own icons. Other files in their folder are no icons: the server never sends them.
+    async fn add_icons(mut self, progress: Progress) -> Result<Self> {
         let Some(folder) = self.media.clone() else { return Ok(self) };
         blocking(move || {
             for icon in fs::read_dir(folder.join(ICONS)).into_iter().flatten() {
                 let icon = icon?;
-                if icon.file_type()?.is_file() {
-                    self.archive.add(&format!("{MEDIA}/{ICONS}/{}", icon.file_name().to_string_lossy()), &icon.path())?;
+                let name = format!("{MEDIA}/{ICONS}/{}", icon.file_name().to_string_lossy());
+                if icon.path().is_file() && is_backup_file(&name) {
+                    self.archive.add(&name, &icon.path())?;
+                } else {
+                    progress(&format!("warning: {} is not in the backup, because it is no icon", icon.path().display()));
                 }
             }
             Ok(self)

@@ -14,14 +14,12 @@ use super::archive;
 use super::manifest::Manifest;
 use super::{DATABASE, MAIL_KEY, MEDIA, Progress};
 use crate::bootstrap::plain;
+use crate::config::RESTORING;
 use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
 use crate::kernel::private_files::{self, FolderLock};
 use crate::kernel::types::clock::Clock;
-
-/// The end of the names of files that are not checked yet.
-const UNCHECKED: &str = ".restoring";
 
 /// The places of a server's data.
 #[derive(Debug, Clone)]
@@ -51,13 +49,15 @@ pub struct Restored {
 /// database, its foreign keys and the invariants of its data. Dropping the future leaves nothing behind.
 ///
 /// # Errors
-/// Returns an error if the folder is not empty, or the backup is damaged, of a newer version, or violates an invariant.
+/// Returns an error if the folder is not empty or has another key of the mails than the backup, or if the backup is damaged, of a newer
+/// version, or violates an invariant.
 pub async fn restore(file: &Path, target: &RestoreTarget, progress: Progress) -> Result<Restored> {
     let unchecked = Unchecked::create(target)?;
     progress("checking the backup");
     let (path, places) = (file.to_owned(), unchecked.clone());
     let manifest = spawn_blocking(move || archive::extract(&path, |name| places.of(name))).await??;
     ensure!(manifest.contains(DATABASE), "{} contains no database", file.display());
+    unchecked.reject_other_key(target)?;
     let is_current = check_database(&unchecked.database, &manifest, progress).await?;
     unchecked.put_in_place(target)?;
     Ok(Restored { manifest, is_current })
@@ -98,8 +98,8 @@ async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) ->
     Ok(is_current)
 }
 
-/// The extracted files, beside their final places and under other names. Dropping the last copy deletes those that were not put in
-/// place.
+/// The extracted files, beside their final places and under other names. The images are in a folder within that of the media, which may
+/// be the root of a disk. Dropping the last copy deletes what was not put in place.
 #[derive(Debug, Clone)]
 struct Unchecked {
     database: PathBuf,
@@ -111,6 +111,8 @@ struct Unchecked {
 #[derive(Debug)]
 struct Guard {
     paths: Vec<PathBuf>,
+    /// The folder of the media, if it did not exist. It is deleted if it is empty.
+    new_media: Option<PathBuf>,
     /// Keeps other programs from restoring into the folder, and servers from starting on it.
     _lock: FolderLock,
 }
@@ -128,13 +130,14 @@ impl Unchecked {
         reject_data(target)?;
         let unchecked = |path: &Path| {
             let mut name = path.as_os_str().to_owned();
-            name.push(UNCHECKED);
+            name.push(RESTORING);
             PathBuf::from(name)
         };
         let (database, mail_key) = (unchecked(&target.database), unchecked(&target.mail_key));
-        let media = target.media.as_deref().map(unchecked);
+        let media = target.media.as_deref().map(|media| media.join(RESTORING));
         let paths: Vec<PathBuf> = [Some(&database), Some(&mail_key), media.as_ref()].into_iter().flatten().cloned().collect();
-        let guard = Guard { paths, _lock: lock };
+        let new_media = target.media.clone().filter(|media| !media.exists());
+        let guard = Guard { paths, new_media, _lock: lock };
         guard.remove();
         Ok(Self { database, media, mail_key, _guard: guard.into() })
     }
@@ -148,6 +151,20 @@ impl Unchecked {
         }
     }
 
+    /// Rejects a backup whose key of the mails is not the one that is in place.
+    fn reject_other_key(&self, target: &RestoreTarget) -> Result<()> {
+        let (extracted, existing) = (&self.mail_key, &target.mail_key);
+        if extracted.exists() && existing.exists() {
+            let read = |file: &Path| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+            ensure!(
+                read(extracted)? == read(existing)?,
+                "{} is another key than that of the backup: move it away, and restore again",
+                existing.display()
+            );
+        }
+        Ok(())
+    }
+
     /// Gives the files their names, the database last: without it, the folder has no data.
     fn put_in_place(&self, target: &RestoreTarget) -> Result<()> {
         let place = || {
@@ -156,15 +173,18 @@ impl Unchecked {
             if let (Some(unchecked), Some(media)) = (&self.media, &target.media)
                 && unchecked.exists()
             {
-                // It replaces an empty folder only.
-                fs::rename(unchecked, media)?;
-                private_files::sync_folder_of(media)?;
+                for kind in fs::read_dir(unchecked)? {
+                    let kind = kind?;
+                    // It replaces an empty folder only.
+                    fs::rename(kind.path(), media.join(kind.file_name()))?;
+                }
+                rustix::fs::syncfs(&File::open(media)?)?;
             }
-            if self.mail_key.exists() {
-                fs::rename(&self.mail_key, &target.mail_key)?;
+            // Unlike a rename, a link fails if the file was created meanwhile.
+            if self.mail_key.exists() && !target.mail_key.exists() {
+                fs::hard_link(&self.mail_key, &target.mail_key)?;
                 private_files::sync_folder_of(&target.mail_key)?;
             }
-            // Unlike a rename, it fails if the file was created meanwhile.
             fs::hard_link(&self.database, &target.database)?;
             private_files::sync_folder_of(&target.database)
         };
@@ -178,6 +198,9 @@ impl Guard {
             // What can't be deleted makes the extraction fail.
             let _removed = fs::remove_file(path);
             let _removed = fs::remove_dir_all(path);
+        }
+        if let Some(media) = &self.new_media {
+            let _removed = fs::remove_dir(media);
         }
     }
 }
@@ -194,7 +217,7 @@ fn reject_data(target: &RestoreTarget) -> Result<()> {
     let mut occupied = private_files::sqlite_files(&target.database).to_vec();
     occupied.retain(|path| fs::symlink_metadata(path).is_ok());
     let is_foreign = |path: &Path| {
-        let is_unchecked = path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(UNCHECKED.as_bytes()));
+        let is_unchecked = path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(RESTORING.as_bytes()));
         let is_media = target.media.as_deref() == Some(path);
         let is_key = path == target.mail_key || path == target.ticket_key;
         !is_unchecked && !is_media && !is_key && path.file_name() != Some(OsStr::new("lost+found"))
@@ -205,7 +228,7 @@ fn reject_data(target: &RestoreTarget) -> Result<()> {
     };
     occupied.extend(entries(&target.data_dir)?.into_iter().filter(|path| is_foreign(path)));
     if let Some(media) = &target.media {
-        occupied.extend(entries(media)?);
+        occupied.extend(entries(media)?.into_iter().filter(|path| is_foreign(path)));
     }
     if let Some(path) = occupied.first() {
         bail!("{} exists: a backup is restored into an empty data folder only, with no server running on it", path.display());

@@ -97,6 +97,13 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
              date, and `boxoffice check` then checks the books.",
         )?;
     }
+    let images = restored.manifest.images();
+    if images > 0 && target.media.is_none() {
+        print(format!(
+            "The {images} images of the backup were not restored, because --media is a bucket. If the bucket lacks them, restore the backup \
+             into another folder, with `--data-dir` and without `--media`, and copy the folder `media` of it into the bucket."
+        ))?;
+    }
     let waiting = restored.manifest.rows_of("outbox");
     if waiting > 0 && !target.mail_key.exists() {
         print(format!(

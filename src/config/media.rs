@@ -7,6 +7,9 @@ use anyhow::{bail, ensure};
 
 use super::folder;
 
+/// The end of the names of files that `restore` has not checked yet, and the name of the folder with the images that it has not.
+pub const RESTORING: &str = ".restoring";
+
 /// Location of the images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaLocation {
@@ -38,9 +41,10 @@ impl MediaLocation {
         Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
     }
 
-    /// Returns whether an entry of the folder has the name of one of the platform's. A folder of images may be the root of a disk.
+    /// Returns whether an entry of the folder has the name of one of the platform's. A folder of images may be the root of a disk, and
+    /// have images of a restore that was killed.
     pub fn is_own_entry(name: &str) -> bool {
-        ["artwork", "banner", "icons", "lost+found", "thumbnail"].contains(&name)
+        ["artwork", "banner", "icons", "lost+found", "thumbnail", RESTORING].contains(&name)
     }
 
     /// Returns the folder; `None` if the images are in a bucket.

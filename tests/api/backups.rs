@@ -180,6 +180,93 @@ fn backup_contains_the_mail_key_by_request_only() {
 }
 
 #[test]
+fn backup_contains_icons_only() {
+    let sample = Sample::create();
+    let icons = sample.data().join("media/icons");
+    fs::create_dir(&icons).unwrap();
+    for name in ["ghana.png", "my icon.png"] {
+        fs::write(icons.join(name), "image").unwrap();
+    }
+
+    let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
+    let restored = sample.restore_to("restored");
+
+    assert!(created.status.success() && restored.status.success(), "{}{}", errors(&created), errors(&restored));
+    assert!(errors(&created).contains("my icon.png is not in the backup"), "{}", errors(&created));
+    assert_eq!(names(&sample.folder.path().join("restored/media/icons")), ["ghana.png"]);
+}
+
+/// Without its key, mails that were encrypted with it can't be read any more.
+#[test]
+fn restore_replaces_no_mail_key() {
+    let sample = Sample::create();
+    let created = sample.run(&["backup", "--include-mail-key", sample.backup().to_str().unwrap()]);
+    assert!(created.status.success(), "{}", errors(&created));
+    let other = sample.folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("mail.key"), "another key").unwrap();
+
+    let rejected = sample.restore_to("other");
+    let (kept, after) = (fs::read(other.join("mail.key")).unwrap(), names(&other));
+    fs::copy(sample.data().join("mail.key"), other.join("mail.key")).unwrap();
+    let restored = sample.restore_to("other");
+
+    assert_eq!((rejected.status.code(), kept.as_slice()), (Some(1), b"another key".as_slice()));
+    assert!(errors(&rejected).contains("mail.key is another key than that of the backup"), "{}", errors(&rejected));
+    assert_eq!(after, ["mail.key"]);
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media"]);
+}
+
+/// A disk of its own is such a folder: nothing can be created beside it, and it has a folder `lost+found`.
+#[test]
+fn restore_writes_images_within_their_folder() {
+    let sample = Sample::create();
+    sample.create_backup();
+    let disk = sample.folder.path().join("disk");
+    fs::create_dir_all(disk.join("images/lost+found")).unwrap();
+    // A killed program has left it.
+    fs::create_dir_all(disk.join("images/.restoring/banner")).unwrap();
+    // Not even a user with all rights can create a folder with this name.
+    fs::write(disk.join("images.restoring"), "").unwrap();
+
+    let images = disk.join("images");
+    let restore = |backup: &Path| {
+        let arguments = ["restore", backup.to_str().unwrap(), "--media", images.to_str().unwrap()];
+        boxoffice(&sample.folder.path().join("new"), &arguments).output().unwrap()
+    };
+    let damaged = sample.folder.path().join("damaged.tar");
+    let backup = fs::read(sample.backup()).unwrap();
+    fs::write(&damaged, &backup[..backup.len() / 2]).unwrap();
+    let rejected = restore(&damaged);
+    let after = names(&images);
+    let restored = restore(&sample.backup());
+
+    assert_eq!((rejected.status.code(), after), (Some(1), vec!["lost+found".to_owned()]), "{}", errors(&rejected));
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert_eq!(names(&disk), ["images", "images.restoring"]);
+    assert!(!images.join(".restoring").exists());
+    let original = sample.data().join("media");
+    for file in files(&original) {
+        assert_eq!(fs::read(&file).unwrap(), fs::read(images.join(file.strip_prefix(&original).unwrap())).unwrap());
+    }
+}
+
+#[test]
+fn restore_with_a_bucket_says_that_images_are_missing() {
+    let sample = Sample::create();
+    sample.create_backup();
+
+    let backup = sample.backup();
+    let arguments = ["restore", backup.to_str().unwrap(), "--media", "s3://tickets"];
+    let restored = boxoffice(&sample.folder.path().join("new"), &arguments).output().unwrap();
+
+    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(text(&restored.stdout).contains("images of the backup were not restored"), "{}", text(&restored.stdout));
+    assert_eq!(names(&sample.folder.path().join("new")), ["boxoffice.db"]);
+}
+
+#[test]
 fn restore_needs_an_empty_folder() {
     let sample = Sample::create();
     sample.create_backup();
