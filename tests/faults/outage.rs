@@ -214,6 +214,44 @@ async fn abandoned_statement_ends_in_the_database() {
     assert_eq!((change.status, change.headers.contains_key("retry-after")), (503, true));
 }
 
+/// An operator ends a statement that waits for a lock, and then limits how long statements may wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_statement_can_be_sent_again() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let mut other = PgConnection::connect(&cluster.url).await.unwrap();
+    let mut execute = async |sql: &'static str| sqlx::raw_sql(sql).execute(&mut other).await.map(|_| ()).unwrap();
+    let change = async |app: &TestApp, region: &str| {
+        app.request("PUT", region).key(&app.staff.key).json(&json!({ "name": "Volta" })).send().await
+    };
+
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let region = app.create_region().await;
+    execute("begin; select id from regions for update").await;
+    let is_waiting = async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+        app.state.db.read().await.unwrap().query(waiting).scalar::<i64>().await.unwrap() > 0
+    };
+    let cancel = async {
+        wait_until(is_waiting).await;
+        execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'").await;
+    };
+    let (cancelled, ()) = join(change(&app, &region), cancel).await;
+    execute("rollback; alter database postgres set lock_timeout = '100ms'").await;
+    execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()")
+        .await;
+    // The pool pings connections that were idle for a second, and replaces those that are closed. New ones have the limit.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    execute("begin; select id from regions for update").await;
+    let timed_out = change(&app, &region).await;
+    execute("rollback").await;
+    let accepted = change(&app, &region).await;
+
+    for rejected in [cancelled, timed_out] {
+        assert_eq!((rejected.status, rejected.headers.contains_key("retry-after")), (503, true));
+    }
+    assert_eq!(accepted.status, 200);
+}
+
 /// After a failover, connections that lead to the former primary still read, and reject changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leaves_connections_that_have_become_read_only() {

@@ -123,11 +123,11 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
         // https://www.postgresql.org/docs/current/errcodes-appendix.html
         // Classes: connections; resources, such as a full disk; shutdown, crash and start; errors of the operating system.
         // Codes: a read-only standby; a transaction that was idle for too long; serialization failures and deadlocks that remained
-        // after all retries.
+        // after all retries; a lock that was not free in time; a statement that an operator or a time limit has cancelled.
         let classes = ["08", "53", "57P", "58"];
         return has_outdated_plan(error)
             || classes.iter().any(|class| code.starts_with(class))
-            || ["25006", "25P03", "40001", "40P01"].contains(&code.as_ref());
+            || ["25006", "25P03", "40001", "40P01", "55P03", "57014"].contains(&code.as_ref());
     }
     // https://www.sqlite.org/rescode.html The last byte is the primary code: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, or
     // PROTOCOL (a race for the write-ahead log).
