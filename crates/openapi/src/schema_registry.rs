@@ -16,7 +16,7 @@ use jsonschema::{Keyword, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::resolver::reference;
-use crate::schema::{compile_with, subschemas_mut};
+use crate::schema::{compile_with, subschema_form, subschemas_mut};
 
 /// The custom keyword that replaces a reference. Its value is the [`RefKeyword::target`].
 pub const KEYWORD: &str = "$registered";
@@ -316,10 +316,11 @@ impl SchemaRewriter<'_> {
         let is_evaluated = scope == Scope::Branch || has("unevaluatedProperties");
         let has_exclusive_branches = !is_evaluated && self.has_exclusive_branches(object);
         let is_combined = !has_exclusive_branches && BRANCH_KEYWORDS.into_iter().any(has);
+        let declares_properties = has("properties");
         let needs_closing = scope == Scope::Closed && !has("unevaluatedProperties") && !has("additionalProperties");
         match (needs_closing, is_combined) {
             (true, true) => _ = object.insert("unevaluatedProperties".to_owned(), json!(false)),
-            (true, false) if has("properties") => _ = object.insert("additionalProperties".to_owned(), json!(false)),
+            (true, false) if declares_properties => _ = object.insert("additionalProperties".to_owned(), json!(false)),
             _ => {}
         }
         for (keyword, subschema) in subschemas_mut(object) {
@@ -333,6 +334,9 @@ impl SchemaRewriter<'_> {
             // Makes the properties of the branches visible to `unevaluatedProperties`.
             if scope == Scope::Branch {
                 self.inline(subschema);
+                if matches!(keyword, "anyOf" | "oneOf") && !declares_properties && is_free_form(subschema) {
+                    subschema["additionalProperties"] = json!(true);
+                }
             }
             self.rewrite(subschema, scope, if keyword == "allOf" { &names } else { &[] });
         }
@@ -388,4 +392,10 @@ impl SchemaRewriter<'_> {
             self.collect_properties_with_flag(subschema, flag, names);
         }
     }
+}
+
+/// Returns whether a schema is of an object with any properties.
+fn is_free_form(schema: &Value) -> bool {
+    let restricts = |keyword: &str| subschema_form(keyword).is_some() || keyword == "required" || keyword == "$ref";
+    schema["type"] == "object" && schema.as_object().is_some_and(|schema| !schema.keys().any(|keyword| restricts(keyword)))
 }

@@ -187,6 +187,26 @@ fn declared_properties_are_declared_in_every_branch() {
 }
 
 #[test]
+fn branch_of_free_form_allows_any_property() {
+    let closed = json!({ "type": "object", "properties": { "a": {} } });
+    for keyword in ["anyOf", "oneOf"] {
+        let violations = |branches: Value, body: Value| response_violations(json!({ keyword: branches }), json!({}), &body);
+        let free = json!([{ "type": "object" }, { "type": "string" }]);
+        assert_eq!(violations(free.clone(), json!({ "a": 1 })), [""; 0]);
+        assert_eq!(violations(free, json!("text")), [""; 0]);
+        assert_eq!(
+            violations(json!([closed, { "type": "string" }]), json!({ "a": 1, "b": 2 })),
+            ["body: Unevaluated properties are not allowed ('b' was unexpected)"]
+        );
+    }
+    let extended = json!({ "allOf": [closed, { "type": "object" }] });
+    assert_eq!(
+        response_violations(extended, json!({}), &json!({ "b": 2 })),
+        ["body: Unevaluated properties are not allowed ('b' was unexpected)"]
+    );
+}
+
+#[test]
 fn names_the_wrong_property_of_a_branch() {
     let pet = |kind: &str, property: &str| {
         let properties = json!({ "kind": { "enum": [kind] }, property: { "type": "integer" }, "friend": ref_to("Pet") });
