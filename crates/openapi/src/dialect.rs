@@ -26,32 +26,30 @@ use crate::{cycles, subtypes};
 /// The types of JSON Schema, except `null`.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Keywords that only schemas have. `required`, `description`, `example`, `default` and `deprecated` are not among them.
-const SCHEMA_KEYWORDS: [&str; 27] = [
-    "additionalProperties",
-    "allOf",
-    "anyOf",
+/// Keywords that only schemas have, as do those with subschemas. `required`, `description`, `example`, `default` and `deprecated` are not
+/// among them.
+const SCHEMA_KEYWORDS: [&str; 24] = [
     "const",
+    "contentEncoding",
+    "contentMediaType",
+    "dependentRequired",
     "enum",
     "exclusiveMaximum",
     "exclusiveMinimum",
     "format",
-    "items",
+    "maxContains",
     "maxItems",
     "maxLength",
     "maxProperties",
     "maximum",
+    "minContains",
     "minItems",
     "minLength",
     "minProperties",
     "minimum",
     "multipleOf",
-    "not",
     "nullable",
-    "oneOf",
     "pattern",
-    "prefixItems",
-    "properties",
     "readOnly",
     "uniqueItems",
     "writeOnly",
@@ -168,6 +166,11 @@ impl Converter {
     }
 }
 
+/// Returns whether a keyword belongs to schemas only.
+fn is_schema_keyword(keyword: &str) -> bool {
+    SCHEMA_KEYWORDS.contains(&keyword) || subschema_form(keyword).is_some()
+}
+
 /// Returns whether a node is a schema. A parameter has some of the same keywords in old documents.
 fn is_schema(node: &Map<String, Value>) -> bool {
     let has_type = match node.get("type") {
@@ -175,7 +178,7 @@ fn is_schema(node: &Map<String, Value>) -> bool {
         Some(Value::Array(_)) => true,
         _ => false,
     };
-    !node.contains_key("in") && (has_type || SCHEMA_KEYWORDS.iter().any(|keyword| node.contains_key(*keyword)))
+    !node.contains_key("in") && (has_type || node.keys().any(|keyword| is_schema_keyword(keyword)))
 }
 
 /// Returns whether a keyword of a schema may have this value.
@@ -288,6 +291,10 @@ fn convert_type(schema: &mut Map<String, Value>) {
     };
     schema.shift_remove("type");
     let is_nullable = kinds.iter().any(|kind| kind == "null");
+    if is_nullable && schema.contains_key("allOf") {
+        // `nullable` would allow null although another branch excludes it.
+        return add_to_all_of(schema, json!({ "type": kinds }));
+    }
     // An enumeration without null excludes it.
     if is_nullable && allows_null(schema) {
         schema.insert("nullable".to_owned(), json!(true));
@@ -375,8 +382,8 @@ fn convert_reference(node: &mut Map<String, Value>, extends_references: bool, de
     {
         *reference = format!("#{}{}", definitions.pointer(), &reference[1..]);
     }
-    let has_more = extends_references
-        && ["example", "default", "required"].iter().chain(&SCHEMA_KEYWORDS).any(|keyword| node.contains_key(*keyword));
+    let is_applied = |keyword: &str| is_schema_keyword(keyword) || ["default", "example", "required", "type"].contains(&keyword);
+    let has_more = extends_references && node.keys().any(|keyword| is_applied(keyword));
     if has_more && let Some(reference) = node.shift_remove("$ref") {
         add_to_all_of(node, json!({ "$ref": reference }));
     }

@@ -46,9 +46,12 @@ fn validates_keywords_of_json_schema_2020_12() {
     let schemas = json!({
         "Name": { "type": "string", "minLength": 2 },
         "Tree": { "$id": "tree", "type": "object", "properties": { "left": { "anyOf": [{ "$ref": "#/components/schemas/Tree" }, { "type": "null" }] } } },
+        "Any": {},
         "Local": { "$defs": { "Code": { "type": "integer" } }, "properties": { "code": { "$ref": "#/$defs/Code" } } },
     });
     let name = json!({ "$ref": "#/components/schemas/Name" });
+    let any = |keyword: &str, value: Value| json!({ "$ref": "#/components/schemas/Any", keyword: value });
+    let local = json!({ "$ref": "#/components/schemas/Any", "$defs": { "Code": { "type": "integer" } }, "properties": { "code": { "$ref": "#/$defs/Code" } } });
     for (schema, valid, invalid) in [
         (json!({ "type": ["string", "null"] }), json!(["a", null]), json!([1])),
         (json!({ "type": ["string", "integer"] }), json!(["a", 1]), json!([null, 1.5])),
@@ -65,6 +68,19 @@ fn validates_keywords_of_json_schema_2020_12() {
         (json!({ "const": 7 }), json!([7]), json!([8, null])),
         (json!({ "const": null }), json!([null]), json!([8])),
         (json!({ "$ref": "#/components/schemas/Name", "maxLength": 3 }), json!(["abc"]), json!(["a", "abcd"])),
+        (any("type", json!("integer")), json!([1]), json!(["a"])),
+        (any("contains", name.clone()), json!([["ab"]]), json!([["a"]])),
+        (any("dependentRequired", json!({ "a": ["b"] })), json!([{ "b": 1 }]), json!([{ "a": 1 }])),
+        (any("patternProperties", json!({ "^x": { "type": "integer" } })), json!([{ "x": 1 }]), json!([{ "x": "a" }])),
+        (any("unevaluatedProperties", json!(false)), json!([{}]), json!([{ "a": 1 }])),
+        (any("contentEncoding", json!("base64")), json!(["YQ=="]), json!(["!"])),
+        (local, json!([{ "code": 1 }]), json!([{ "code": "a" }])),
+        (json!({ "type": ["object", "null"], "allOf": [{ "type": "object" }] }), json!([{}]), json!([null, 1])),
+        (
+            json!({ "type": ["object", "null"], "allOf": [{ "anyOf": [{ "type": "object" }, { "type": "null" }] }] }),
+            json!([{}, null]),
+            json!([1]),
+        ),
         (json!({ "exclusiveMinimum": 1, "exclusiveMaximum": 3 }), json!([2]), json!([1, 3])),
         (
             json!({ "prefixItems": [{ "type": "string" }, name], "items": false }),
