@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{FieldError, RequestError, Result};
-use crate::parameter::{Parameter, ParameterLocation, properties, required};
+use crate::parameter::{self, Parameter, ParameterLocation, combined_properties, required_in_requests};
 use crate::response::{essence, matches_range, media_type_parameter, parameters};
 use crate::schema::Schema;
 
@@ -41,17 +41,17 @@ impl Multipart {
     /// # Errors
     /// If a part has a style that is not one of OpenAPI.
     pub(crate) fn new(schema: &Schema, encoding: &Value) -> anyhow::Result<Self> {
-        let part = |(name, property): (&String, &Value)| {
-            let media_types = encoding[name]["contentType"].as_str().into_iter().flat_map(|types| types.split(','));
-            let part = Arc::new(schema.part(property));
+        let part = |(name, property): (String, Value)| {
+            let media_types = encoding[&name]["contentType"].as_str().into_iter().flat_map(|types| types.split(','));
+            let part = Arc::new(schema.part(&property));
             Ok(DeclaredPart {
-                parameter: Parameter::from_parts(name, ParameterLocation::Query, false, part, &Value::Null)?,
+                parameter: Parameter::from_parts(&name, ParameterLocation::Query, false, part, &Value::Null)?,
                 media_types: media_types.map(|media_type| media_type.trim().to_owned()).collect(),
-                is_binary: property["format"] == "binary",
+                is_binary: parameter::parts(&property).iter().any(|part| part["format"] == "binary"),
             })
         };
-        let parts = properties(&schema.resolved).map(part).collect::<anyhow::Result<_>>()?;
-        Ok(Self { required: required(&schema.resolved), parts })
+        let parts = combined_properties(&schema.resolved).into_iter().map(part).collect::<anyhow::Result<_>>()?;
+        Ok(Self { required: required_in_requests(&schema.resolved), parts })
     }
 
     /// Validates a form: the names of its parts, and their media types and values as far as they are declared.

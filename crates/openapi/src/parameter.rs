@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde_json::{Map, Value};
+use serde_json::map::Entry;
+use serde_json::{Map, Value, json};
 
 use crate::charset_policy::{AllowedCharacters, NUL};
 use crate::error::FieldError;
@@ -452,7 +453,7 @@ impl ValueKind {
         let (value, message) = match self {
             Self::Json => return serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})")),
             Self::Integer => (parse_integer(text), "must be an integer"),
-            Self::Number => (text.parse::<f64>().ok().map(Value::from), "must be a number"),
+            Self::Number => (text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from), "must be a number"),
             Self::Boolean => (text.parse::<bool>().ok().map(Value::from), "must be true or false"),
             _ => (Some(Value::from(text)), "must be a string"),
         };
@@ -491,7 +492,7 @@ pub(crate) fn coerce(schema: &Value, text: &str) -> Value {
 }
 
 /// Returns the parts of a schema: itself, and those that it combines by `allOf`, `oneOf` and `anyOf`.
-fn parts(schema: &Value) -> Vec<&Value> {
+pub(crate) fn parts(schema: &Value) -> Vec<&Value> {
     let combined = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
     [schema].into_iter().chain(combined.flat_map(parts)).collect()
 }
@@ -501,8 +502,46 @@ pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Valu
     parts(schema).into_iter().filter_map(|part| part["properties"].as_object()).flatten()
 }
 
-/// Returns the names of the properties that a schema requires, also by its `allOf`.
-pub(crate) fn required(schema: &Value) -> Vec<String> {
+/// Returns the properties of a schema and its parts by name. One that several parts declare has a combined schema: a value may be that of
+/// any branch of a `oneOf` or `anyOf`.
+pub(crate) fn combined_properties(schema: &Value) -> Map<String, Value> {
+    let of_parts =
+        |keyword: &str| schema[keyword].as_array().into_iter().flatten().flat_map(combined_properties).collect::<Vec<_>>();
+    let mut all = schema["properties"].as_object().cloned().unwrap_or_default();
+    combine(&mut all, "allOf", of_parts("allOf"));
+    for keyword in ["oneOf", "anyOf"] {
+        let mut alternatives = Map::new();
+        combine(&mut alternatives, "anyOf", of_parts(keyword));
+        combine(&mut all, "allOf", alternatives);
+    }
+    all
+}
+
+/// Adds properties to others. Two with the same name become the branches of a schema with this keyword.
+fn combine(all: &mut Map<String, Value>, keyword: &str, properties: impl IntoIterator<Item = (String, Value)>) {
+    for (name, property) in properties {
+        match all.entry(name) {
+            Entry::Vacant(entry) => _ = entry.insert(property),
+            Entry::Occupied(entry) if *entry.get() == property => {}
+            Entry::Occupied(mut entry) => {
+                let first = entry.get_mut().take();
+                entry.insert(json!({ keyword: [first, property] }));
+            }
+        }
+    }
+}
+
+/// Returns the names of the properties that a request must have by a schema or its `allOf`. Those that are `readOnly` are in responses
+/// only.
+pub(crate) fn required_in_requests(schema: &Value) -> Vec<String> {
+    let (mut names, properties) = (required(schema), combined_properties(schema));
+    let is_read_only =
+        |name: &str| properties.get(name).is_some_and(|property| parts(property).iter().any(|part| part["readOnly"] == true));
+    names.retain(|name| !is_read_only(name));
+    names
+}
+
+fn required(schema: &Value) -> Vec<String> {
     let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
     let parts = schema["allOf"].as_array().into_iter().flatten();
     own.chain(parts.flat_map(required)).collect()

@@ -3,6 +3,7 @@
 //! ```text
 //! Content-Type ── parser() ──► BodyParser ─┬─ BuiltinObject: JSON object of the built-in document, with its rules for blank values
 //!                                          ├─ Json: any other JSON
+//!                                          ├─ JsonInRange: JSON, where a range such as `*/*` is declared
 //!                                          ├─ Form: URL-encoded form
 //!                                          ├─ Multipart: form with files
 //!                                          ├─ Text: a text, or a number or boolean as text
@@ -13,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::Context;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
@@ -22,9 +23,9 @@ use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
 use crate::multipart::Multipart;
-use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce, properties, property, required};
+use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce, combined_properties, property, required_in_requests};
 use crate::resolver::{References, unescape};
-use crate::response::{Content, essence, find_content, is_json};
+use crate::response::{Content, essence, find_content, is_json, matches_range};
 use crate::schema::{Direction, Schema, client_message, counted};
 
 /// Maximum size of a body of the built-in document, in bytes.
@@ -61,6 +62,8 @@ enum BodyParser {
     BuiltinObject(ObjectValidator),
     /// Any other JSON, with the declared property names in the document's order.
     Json(Schema, Vec<String>),
+    /// JSON or another body, by the sent media type, with the declared property names.
+    JsonInRange(Schema, Vec<String>),
     /// A URL-encoded form.
     Form(Form),
     /// A multipart form.
@@ -181,6 +184,10 @@ impl RequestBody {
                 Ok(Value::Null)
             }
             BodyParser::Json(schema, names) => parse_json(schema, names, bytes, errors),
+            BodyParser::JsonInRange(schema, names) => match headers.get(header::CONTENT_TYPE).map(HeaderValue::to_str) {
+                Some(Ok(media_type)) if is_json(essence(media_type)) => parse_json(schema, names, bytes, errors),
+                _ => Ok(Value::Null),
+            },
             BodyParser::Form(form) => form.parse(bytes, errors),
             BodyParser::Multipart(form) => {
                 let media_type = headers.get(header::CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
@@ -222,12 +229,14 @@ impl BodyParser {
             let text = Parameter::from_parts(BODY, ParameterLocation::Query, true, Arc::new(schema), &Value::Null)?;
             return Ok(if text.is_scalar() { Self::Text(text) } else { Self::Opaque });
         }
-        if !is_json(media_type) {
+        let is_range = !is_json(media_type) && matches_range(media_type, "application/json");
+        if !is_json(media_type) && !is_range {
             return Ok(Self::Opaque);
         }
         let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
         Ok(match is_builtin && !names.is_empty() {
             true => Self::BuiltinObject(ObjectValidator::new(schema)),
+            false if is_range => Self::JsonInRange(schema, names),
             false => Self::Json(schema, names),
         })
     }
@@ -235,7 +244,7 @@ impl BodyParser {
     /// Returns the errors for a request without a body.
     fn missing_fields(&self) -> Vec<FieldError> {
         let names = match self {
-            Self::Json(schema, _) => string_list(&schema.resolved["required"]),
+            Self::Json(schema, _) | Self::JsonInRange(schema, _) => required_in_requests(&schema.resolved),
             Self::Multipart(form) => form.required.clone(),
             Self::Form(form) => {
                 form.properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
@@ -406,12 +415,12 @@ impl Form {
     /// # Errors
     /// If a property has a style that is not one of OpenAPI.
     pub(crate) fn new(schema: Arc<Schema>, encoding: &Value) -> anyhow::Result<Self> {
-        let required = required(&schema.resolved);
-        let property = |(name, property): (&String, &Value)| {
-            let (required, schema) = (required.contains(name), Arc::new(schema.part(property)));
-            Parameter::from_parts(name, ParameterLocation::Query, required, schema, &encoding[name])
+        let required = required_in_requests(&schema.resolved);
+        let property = |(name, property): (String, Value)| {
+            let (required, schema) = (required.contains(&name), Arc::new(schema.part(&property)));
+            Parameter::from_parts(&name, ParameterLocation::Query, required, schema, &encoding[&name])
         };
-        let properties = properties(&schema.resolved).map(property).collect::<anyhow::Result<_>>()?;
+        let properties = combined_properties(&schema.resolved).into_iter().map(property).collect::<anyhow::Result<_>>()?;
         Ok(Self { properties, schema })
     }
 

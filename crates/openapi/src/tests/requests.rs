@@ -158,6 +158,70 @@ fn validates_forms_as_a_whole() {
     }
 }
 
+/// Sends a form in both media types. `values` are its names and texts.
+fn form_errors(schema: &Value, values: &[(&str, &str)]) -> [Vec<String>; 2] {
+    let content = json!({ "schema": schema });
+    let form = json!({ "application/x-www-form-urlencoded": content, "multipart/form-data": content });
+    let contract = operation(json!([]), form);
+    let text: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let part =
+        |(name, value): &(&str, &str)| format!("--X\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+    let parts: String = values.iter().map(part).collect();
+    let errors = |media_type: &str, body: &str| errors_of(&contract, "/things/1", &[("content-type", media_type)], body);
+    [
+        errors("application/x-www-form-urlencoded", &text.join("&")),
+        errors("multipart/form-data; boundary=X", &format!("{parts}--X--\r\n")),
+    ]
+}
+
+#[test]
+fn forms_have_the_values_of_any_branch() {
+    let grant = |kind: &str, other: &str| {
+        let properties = json!({ "grant_type": { "enum": [kind] }, other: { "type": "string" } });
+        json!({ "type": "object", "required": ["grant_type", other], "properties": properties })
+    };
+    let other = json!({ "allOf": [{ "properties": { "scope": { "type": "string" } } }, { "properties": { "scope": { "maxLength": 3 } } }] });
+    let form = json!({ "allOf": [{ "oneOf": [grant("password", "username"), grant("refresh_token", "token")] }, other] });
+
+    for valid in [[("grant_type", "password"), ("username", "a")], [("grant_type", "refresh_token"), ("token", "a")]] {
+        assert_eq!(form_errors(&form, &valid), [vec![""; 0], vec![]], "{valid:?}");
+    }
+    for invalid in [[("grant_type", "other"), ("token", "a")], [("grant_type", "password"), ("scope", "long")]] {
+        let [urlencoded, multipart] = form_errors(&form, &invalid);
+        assert!(!urlencoded.is_empty() && !multipart.is_empty(), "{invalid:?}");
+    }
+    let [urlencoded, _] = form_errors(&form, &[("grant_type", "password"), ("token", "a")]);
+    assert!(!urlencoded.is_empty(), "the form is also validated as a whole");
+}
+
+#[test]
+fn requests_need_no_properties_of_responses() {
+    let schema = json!({
+        "type": "object",
+        "required": ["id", "name"],
+        "properties": { "id": { "type": "integer", "readOnly": true }, "name": { "type": "string" } },
+    });
+
+    assert_eq!(form_errors(&schema, &[("name", "a")]), [vec![""; 0], vec![]]);
+    assert_eq!(form_errors(&schema, &[("other", "a")]), [["-name"]; 2]);
+    let contract = operation(json!([]), json!({ "application/json": { "schema": schema } }));
+    assert_eq!(errors_of(&contract, "/things/1", &[("content-type", "application/json")], ""), ["-name"]);
+}
+
+#[test]
+fn validates_json_of_a_declared_range() {
+    let schema = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } });
+    for range in ["*/*", "application/*"] {
+        let contract = operation(json!([]), json!({ range: { "schema": schema } }));
+        let errors = |media_type: &str, body: &str| errors_of(&contract, "/things/1", &[("content-type", media_type)], body);
+        for json in ["application/json", "application/vnd.thing+json; charset=utf-8"] {
+            assert_eq!(errors(json, r#"{"a": 1}"#), [""; 0]);
+            assert_eq!(errors(json, r#"{"a": "x"}"#), ["a must be an integer"]);
+        }
+        assert_eq!(errors("application/xml", "<a/>"), [""; 0]);
+    }
+}
+
 #[test]
 fn keeps_the_order_of_deep_object_items() {
     let parameter = json!({ "name": "p", "in": "query", "style": "deepObject", "schema": { "type": "array", "items": {} } });
@@ -203,6 +267,8 @@ fn reads_parameters_by_their_schema() {
         (query(json!({ "const": true })), "?p=true", "", ""),
         (query(json!({ "enum": [1.5, "a"] })), "?p=1.5", "", ""),
         (query(json!({ "type": "integer" })), "?p=18446744073709551615", "", ""),
+        (query(json!({ "type": "number", "nullable": true })), "?p=nan", "", "p must be a number"),
+        (query(json!({ "type": "number", "nullable": true })), "?p=1e999", "", "p must be a number"),
         (cookie(json!({ "type": "string", "maxLength": 3 })), "", "p=a%20b", ""),
         (cookie(json!({ "enum": [7] })), "", "p=7", ""),
     ] {
