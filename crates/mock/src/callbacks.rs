@@ -82,9 +82,10 @@ impl CallbackSender {
     /// # Errors
     /// Returns an error if TLS can't be set up.
     pub fn new(targets: CallbackTargets, log: &Logger) -> anyhow::Result<Self> {
-        // A redirect could lead to a host that isn't allowed.
-        let client =
-            Client::builder().timeout(TIMEOUT).redirect(Policy::none()).no_proxy().build().context("callbacks can't be sent")?;
+        // A redirect could lead to a host that isn't allowed. A connection that was idle may be closed by the server just when a
+        // callback is sent, which is then lost.
+        let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).pool_max_idle_per_host(0).no_proxy();
+        let client = client.build().context("callbacks can't be sent")?;
         Ok(Self { targets, client, permits: Arc::new(Semaphore::new(MAX_IN_PROGRESS)), log: log.clone() })
     }
 
