@@ -133,20 +133,23 @@ async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &Ev
     events::view_one(app, tx, row).await
 }
 
-/// Returns the row of the copy, without images. Without an end, it lasts as long as the event.
+/// Returns the row of the copy, without images. Without an end, it lasts as long as the event. A shorter copy may end before the time
+/// from which its gates would admit; it then has no such time.
 ///
 /// # Errors
 /// A field error if the end would be out of range.
 fn copied_row(source: &EventRow, new: &EventCopyCreate, id: Id) -> Result<EventRow> {
     let starts = new.start.0;
     let shift = Shift(starts.0.saturating_sub(source.starts.0));
+    let ends = new.end.map_or_else(|| shift.apply(source.ends), |end| Ok(end.0))?;
+    let admission_from = source.admission_from.map(|time| shift.apply(time)).transpose()?;
     Ok(EventRow {
         id,
         title: new.title.clone(),
         status: EventStatus::Draft,
         starts,
-        ends: new.end.map_or_else(|| shift.apply(source.ends), |end| Ok(end.0))?,
-        admission_from: source.admission_from.map(|time| shift.apply(time)).transpose()?,
+        ends,
+        admission_from: admission_from.filter(|from| *from < ends),
         banner_id: None,
         thumbnail_id: None,
         published: None,
