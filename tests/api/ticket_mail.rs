@@ -291,6 +291,14 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.advance_clock(Duration::from_secs(10 * 60));
     app.report_events().await;
     assert_eq!(app.mails_of(&ama).await.len(), 2, "the change was taken back");
+    change("2998-01-05T20:30").await;
+    // As if some of many holders had been mailed, before the change is taken back.
+    app.execute_sql("update event_notices set last_ticket_id = 1").await;
+    change("2998-01-03T20:30").await;
+    app.advance_clock(Duration::from_secs(10 * 60));
+    app.report_events().await;
+    let corrected = readable(app.mails_of(&ama).await.last().unwrap());
+    assert!(corrected.contains("3 January 2998, 20:30 UTC") && corrected.contains("5 January 2998, 20:30 UTC"), "{corrected}");
     assert_ne!(before, "2998-01-03T20:30");
 }
 

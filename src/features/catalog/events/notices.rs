@@ -58,12 +58,18 @@ pub async fn store_cancellation(tx: &mut Tx, event: &EventRow, now: Timestamp) -
     if event.popularity == 0 || event.ends <= now { Ok(()) } else { insert(tx, event, NoticeKind::Cancelled, now).await }
 }
 
-/// Inserts a notice. If there is one already, it keeps what the holders know, and all of them get a mail.
+/// Inserts a notice. If there is one already, it keeps what the holders know, and all of them get a mail. After some of them were mailed,
+/// they know what was true until now.
 async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
     tx.query(
         "insert into event_notices (event_id, kind, starts, venue, due, last_ticket_id, ends, admission_from)
          select $1, $2, $3, name, $5, 0, $6, $7 from venues where id = $4
-         on conflict (event_id, kind) do update set last_ticket_id = 0",
+         on conflict (event_id, kind) do update set last_ticket_id = 0,
+             starts = case when event_notices.last_ticket_id = 0 then event_notices.starts else excluded.starts end,
+             venue = case when event_notices.last_ticket_id = 0 then event_notices.venue else excluded.venue end,
+             ends = case when event_notices.last_ticket_id = 0 then event_notices.ends else excluded.ends end,
+             admission_from = case when event_notices.last_ticket_id = 0 then event_notices.admission_from
+                 else excluded.admission_from end",
     )
     .bind(known.id)
     .bind(kind)
