@@ -20,6 +20,7 @@ on_both_databases![
     submission_is_decided_once,
     events_of_removed_host_cannot_be_approved,
     submitter_is_mailed_decision_and_reason,
+    host_is_mailed_decision_on_what_staff_submitted,
     decision_mail_names_content,
     submission_during_removal_is_created_or_not_found,
 ];
@@ -202,6 +203,17 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
 
     assert!(rejected.contains("rejected") && rejected.contains("Who performs?") && rejected.contains(&event.id), "{rejected}");
     assert!(approved.contains("approved") && !approved.contains("Reason"), "{approved}");
+}
+
+async fn host_is_mailed_decision_on_what_staff_submitted(app: TestApp) {
+    let (_, event) = app.sign_up_host_with_draft("kofi").await;
+
+    let submitted = app.request("POST", &format!("{}/submissions", event.uri)).key(&app.staff.key).send().await;
+    let decided = decide(&app, &event.uri, "approved=false&reason=Who+performs%3F").await;
+    let mail = app.mail_to("kofi@example.com", 1).await;
+
+    assert_eq!((submitted.status, decided.status), (201, 200));
+    assert!(mail.contains("rejected") && mail.contains("Who performs?") && mail.contains(&event.id), "{mail}");
 }
 
 async fn decision_mail_names_content(app: TestApp) {

@@ -15,4 +15,4 @@ pub use model::{Host, HostPath};
 pub use service::{
     lock_administrator, require_active, require_administrator, require_can_audit, require_can_manage, require_exists_for,
 };
-pub use store::{administrators_among, delete_administrator_everywhere, exists};
+pub use store::{administrator_ids, administrators_among, delete_administrator_everywhere, exists};

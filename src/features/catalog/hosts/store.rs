@@ -67,6 +67,11 @@ pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Resul
         .await
 }
 
+/// Returns the accounts of a host's administrators.
+pub async fn administrator_ids(tx: &mut Tx, host: Id) -> Result<Vec<Id>> {
+    tx.query("select account_id from host_administrators where host_id = $1 order by account_id").bind(host).scalars().await
+}
+
 /// Returns the number of hosts that an account administers and that have not been removed.
 pub async fn count_administered(tx: &mut Tx, account: Id) -> Result<i64> {
     let count = "select count(*) from host_administrators m join hosts h on h.id = m.host_id

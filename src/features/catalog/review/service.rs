@@ -10,6 +10,7 @@ use super::model::{
 use super::store;
 use crate::features::catalog::advertisements;
 use crate::features::catalog::events;
+use crate::features::catalog::hosts;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts;
 use crate::kernel::db::{Tx, transaction};
@@ -78,18 +79,27 @@ async fn lock_content(tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     if exists { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Mails the decision and its reason to the submitter, who may not read submissions.
+/// Mails the decision and its reason to the administrators of the host, or to the submitter of a venue. They may not read submissions.
 async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
-    let Some(number) = &row.submitter else { return Ok(()) };
-    let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
     let content = Content { kind: row.kind, id: row.content_id };
+    let recipients = match (store::host(tx, content).await?, &row.submitter) {
+        (Some(host), _) => {
+            let administrators = hosts::administrator_ids(tx, host).await?;
+            accounts::find_all(tx, administrators).await?
+        }
+        (None, Some(number)) => accounts::find_by_number(tx, number).await?.into_iter().collect(),
+        (None, None) => Vec::new(),
+    };
     let title = store::title(tx, content).await?.unwrap_or_default();
     let approved = row.status == SubmissionStatus::Approved;
-    let values = json!({
-        "name": account.greeting(), "kind": row.kind.noun(), "title": title, "path": content.uri(), "approved": approved,
-        "reason": row.reason,
+    let mails = recipients.iter().map(|account| {
+        let values = json!({
+            "name": account.greeting(), "kind": row.kind.noun(), "title": title, "path": content.uri(), "approved": approved,
+            "reason": row.reason,
+        });
+        Mail { recipient: account.mail_address(), template: MailTemplate::ReviewDecision, values }
     });
-    outbox::push(app, tx, [Mail { recipient: account.mail_address(), template: MailTemplate::ReviewDecision, values }]).await
+    outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }
 
 /// Returns the latest submission with this identifier.

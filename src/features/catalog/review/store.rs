@@ -42,6 +42,18 @@ pub async fn title(tx: &mut Tx, content: Content) -> Result<Option<String>> {
     tx.query(select).bind(content.id).optional_scalar().await
 }
 
+/// Returns the host of an event or an advertisement; `None` for a venue.
+pub async fn host(tx: &mut Tx, content: Content) -> Result<Option<Id>> {
+    let select = match content.kind {
+        SubmissionType::Event => "select host_id from events where id = $1",
+        SubmissionType::Advertisement => {
+            "select e.host_id from advertisements a join events e on e.id = a.event_id where a.id = $1"
+        }
+        SubmissionType::Venue => return Ok(None),
+    };
+    tx.query(select).bind(content.id).optional_scalar().await
+}
+
 pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
     tx.query(
         "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
