@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use boxoffice_http::error::{Code as Refusal, Error, Result};
+use boxoffice_http::rate_limit::RateLimitStatus;
 use serde_json::json;
 
 use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
@@ -13,6 +14,7 @@ use crate::kernel::auth::HashRequester;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
@@ -47,6 +49,7 @@ async fn create(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<Verificatio
 async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier: &str, digits: &str) -> Result<CodeRow> {
     let account = accounts::lock_by_email(tx, email).await?;
     let account = account.ok_or_else(|| Refusal::AccountUnknown.with_message("No account has this e-mail address."))?;
+    reject_without_attempts(tx, kind, account.id, app.clock.now()).await?;
     store::close(tx, kind, account.id).await?;
     store::delete_expired(tx, account.id, app.clock.now().minus(DAY)).await?;
     let row = CodeRow {
@@ -166,6 +169,19 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
 /// Returns whether the account has attempts left today for codes of this kind.
 async fn within_attempt_limit(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
     Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
+}
+
+/// Rejects the request of a code that would accept no attempt.
+async fn reject_without_attempts(tx: &mut Tx, kind: CodePurpose, account: Id, now: Timestamp) -> Result<()> {
+    let since = now.minus(DAY);
+    if store::tries_since(tx, kind, account, since).await? < MAX_DAILY_ATTEMPTS {
+        return Ok(());
+    }
+    // The attempts at the first code are the first that no longer count.
+    let first = store::first_end(tx, kind, account, since).await?;
+    let wait = first.unwrap_or(now).plus(DAY).seconds() - now.seconds();
+    let wait = Duration::from_secs(u64::try_from(wait).unwrap_or_default());
+    Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("attempts", MAX_DAILY_ATTEMPTS as u32, DAY, wait))))
 }
 
 /// Returns whether the account still has the e-mail address that the code was sent to.

@@ -38,6 +38,13 @@ pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Tim
     tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
 }
 
+/// Returns the first end of the account's codes of this kind that were tried and expire after `since`.
+pub async fn first_end(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<Option<Timestamp>> {
+    let first = "select expires from codes where account_id = $1 and kind = $2 and expires > $3 and tries > 0
+        order by expires limit 1";
+    tx.query(first).bind(account).bind(kind).bind(since).optional_scalar().await
+}
+
 /// Deletes the codes of an account that expired at or before this time.
 pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Result<()> {
     tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await
