@@ -26,6 +26,8 @@ on_both_databases![
     admission_is_readable_by_redeemers_host_and_staff,
     requires_serials,
     cancelled_event_admits_nobody,
+    event_with_admissions_keeps_its_venue,
+    shorter_copy_has_no_time_of_admission,
     admits_from_the_time_of_the_event_on,
 ];
 
@@ -300,6 +302,32 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
         futures::future::join(admit(&app, &kofi.key, &event, &[&serials[1]]), admit(&app, &kofi.key, &other, &[&others[0]]))
             .await;
     assert_eq!((rejected.status, accepted.status), (400, 201));
+}
+
+/// Its end may be unknown, or be moved after the event.
+async fn event_with_admissions_keeps_its_venue(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+    let admitted = admit(&app, &kofi.key, &event, &[&serials[0]]).await;
+
+    let moved = app.put(&kofi.key, &event.uri, json!({ "venue": app.create_venue().await })).await;
+
+    assert_eq!((admitted.status, moved.status, moved.code()), (201, 409, "event.over"));
+}
+
+async fn shorter_copy_has_no_time_of_admission(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let times = json!({ "start": "2998-01-03T10:00", "admissionFrom": "2998-01-03T18:00", "end": "2998-01-03T22:00" });
+    assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
+    let copy = async |title: &str, end: &str| {
+        let body = json!({ "title": title, "start": "2998-02-03T10:00", "end": end });
+        app.request("POST", &format!("{}/copies", event.uri)).key(&kofi.key).json(&body).send().await
+    };
+
+    let (short, long) = (copy("Short", "2998-02-03T16:00").await, copy("Long", "2998-02-03T20:00").await);
+
+    assert_eq!((short.status, &short.body["admissionFrom"]), (201, &json!(null)), "{}", short.body);
+    assert_eq!((long.status, &long.body["admissionFrom"]), (201, &json!("2998-02-03T18:00")), "{}", long.body);
 }
 
 async fn admits_from_the_time_of_the_event_on(app: TestApp) {

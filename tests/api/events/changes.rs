@@ -115,6 +115,9 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     assert_eq!((same.status, &same.body["venue"]["self"]), (200, &venue));
     let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
     assert_eq!((removed.status, removed.code()), (409, "venue.in-use"), "an event has been staged there");
+    let withdrawn = app.request("POST", &format!("{}/withdrawals", event.uri)).key(&kofi.key).send().await;
+    let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
+    assert_eq!((withdrawn.status / 100, moved.status, moved.code()), (2, 409, "event.over"));
 }
 
 async fn event_sent_back_as_read_is_unchanged(app: TestApp) {

@@ -317,9 +317,11 @@ async fn check_change(
     if before.status == EventStatus::Cancelled {
         return Err(Code::EventCancelled.into());
     }
-    // The API requires that a venue with past events can't be removed. So a past event keeps its venue.
-    if before.status.is_public() && before.ends <= app.clock.now() && row.venue_id != before.venue_id {
-        return Err(Code::EventOver.with_message("This event is over, so its venue can't be changed any more."));
+    // The API requires that a venue with past events can't be removed. So a past event keeps its venue, also if its end was moved or it
+    // was withdrawn.
+    let is_over = before.published.is_some() && before.ends <= app.clock.now();
+    if row.venue_id != before.venue_id && (is_over || store::has_admissions(tx, before.id).await?) {
+        return Err(Code::EventOver.with_message("This event has taken place, so its venue can't be changed any more."));
     }
     Ok(row)
 }

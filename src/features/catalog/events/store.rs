@@ -423,6 +423,11 @@ pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
+/// Returns whether somebody was admitted to an event.
+pub async fn has_admissions(tx: &mut Tx, id: Id) -> Result<bool> {
+    tx.select("id from admissions where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
+}
+
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections
 /// are about to be deleted.
 pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
