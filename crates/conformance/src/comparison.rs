@@ -119,7 +119,8 @@ impl Comparison {
             reference: self.reference.as_ref().map(|reference| reference.client.base_url.clone()),
             seed: self.seed,
             started,
-            seconds: (Utc::now() - started).as_seconds_f64(),
+            // The clock may have been set back.
+            seconds: (Utc::now() - started).as_seconds_f64().max(0.0),
             requests,
             operations,
             findings,
@@ -228,9 +229,24 @@ pub fn is_builtin_document(contract: &Contract) -> bool {
 mod tests {
     use std::path::Path;
 
+    use chrono::TimeDelta;
+    use http::Response;
     use serde_json::json;
 
     use super::*;
+    use crate::report;
+    use crate::tests::{comparison, start};
+
+    #[tokio::test]
+    async fn clock_that_steps_back_loses_no_report() {
+        let document =
+            json!({ "openapi": "3.0.3", "info": { "title": "books", "version": "1" }, "paths": { "/a": { "get": {} } } });
+        let address = start(|_| Response::new(String::new())).await;
+        let comparison = comparison(document, None, &address).await;
+        let report = comparison.report(Utc::now() + TimeDelta::minutes(1), 0, Vec::new(), Vec::new());
+        report::write(tempfile::tempdir().unwrap().path(), &report).unwrap();
+        assert!(report.seconds >= 0.0);
+    }
 
     #[test]
     fn recognizes_builtin_document_by_title() {
