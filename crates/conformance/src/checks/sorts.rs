@@ -93,7 +93,7 @@ fn direction(order: &Value, name: &str) -> Option<Value> {
 /// Returns if values are in order.
 ///
 /// In the built-in document, case has no meaning, and absent values come last in both directions. Other documents may order by code
-/// points, and have the nulls at either end.
+/// points, by a collation or by the numbers in texts, and have the nulls at either end.
 fn is_sorted(values: &[Value], is_descending: bool, is_builtin: bool) -> bool {
     let is_absent = |value: &Value| value.is_null() || value == "";
     let end = values.iter().rposition(|value| !is_absent(value)).map_or(0, |last| last + 1);
@@ -107,7 +107,23 @@ fn is_sorted(values: &[Value], is_descending: bool, is_builtin: bool) -> bool {
         })
     };
     let ignoring_case = |one: &str, other: &str| one.to_lowercase().cmp(&other.to_lowercase());
-    is_at_one_end && !present.iter().any(is_absent) && (in_order(ignoring_case) || !is_builtin && in_order(str::cmp))
+    let are_decimals = present.iter().all(|value| value.as_str().is_some_and(|text| text.parse::<f64>().is_ok()));
+    let in_any_order = || in_order(str::cmp) || in_order(compare_letters) || are_decimals && in_order(compare_decimals);
+    is_at_one_end && !present.iter().any(is_absent) && (in_order(ignoring_case) || !is_builtin && in_any_order())
+}
+
+/// Compares the letters and digits of two texts, because collations give punctuation and case the least weight. The order of letters
+/// that are not ASCII depends on the language, so texts with them are equal.
+fn compare_letters(one: &str, other: &str) -> Ordering {
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let (one, other) = (letters(one), letters(other));
+    if one.is_ascii() && other.is_ascii() { one.cmp(&other) } else { Ordering::Equal }
+}
+
+/// Compares two texts as numbers.
+fn compare_decimals(one: &str, other: &str) -> Ordering {
+    let number = |text: &str| text.parse::<f64>().unwrap_or_default();
+    number(one).total_cmp(&number(other))
 }
 
 fn compare_values(one: &Value, other: &Value, compare_texts: fn(&str, &str) -> Ordering) -> Ordering {
@@ -140,6 +156,24 @@ mod tests {
         assert_eq!(direction(&json!({ "type": "string" }), "asc"), Some(json!("asc")));
         assert_eq!(direction(&json!({ "enum": ["DESC", "ASC"] }), "asc"), Some(json!("ASC")));
         assert_eq!(direction(&json!({ "enum": ["up", "down"] }), "desc"), None);
+    }
+
+    #[test]
+    fn only_clear_disorder_is_found_in_other_documents() {
+        for values in [
+            json!(["9", "10"]),
+            json!(["-1.5", "2", "10.25"]),
+            json!(["co-op", "coop", "cooperate"]),
+            json!(["coop", "co-op", "cooperate"]),
+            json!(["Oakley", "O'Neil", "Opal"]),
+            json!(["Zoë", "Élan", "éclair"]),
+        ] {
+            assert!(is_sorted(values.as_array().unwrap(), false, false), "{values}");
+        }
+        for values in [json!(["10", "9", "8"]), json!(["Opal", "Oakley", "O'Neil"]), json!(["Élan", "Zoo", "Eva"])] {
+            assert!(!is_sorted(values.as_array().unwrap(), false, false), "{values}");
+        }
+        assert!(!is_sorted(&[json!("9"), json!("10")], false, true));
     }
 
     #[test]
