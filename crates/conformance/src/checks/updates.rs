@@ -113,8 +113,9 @@ impl<'a> OperationRun<'a> {
             });
             self.record(Check::UpdateResponse, request, differs);
         }
-        // PATCH, and PUT without required properties, keep what is absent.
-        let is_partial = self.operation.arguments.iter().all(|other| !other.is_in_body() || !other.required);
+        // PATCH keeps what is absent, and so does PUT without required properties in the built-in document.
+        let is_partial = (self.comparison.is_builtin() || request.method == "PATCH")
+            && self.operation.arguments.iter().all(|other| !other.is_in_body() || !other.required);
         let others = self.operation.arguments.iter().filter(|other| other.is_in_body() && other.name != *name);
         let lost = others.filter(|_| is_partial).find(|other| {
             let (before, after) = (&before[&other.name], &after[&other.name]);

@@ -3,6 +3,7 @@
 mod lists;
 mod notes;
 mod tasks;
+mod tolerance;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -60,4 +61,18 @@ pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Co
 pub fn findings(report: &Report) -> Vec<String> {
     let text = |finding: &Finding| format!("{} {}: {}", finding.operation, finding.check.name(), finding.summary);
     report.findings.iter().map(text).collect()
+}
+
+/// Returns a JSON response.
+pub fn json_response(status: u16, body: &Value) -> Response<String> {
+    let mut response = response(status, body.to_string());
+    response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    response
+}
+
+/// Returns a response without headers.
+pub fn response(status: u16, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status.try_into().unwrap();
+    response
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use serde_json::{Value, json};
 
-use super::{comparison, findings, start};
+use super::{comparison, findings, json_response, response, start};
 
 const KEY: &str = "qa:secret";
 
@@ -139,18 +139,6 @@ impl Notes {
     fn error(&self, status: u16) -> Response<String> {
         json_response(status, &json!({ "title": "Refused" }))
     }
-}
-
-fn json_response(status: u16, body: &Value) -> Response<String> {
-    let mut response = response(status, body.to_string());
-    response.headers_mut().insert("content-type", "application/json".parse().unwrap());
-    response
-}
-
-fn response(status: u16, body: String) -> Response<String> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status.try_into().unwrap();
-    response
 }
 
 /// Compares a server with a fault, and returns the findings.

@@ -1,0 +1,61 @@
+//! Servers that do what HTTP and OpenAPI leave open: these are no findings.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::{Value, json};
+
+use super::{comparison, findings, json_response, start};
+
+/// Builds a document with these paths.
+fn document(paths: Value) -> Value {
+    json!({ "openapi": "3.0.3", "info": { "title": "other", "version": "1" }, "paths": paths })
+}
+
+fn answer(schema: Value) -> Value {
+    json!({ "description": "", "content": { "application/json": { "schema": schema } } })
+}
+
+/// Compares a server with a document, and returns the findings that contain a text.
+async fn found(
+    document: Value,
+    text: &str,
+    answer: impl Fn(&Request<Bytes>) -> Response<String> + Send + Sync + 'static,
+) -> Vec<String> {
+    let address = start(answer).await;
+    let report = comparison(document, None, &address).await.run(|_| ()).await;
+    findings(&report).into_iter().filter(|finding| finding.contains(text)).collect()
+}
+
+/// Compares a server of a profile, whose update with this method replaces it, and returns the findings about lost properties.
+async fn lost_by(method: &str) -> Vec<String> {
+    let text = json!({ "type": "string", "minLength": 1 });
+    let profile = json!({ "type": "object", "properties": { "name": text, "motto": text } });
+    let example = json!({ "name": "Ama", "motto": "Sing" });
+    let body = json!({ "required": true, "content": { "application/json": { "schema": profile, "example": example } } });
+    let paths = json!({ "/profile": {
+        "get": { "operationId": "read", "responses": { "200": answer(profile.clone()) } },
+        method: { "operationId": "update", "requestBody": body, "responses": { "200": answer(profile), "400": answer(json!({})) } },
+    } });
+    let profile = Mutex::new(example);
+    found(document(paths), "clears", move |request| {
+        let mut profile = profile.lock().unwrap();
+        if request.method() != "GET" {
+            match serde_json::from_slice::<Value>(request.body()) {
+                Ok(body) if body.is_object() => *profile = body,
+                _ => return json_response(400, &json!({})),
+            }
+        }
+        json_response(200, &profile)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn replacement_may_clear_what_it_lacks() {
+    assert_eq!(lost_by("put").await, [""; 0]);
+    let expected = ["name", "motto"].map(|name| format!("update sent.kept: an update without {name} clears it"));
+    let found = lost_by("patch").await;
+    assert!(found.contains(&expected[0]) || found.contains(&expected[1]), "{found:?}");
+}
