@@ -216,3 +216,12 @@ async fn lists_with_cursors_and_descending_names_are_read() {
     let found = found_in(parameters, repeated).await;
     assert!(found.iter().any(|finding| finding.starts_with("list list.totals")), "{found:?}");
 }
+
+#[tokio::test]
+async fn parameter_of_another_document_may_be_no_filter() {
+    let parameters = json!([
+        { "name": "direction", "in": "query", "schema": { "type": "string", "enum": ["asc", "desc"] } },
+        { "name": "pretty", "in": "query", "schema": { "type": "boolean" } },
+    ]);
+    assert_eq!(found(parameters, |_| PETS.into()).await, [""; 0]);
+}
