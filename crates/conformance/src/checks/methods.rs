@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use http::HeaderName;
-use http::header::{ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
+use http::header::{ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
 
+use super::paths::{GENERIC_METHODS, allowed_methods};
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
@@ -77,19 +78,14 @@ impl OperationRun<'_> {
         let base = pair.target.request.clone().without_header("Content-Type").with_header("Origin", FOREIGN_ORIGIN);
         let request = Request { method: "OPTIONS".to_owned(), body: None, ..base };
         let Some(response) = self.send(&request).await else { return };
-        if response.header(ALLOW).is_none() {
-            self.record(Check::Options, &request, None);
-        }
-        if let Some(allow) = response.header(ALLOW) {
-            let allowed: BTreeSet<String> = allow.split(',').map(|method| method.trim().to_owned()).collect();
-            let generic = ["HEAD", "OPTIONS"];
-            let listed: BTreeSet<_> = allowed.iter().filter(|method| !generic.contains(&method.as_str())).cloned().collect();
-            let expected: Vec<_> = declared.iter().cloned().collect();
-            let failure = (listed != declared).then(|| {
-                self.failure("Allow in the response to OPTIONS doesn't list the documented methods", expected.join(", "), allow)
-            });
-            self.record(Check::Options, &request, failure);
-        }
+        let is_shared = !self.comparison.is_builtin() && self.matches_other_path(&request);
+        let failure = allowed_methods(&response).filter(|_| !is_shared).and_then(|allowed| {
+            let listed = allowed.iter().filter(|method| !GENERIC_METHODS.contains(&method.as_str()));
+            let join = |methods: &BTreeSet<String>| methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let summary = "Allow in the response to OPTIONS doesn't list the documented methods";
+            (!listed.eq(&declared)).then(|| self.failure(summary, join(&declared), join(&allowed)))
+        });
+        self.record(Check::Options, &request, failure);
         self.check_cors(&request, &response);
         if spec.method == "GET" {
             let request = pair.target.request.clone().with_header("Origin", FOREIGN_ORIGIN);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use boxoffice_http::error::Code;
-use boxoffice_openapi::{METHODS, RouteError, segments};
+use boxoffice_openapi::{METHODS, Operation, RouteError, segments};
 use http::header;
 
 use crate::http_client::{ReceivedResponse, Request};
@@ -12,7 +12,7 @@ use crate::operation_run::{OperationRun, RequestPair};
 use crate::recorder::CheckFailure;
 
 /// Methods that a server may implement for every resource, whatever the document declares (RFC 9110).
-const GENERIC_METHODS: [&str; 2] = ["HEAD", "OPTIONS"];
+pub const GENERIC_METHODS: [&str; 2] = ["HEAD", "OPTIONS"];
 
 impl OperationRun<'_> {
     /// Checks an undocumented path below this one, and each undocumented method. Runs once for each path, with its first
@@ -25,9 +25,8 @@ impl OperationRun<'_> {
         }
         let request = &pair.target.request;
         self.check_unknown_path(request).await;
-        let path: Vec<_> = segments(&request.path).collect();
         // `/users/{name}` also matches `/users/import`, so the server may allow its methods there.
-        if contract.operations().any(|other| other.path != spec.path && other.template.matches(&path)) {
+        if self.matches_other_path(request) {
             return;
         }
         for method in METHODS.map(str::to_uppercase) {
@@ -36,6 +35,13 @@ impl OperationRun<'_> {
                 self.check_undeclared_method(&request, &declared.into_iter().collect()).await;
             }
         }
+    }
+
+    /// Returns if another path of the document matches a request, too.
+    pub fn matches_other_path(&self, request: &Request) -> bool {
+        let path: Vec<_> = segments(&request.path).collect();
+        let is_other = |other: &Operation| other.path != self.operation.spec.path && other.template.matches(&path);
+        self.comparison.contract.operations().any(is_other)
     }
 
     async fn check_unknown_path(&mut self, request: &Request) {
@@ -86,7 +92,7 @@ impl OperationRun<'_> {
 }
 
 /// Returns the methods in `Allow`, which are case-sensitive (RFC 9110), or `None` without the header.
-fn allowed_methods(response: &ReceivedResponse) -> Option<BTreeSet<String>> {
+pub fn allowed_methods(response: &ReceivedResponse) -> Option<BTreeSet<String>> {
     let values: Vec<_> = response.headers.get_all(header::ALLOW).iter().filter_map(|value| value.to_str().ok()).collect();
     let methods = || values.iter().flat_map(|value| value.split(',')).map(|method| method.trim().to_owned());
     (!values.is_empty()).then(|| methods().filter(|method| !method.is_empty()).collect())

@@ -59,3 +59,38 @@ async fn replacement_may_clear_what_it_lacks() {
     let found = lost_by("patch").await;
     assert!(found.contains(&expected[0]) || found.contains(&expected[1]), "{found:?}");
 }
+
+#[tokio::test]
+async fn overlapping_paths_may_allow_the_methods_of_both() {
+    let identifier = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    let responses = json!({ "200": answer(json!({})), "404": answer(json!({})) });
+    let paths = json!({
+        "/users": {
+            "get": { "operationId": "list", "responses": responses },
+            "post": { "operationId": "create", "responses": responses },
+        },
+        "/users/me": { "get": { "operationId": "me", "responses": responses } },
+        "/users/{id}": {
+            "parameters": identifier,
+            "get": { "operationId": "read", "responses": responses },
+            "delete": { "operationId": "remove", "responses": responses },
+        },
+    });
+    let allow = |methods: &'static [&'static str]| {
+        move |request: &Request<Bytes>| {
+            let mut response = json_response(200, &json!({ "id": "me" }));
+            if request.method() == "OPTIONS" {
+                let methods = if request.uri().path() == "/users" { &["GET, POST"] } else { methods };
+                for methods in methods {
+                    response.headers_mut().append("allow", methods.parse().unwrap());
+                }
+            }
+            response
+        }
+    };
+    assert_eq!(found(document(paths.clone()), "method.options", allow(&["GET, HEAD", "DELETE"])).await, [""; 0]);
+    let mut others = paths;
+    others.as_object_mut().unwrap().shift_remove("/users/me");
+    let expected = ["read method.options: Allow in the response to OPTIONS doesn't list the documented methods"];
+    assert_eq!(found(document(others), "method.options", allow(&["GET"])).await, expected);
+}
