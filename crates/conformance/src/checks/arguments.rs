@@ -1,6 +1,7 @@
 //! Checks that invalid arguments, sent one at a time, are rejected by name.
 
 use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
+use boxoffice_openapi::response::matches_range;
 use serde_json::{Value, json};
 
 use crate::http_client::{ReceivedResponse, Request};
@@ -11,6 +12,9 @@ use crate::recorder::CheckFailure;
 
 /// Largest length of an encoded text in a URL. Servers may reject URLs of more than 8,000 bytes (RFC 9110, section 4.1).
 const MAX_URL_TEXT: usize = 7_000;
+
+/// A media type that only a range such as `*/*` allows.
+const UNKNOWN_MEDIA_TYPE: &str = "application/x-unknown";
 
 impl OperationRun<'_> {
     /// Checks every argument with every kind of value that its schema forbids.
@@ -71,10 +75,15 @@ impl OperationRun<'_> {
     pub async fn check_body_format(&mut self, pair: &RequestPair) {
         let Some(body) = &self.operation.json_body else { return };
         let pointer = body.pointer.clone();
+        let contents = self.operation.spec.body.iter().flat_map(|body| &body.contents);
+        let allows_any = contents.into_iter().any(|content| matches_range(&content.media_type, UNKNOWN_MEDIA_TYPE));
         for (media_type, text, status, name) in [
             (body.media_type.as_str(), "{\"name\": ", 400, "a body that is not JSON"),
-            ("application/x-unknown", "{}", 415, "a body of another media type"),
+            (UNKNOWN_MEDIA_TYPE, "{}", 415, "a body of another media type"),
         ] {
+            if media_type == UNKNOWN_MEDIA_TYPE && allows_any {
+                continue;
+            }
             let replace_body = |request: &Request| {
                 let mut request = request.clone().with_header("Content-Type", media_type);
                 request.body = Some(text.as_bytes().to_vec());

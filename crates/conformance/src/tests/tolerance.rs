@@ -94,3 +94,21 @@ async fn overlapping_paths_may_allow_the_methods_of_both() {
     let expected = ["read method.options: Allow in the response to OPTIONS doesn't list the documented methods"];
     assert_eq!(found(document(others), "method.options", allow(&["GET"])).await, expected);
 }
+
+#[tokio::test]
+async fn any_media_type_is_accepted_where_any_is_declared() {
+    for (declared, expected) in [("*/*", vec![]), ("application/*", vec![]), ("application/json", vec!["200"])] {
+        let body = json!({ "required": true, "content": { declared: { "schema": { "type": "object" } } } });
+        let responses = json!({ "200": answer(json!({})), "400": answer(json!({})), "415": answer(json!({})) });
+        let paths = json!({ "/echo": { "post": { "operationId": "echo", "requestBody": body, "responses": responses } } });
+        let found = found(document(paths), "another media type", |request| {
+            let status = if serde_json::from_slice::<Value>(request.body()).is_ok() { 200 } else { 400 };
+            json_response(status, &json!({}))
+        });
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|status| format!("echo body.form: a body of another media type is answered with {status}"))
+            .collect();
+        assert_eq!(found.await, expected, "{declared}");
+    }
+}
