@@ -23,6 +23,10 @@ impl OperationRun<'_> {
         let unstable = (first.body == again.body && tag(&first) != tag(&again))
             .then(|| self.failure("the tag differs between two reads of an unchanged resource", tag(&first), tag(&again)));
         self.record(Check::Tag, &read, unstable);
+        // If-Match never matches a weak tag (RFC 9110, section 13.1.1).
+        if tag(&first).starts_with("W/") && !self.comparison.is_builtin() {
+            return;
+        }
         let mut requests = self.body_arguments().into_iter().flat_map(|argument| {
             let values = self.new_values(&pair, argument, &before);
             values.into_iter().map(|value| self.update_of(&pair, argument, &value, &before)).collect::<Vec<_>>()

@@ -112,3 +112,28 @@ async fn any_media_type_is_accepted_where_any_is_declared() {
         assert_eq!(found.await, expected, "{declared}");
     }
 }
+
+#[tokio::test]
+async fn weak_tag_in_if_match_may_be_refused() {
+    let note = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
+    let body = json!({ "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
+    let condition = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
+    let paths = json!({ "/note": {
+        "get": { "operationId": "read", "responses": { "200": answer(note.clone()) } },
+        "put": {
+            "operationId": "update", "parameters": condition, "requestBody": body,
+            "responses": { "200": answer(note), "400": answer(json!({})), "412": answer(json!({})) },
+        },
+    } });
+    for (tag, expected) in
+        [("W/\"1\"", vec![]), ("\"1\"", vec!["update tag.if-match: an update with the right tag in If-Match is refused"])]
+    {
+        let found = found(document(paths.clone()), "right tag", move |request| {
+            let status = if request.headers().contains_key("if-match") { 412 } else { 200 };
+            let mut response = json_response(status, &json!({ "text": "Hello" }));
+            response.headers_mut().insert("etag", tag.parse().unwrap());
+            response
+        });
+        assert_eq!(found.await, expected, "{tag}");
+    }
+}
