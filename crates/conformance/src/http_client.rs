@@ -14,6 +14,8 @@ use http::header::{AsHeaderName, CONTENT_ENCODING, LOCATION, RETRY_AFTER};
 use reqwest::Method;
 use serde_json::Value;
 
+use crate::proxy::recording::is_secret_name;
+
 /// Timeout of one request, up to the end of the response body.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -208,6 +210,15 @@ impl ReceivedResponse {
             _ => format!("{} {}", self.status, String::from_utf8_lossy(&self.body)),
         }
     }
+
+    /// Returns the headers for a report, without cookies and other secrets.
+    pub fn describe_headers(&self) -> String {
+        let mut headers = self.headers.clone();
+        for (name, value) in &mut headers {
+            value.set_sensitive(is_secret_name(name.as_str()));
+        }
+        format!("{headers:?}")
+    }
 }
 
 impl HttpClient {
@@ -249,7 +260,8 @@ impl HttpClient {
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        let context = || format!("no response to {} {url}", request.method);
+        // The query may contain a key.
+        let context = || format!("no response to {} {}{}", request.method, self.base_url, request.path);
         // The server may have closed the idle connection just when the request was sent.
         let is_safe = ["GET", "HEAD", "OPTIONS"].contains(&request.method.as_str());
         let second = if is_safe { builder.try_clone() } else { None };
@@ -257,7 +269,7 @@ impl HttpClient {
             (Err(error), Some(second)) if error.is_request() && !error.is_timeout() && !error.is_connect() => second.send().await,
             (response, _) => response,
         };
-        let response = response.with_context(context)?;
+        let response = response.map_err(reqwest::Error::without_url).with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
@@ -265,7 +277,11 @@ impl HttpClient {
         if request.method == "DELETE" {
             self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
         }
-        Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(context)? })
+        Ok(ReceivedResponse {
+            status,
+            headers,
+            body: response.bytes().await.map_err(reqwest::Error::without_url).with_context(context)?,
+        })
     }
 
     /// Sends a request, and retries it after 429 as soon as `Retry-After` allows (RFC 6585, RFC 9110 section 10.2.3).
@@ -337,6 +353,17 @@ mod tests {
         let second = client.send(&request).await.unwrap();
 
         assert_eq!((first.status, second.status), (204, 204));
+    }
+
+    #[tokio::test]
+    async fn error_has_no_value_of_the_query() {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = HttpClient::new(&format!("http://{}", socket.local_addr().unwrap())).unwrap();
+        drop(socket);
+        let query = vec![("api_key".to_owned(), "hunter2".to_owned())];
+        let error = client.send(&Request { query, ..Request::new("GET", "/pets") }).await.unwrap_err();
+        let text = format!("{error:#}");
+        assert!(text.contains("/pets") && !text.contains("hunter2"), "{text}");
     }
 
     #[test]

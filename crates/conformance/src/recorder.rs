@@ -11,7 +11,7 @@ use super::model::{Check, Coverage, Finding};
 use super::operation_under_test::first_tag;
 
 /// Longest excerpt of a response in a finding, in characters.
-const MAX_ACTUAL_LENGTH: usize = 2000;
+const MAX_EXCERPT_LENGTH: usize = 2000;
 
 /// A key or another secret in a response. It is redacted, because a report has more readers than the key may have users.
 #[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
@@ -71,7 +71,7 @@ impl OperationRecorder {
             return;
         }
         let (operation, curl) = (self.coverage.operation.clone(), curl());
-        let actual = truncate(&redact_keys(&actual));
+        let [expected, actual] = [expected, actual].map(|text| truncate(&redact_keys(&text)));
         let occurrences = 1;
         self.findings.push(Finding { check, operation, pointer, summary, expected, actual, curl, occurrences });
     }
@@ -97,8 +97,31 @@ fn redact_keys(text: &str) -> Cow<'_, str> {
 }
 
 fn truncate(text: &str) -> String {
-    match text.char_indices().nth(MAX_ACTUAL_LENGTH) {
+    match text.char_indices().nth(MAX_EXCERPT_LENGTH) {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use boxoffice_openapi::Contract;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_texts_are_redacted_and_truncated() {
+        let document = json!({ "openapi": "3.0.3", "paths": { "/a": { "get": { "responses": { "200": {} } } } } });
+        let contract = Contract::new(document).unwrap();
+        let mut recorder = OperationRecorder::new(contract.operations().next().unwrap());
+        let text = format!(r#"200 {{"password":"hunter2","note":"{}"}}"#, "x".repeat(3000));
+        let (pointer, summary) = (String::new(), String::new());
+        let failure = CheckFailure { pointer, summary, expected: text.clone(), actual: text };
+        recorder.record(Check::Complete, String::new, Some(failure));
+        let finding = &recorder.findings()[0];
+        assert_eq!(finding.expected, finding.actual);
+        assert!(!finding.expected.contains("hunter2") && finding.expected.chars().count() < 2010, "{finding:?}");
     }
 }

@@ -51,7 +51,7 @@ impl OperationRun<'_> {
                 None => None,
             };
             let failure = summary.map(|summary| {
-                let headers = |response: &ReceivedResponse| format!("{} {:?}", response.status, response.headers);
+                let headers = |response: &ReceivedResponse| format!("{} {}", response.status, response.describe_headers());
                 self.failure(summary, headers(&expected), headers(&response))
             });
             self.record(Check::Head, &head, failure);
@@ -105,7 +105,7 @@ impl OperationRun<'_> {
         let is_open = allows_credentials && origin.is_some_and(|origin| [FOREIGN_ORIGIN, "*"].contains(&origin));
         let failure = is_open.then(|| {
             let summary = "every web site may read the response with a user's credentials";
-            self.failure(summary, "no Access-Control-Allow-Credentials for an unknown origin", format!("{:?}", response.headers))
+            self.failure(summary, "no Access-Control-Allow-Credentials for an unknown origin", response.describe_headers())
         });
         self.record(Check::Cors, request, failure);
     }

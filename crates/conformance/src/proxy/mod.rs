@@ -10,7 +10,7 @@
 //! Nothing is changed or rejected: validation happens after the response was forwarded.
 
 mod forwarder;
-mod recording;
+pub(crate) mod recording;
 mod validator;
 
 use std::net::SocketAddr;

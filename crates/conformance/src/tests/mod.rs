@@ -2,6 +2,7 @@
 
 mod lists;
 mod notes;
+mod reports;
 mod tasks;
 mod tolerance;
 
