@@ -181,7 +181,8 @@ pub fn mask_secrets(value: &mut Value) {
     }
 }
 
-fn mask(text: &str) -> String {
+/// Replaces the letters and digits of a text.
+pub fn mask(text: &str) -> String {
     let masked = text.chars().map(|c| match c {
         c if c.is_ascii_digit() => '0',
         c if c.is_uppercase() => 'X',

@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use boxoffice_openapi::response::essence;
 use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError, SecurityScheme};
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use form_urlencoded::parse;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use regex::Regex;
 
 use super::forwarder::{Exchange, MAX_VALIDATED_BYTES};
-use super::recording::{Recording, is_secret_name, mask_secrets};
+use super::recording::{Recording, is_secret_name, mask, mask_secrets};
 use crate::comparison::Comparison;
 use crate::http_client::{KEY_VARIABLE, ReceivedResponse, Request};
 use crate::model::{Check, Finding, Report};
@@ -255,24 +256,89 @@ fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option
             request.headers.push((name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         }
     }
-    request.body = body.filter(|body| !body.is_empty()).map(|body| match serde_json::from_slice(body) {
-        Ok(mut value) => {
-            mask_secrets(&mut value);
-            value.to_string().into_bytes()
-        }
-        Err(_) => body.to_vec(),
-    });
+    let media_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_form = essence(media_type).eq_ignore_ascii_case("application/x-www-form-urlencoded");
+    request.body = body.filter(|body| !body.is_empty()).map(|body| if is_form { mask_form(body) } else { mask_body(body) });
     request
+}
+
+/// Masks the secrets in a form: the values of secret names, such as `password` and `user[password]`.
+fn mask_form(form: &[u8]) -> Vec<u8> {
+    let mut masked = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in parse(form) {
+        let is_secret = name.split(['[', ']', '.']).any(is_secret_name);
+        masked.append_pair(&name, &if is_secret { mask(&value).into() } else { value });
+    }
+    masked.finish().into_bytes()
+}
+
+/// Masks the secrets in JSON. Returns only the size of another body, because its secrets can't be found.
+fn mask_body(body: &[u8]) -> Vec<u8> {
+    let Ok(mut value) = serde_json::from_slice(body) else {
+        return format!("({} bytes that are not shown)", body.len()).into_bytes();
+    };
+    mask_secrets(&mut value);
+    value.to_string().into_bytes()
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use http::{HeaderMap, Request, Response};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::tests::{comparison, findings, start};
+
+    /// Returns the report about a request and its response.
+    async fn report(document: Value, request: Request<&'static str>, response: ReceivedResponse) -> Report {
+        let address = start(|_| Response::new(String::new())).await;
+        let comparison = comparison(document, None, &address).await;
+        let operations: Vec<_> =
+            comparison.contract.operations().map(|operation| OperationUnderTest::new(&comparison.contract, operation)).collect();
+        let mut validator = Validator::new(&comparison, &operations);
+        let (head, body) = request.into_parts();
+        let exchange = Exchange { head, body: Some(Bytes::from(body)), response: Ok(response), has_response_body: true };
+        validator.validate(exchange, None, |_| ());
+        validator.report(Utc::now())
+    }
+
+    /// Returns the curl command of the finding about a request that posts a body to `/logins` with the number of attempts `x`.
+    async fn curl(media_type: &str, body: &'static str) -> String {
+        let login = json!({ "type": "object", "properties": { "attempts": { "type": "integer" } } });
+        let content = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"];
+        let content: Value = content.iter().map(|media_type| ((*media_type).to_owned(), json!({ "schema": login }))).collect();
+        let attempts = json!([{ "name": "attempts", "in": "query", "schema": { "type": "integer" } }]);
+        let document = json!({
+            "openapi": "3.0.3",
+            "info": { "title": "logins", "version": "1" },
+            "paths": { "/logins": { "post": {
+                "operationId": "login", "parameters": attempts, "requestBody": { "content": content },
+                "responses": { "204": { "description": "" } },
+            } } },
+        });
+        let request = Request::post("/logins?attempts=x").header("content-type", media_type).body(body).unwrap();
+        let response = ReceivedResponse { status: 204, headers: HeaderMap::new(), body: Bytes::new() };
+        let report = report(document, request, response).await;
+        let text = serde_json::to_string(&report).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
+        report.findings[0].curl.split_once(" -X POST ").unwrap().1.replace(&report.target, "")
+    }
+
+    #[tokio::test]
+    async fn secrets_of_requests_are_masked() {
+        let form = "application/x-www-form-urlencoded";
+        let curl_of =
+            |media_type: &str, body: &str| format!("'/logins?attempts=x' -H 'content-type: {media_type}' --data-binary '{body}'");
+        let masked = "name=Ama&password=xxxxxx0&user%5Bpin%5D=0000";
+        assert_eq!(curl(form, "name=Ama&password=hunter2&user%5Bpin%5D=1234").await, curl_of(form, masked));
+        let multipart = "multipart/form-data; boundary=a";
+        let parts = "--a\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\nhunter2\r\n--a--\r\n";
+        assert_eq!(curl(multipart, parts).await, curl_of(multipart, "(72 bytes that are not shown)"));
+        let json = "application/json";
+        assert_eq!(curl(json, r#"{"password":"hunter2""#).await, curl_of(json, "(21 bytes that are not shown)"));
+        assert_eq!(curl(json, r#"{"password":"hunter2"}"#).await, curl_of(json, r#"{"password":"xxxxxx0"}"#));
+    }
 
     /// Returns the findings about a request with a key, and a response with this status, header and body.
     async fn found(path: &str, key: Option<&str>, status: u16, header: (&str, &str), body: &'static str) -> Vec<String> {
@@ -287,17 +353,10 @@ mod tests {
                 "/other": { "get": { "operationId": "other", "responses": { "200": { "description": "" }, "303": { "description": "" } } } },
             },
         });
-        let address = start(|_| Response::new(String::new())).await;
-        let comparison = comparison(document, None, &address).await;
-        let operations: Vec<_> =
-            comparison.contract.operations().map(|operation| OperationUnderTest::new(&comparison.contract, operation)).collect();
-        let mut validator = Validator::new(&comparison, &operations);
         let request = key.into_iter().fold(Request::get(path), |request, key| request.header("X-Key", key));
-        let (head, ()) = request.body(()).unwrap().into_parts();
         let headers = HeaderMap::from_iter([(header.0.parse().unwrap(), header.1.parse().unwrap())]);
-        let response = Ok(ReceivedResponse { status, headers, body: Bytes::from(body) });
-        validator.validate(Exchange { head, body: Some(Bytes::new()), response, has_response_body: true }, None, |_| ());
-        findings(&validator.report(Utc::now()))
+        let response = ReceivedResponse { status, headers, body: Bytes::from(body) };
+        findings(&report(document, request.body("").unwrap(), response).await)
     }
 
     #[tokio::test]
