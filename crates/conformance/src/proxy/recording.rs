@@ -162,7 +162,8 @@ pub fn mask_secrets(value: &mut Value) {
         Value::Object(members) => {
             for (name, member) in members {
                 match member {
-                    Value::String(text) if is_secret_name(name) || is_secret_code(name, text) => *text = mask(text),
+                    member if is_secret_name(name) => mask_all(member),
+                    Value::String(text) if is_secret_code(name, text) => *text = mask(text),
                     member => mask_secrets(member),
                 }
             }
@@ -178,6 +179,17 @@ pub fn mask_secrets(value: &mut Value) {
                 .into_owned();
         }
         _ => {}
+    }
+}
+
+/// Masks every text and number in a value.
+fn mask_all(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(mask_all),
+        Value::Array(items) => items.iter_mut().for_each(mask_all),
+        Value::String(text) => *text = mask(text),
+        Value::Number(number) => *number = 0.into(),
+        Value::Bool(_) | Value::Null => {}
     }
 }
 
@@ -203,14 +215,16 @@ mod tests {
             "key": "AbC-123", "newPassword": "hunter2", "access_token": "t0k", "X-Api-Key": "k1", "apiKey": "k2",
             "nested": [{ "clientSecret": "s3", "code": "123456", "name": "Ama" }, { "code": "order.unknown" }],
             "banner": "/media/1?size=2&secret=abc1#x", "note": "a eyJhbGciOiJI.eyJzdWIi.abc1 b",
-            "keyboard": "qwerty", "monkey": "Bobo", "country": "GH", "description": "the secret is out", "tokens": 3,
+            "keyboard": "qwerty", "monkey": "Bobo", "country": "GH", "description": "the secret is out",
+            "pin": 1234, "tokens": ["t0k", { "value": "v1", "isNew": true, "until": null }],
         });
         mask_secrets(&mut value);
         let expected = json!({
             "key": "XxX-000", "newPassword": "xxxxxx0", "access_token": "x0x", "X-Api-Key": "x0", "apiKey": "x0",
             "nested": [{ "clientSecret": "x0", "code": "000000", "name": "Ama" }, { "code": "order.unknown" }],
             "banner": "/media/1?size=2&secret=xxx0#x", "note": "a xxXxxXxxXxXX.xxXxxXXx.xxx0 b",
-            "keyboard": "qwerty", "monkey": "Bobo", "country": "GH", "description": "the secret is out", "tokens": 3,
+            "keyboard": "qwerty", "monkey": "Bobo", "country": "GH", "description": "the secret is out",
+            "pin": 0, "tokens": ["x0x", { "value": "x0", "isNew": true, "until": null }],
         });
         assert_eq!(value, expected);
     }

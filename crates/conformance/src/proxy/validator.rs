@@ -1,6 +1,7 @@
 //! Validation of the requests and responses that passed through the proxy, with the checks of a comparison.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use boxoffice_openapi::response::essence;
@@ -35,6 +36,8 @@ pub struct Validator<'a> {
     runs: Vec<OperationRun<'a>>,
     /// Findings about requests without an operation.
     unknown: Vec<Finding>,
+    /// Names of the parameters and headers that the document declares as keys.
+    key_names: Vec<String>,
     request_count: usize,
     /// Number of bodies that were too large or had no known end.
     unchecked_bodies: usize,
@@ -46,7 +49,20 @@ impl<'a> Validator<'a> {
     /// Creates a validator that has seen no request.
     pub fn new(comparison: &'a Comparison, operations: &'a [OperationUnderTest<'a>]) -> Self {
         let runs = operations.iter().map(|operation| OperationRun::new(comparison, operations, operation)).collect();
-        Self { comparison, runs, unknown: Vec::new(), request_count: 0, unchecked_bodies: 0, unlisted_requests: 0 }
+        let schemes = operations.iter().flat_map(|operation| operation.spec.security.iter().flatten());
+        let key_names = schemes.filter_map(|scheme| match scheme {
+            SecurityScheme::Key(_, name) => Some(name.clone()),
+            SecurityScheme::Authorization(_) => None,
+        });
+        Self {
+            comparison,
+            runs,
+            unknown: Vec::new(),
+            key_names: key_names.collect::<BTreeSet<_>>().into_iter().collect(),
+            request_count: 0,
+            unchecked_bodies: 0,
+            unlisted_requests: 0,
+        }
     }
 
     /// Returns the number of validated requests.
@@ -68,7 +84,7 @@ impl<'a> Validator<'a> {
         };
         let Some(run) = self.runs.iter_mut().find(|run| std::ptr::eq(run.operation.spec, operation)) else { return };
         let findings = run.recorder.findings().len();
-        let request = report_request(run.operation, &exchange.head, exchange.body.as_ref());
+        let request = report_request(run.operation, &self.key_names, &exchange.head, exchange.body.as_ref());
         let is_valid_request = match &exchange.body {
             Some(body) => {
                 let head = &exchange.head;
@@ -234,7 +250,8 @@ fn problems(checked: Result<boxoffice_openapi::ParsedRequest, RequestError>) -> 
 }
 
 /// Returns a request for the report: without its secrets, and without the headers that every client sends.
-fn report_request(operation: &OperationUnderTest<'_>, head: &Parts, body: Option<&Bytes>) -> Request {
+fn report_request(operation: &OperationUnderTest<'_>, key_names: &[String], head: &Parts, body: Option<&Bytes>) -> Request {
+    let is_secret_name = |name: &str| is_secret_name(name) || key_names.iter().any(|key| key.eq_ignore_ascii_case(name));
     let mut request = Request::new(head.method.as_str(), head.uri.path());
     let pairs = parse(head.uri.query().unwrap_or_default().as_bytes());
     request.query = pairs
@@ -312,12 +329,14 @@ mod tests {
         let document = json!({
             "openapi": "3.0.3",
             "info": { "title": "logins", "version": "1" },
+            "security": [{ "ticket": [] }],
+            "components": { "securitySchemes": { "ticket": { "type": "apiKey", "in": "query", "name": "ticket" } } },
             "paths": { "/logins": { "post": {
                 "operationId": "login", "parameters": attempts, "requestBody": { "content": content },
                 "responses": { "204": { "description": "" } },
             } } },
         });
-        let request = Request::post("/logins?attempts=x").header("content-type", media_type).body(body).unwrap();
+        let request = Request::post("/logins?ticket=hunter2&attempts=x").header("content-type", media_type).body(body).unwrap();
         let response = ReceivedResponse { status: 204, headers: HeaderMap::new(), body: Bytes::new() };
         let report = report(document, request, response).await;
         let text = serde_json::to_string(&report).unwrap();
@@ -328,8 +347,9 @@ mod tests {
     #[tokio::test]
     async fn secrets_of_requests_are_masked() {
         let form = "application/x-www-form-urlencoded";
-        let curl_of =
-            |media_type: &str, body: &str| format!("'/logins?attempts=x' -H 'content-type: {media_type}' --data-binary '{body}'");
+        let curl_of = |media_type: &str, body: &str| {
+            format!("'/logins?attempts=x' --url-query \"ticket=$KEY\" -H 'content-type: {media_type}' --data-binary '{body}'")
+        };
         let masked = "name=Ama&password=xxxxxx0&user%5Bpin%5D=0000";
         assert_eq!(curl(form, "name=Ama&password=hunter2&user%5Bpin%5D=1234").await, curl_of(form, masked));
         let multipart = "multipart/form-data; boundary=a";
