@@ -9,7 +9,7 @@ use boxoffice_openapi::{FieldErrorKind, RequestError, RouteError, SecurityScheme
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use form_urlencoded::parse;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use regex::Regex;
 
@@ -39,7 +39,7 @@ pub struct Validator<'a> {
     /// Names of the parameters and headers that the document declares as keys.
     key_names: Vec<String>,
     request_count: usize,
-    /// Number of bodies that were too large or had no known end.
+    /// Number of bodies that were compressed or too large, or had no known end.
     unchecked_bodies: usize,
     /// Number of requests without an operation that are not listed.
     unlisted_requests: usize,
@@ -82,10 +82,11 @@ impl<'a> Validator<'a> {
             Err(RouteError::MethodNotAllowed(_)) if ["HEAD", "OPTIONS"].contains(&exchange.head.method.as_str()) => return,
             Err(error) => return self.record_unknown(&exchange.head, path, &error, on_finding),
         };
+        let body = exchange.body.as_ref().filter(|_| self.comparison.is_builtin() || !is_compressed(&exchange.head));
         let Some(run) = self.runs.iter_mut().find(|run| std::ptr::eq(run.operation.spec, operation)) else { return };
         let findings = run.recorder.findings().len();
-        let request = report_request(run.operation, &self.key_names, &exchange.head, exchange.body.as_ref());
-        let is_valid_request = match &exchange.body {
+        let request = report_request(run.operation, &self.key_names, &exchange.head, body);
+        let is_valid_request = match body {
             Some(body) => {
                 let head = &exchange.head;
                 let problems = problems(operation.check(path, head.uri.query(), &head.headers, body));
@@ -134,7 +135,7 @@ impl<'a> Validator<'a> {
         if let (Some(recording), Ok(response), false, true) =
             (recording, &exchange.response, has_failed, exchange.has_response_body)
         {
-            recording.add(operation, &exchange.head, exchange.body.as_deref().unwrap_or_default(), response);
+            recording.add(operation, &exchange.head, body.map(Bytes::as_ref).unwrap_or_default(), response);
         }
     }
 
@@ -186,13 +187,20 @@ impl<'a> Validator<'a> {
         let notes = [
             (
                 self.unchecked_bodies,
-                format!("bodies were not validated: they are larger than {MAX_VALIDATED_BYTES} bytes, or have no known end"),
+                format!(
+                    "bodies were not validated: they are compressed, larger than {MAX_VALIDATED_BYTES} bytes, or have no known end"
+                ),
             ),
             (self.unlisted_requests, "more requests have no operation in the document".to_owned()),
         ];
         report.notes.extend(notes.into_iter().filter(|(count, _)| *count > 0).map(|(count, note)| format!("{count} {note}.")));
         report
     }
+}
+
+/// Returns whether the body of a request is compressed. Only the built-in document forbids it.
+fn is_compressed(head: &Parts) -> bool {
+    head.headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.is_empty() && coding != "identity")
 }
 
 /// Records each failure of a check, or that it was passed.
@@ -358,6 +366,22 @@ mod tests {
         let json = "application/json";
         assert_eq!(curl(json, r#"{"password":"hunter2""#).await, curl_of(json, "(21 bytes that are not shown)"));
         assert_eq!(curl(json, r#"{"password":"hunter2"}"#).await, curl_of(json, r#"{"password":"xxxxxx0"}"#));
+    }
+
+    #[tokio::test]
+    async fn compressed_request_is_not_validated() {
+        let body = json!({ "content": { "application/json": { "schema": { "type": "object" } } } });
+        let operation = json!({ "operationId": "add", "requestBody": body, "responses": { "204": { "description": "" } } });
+        let document = json!({ "openapi": "3.0.3", "info": { "title": "notes", "version": "1" }, "paths": { "/notes": { "post": operation } } });
+        let found = async |coding: &str, body: &'static str| {
+            let request = Request::post("/notes").header("content-type", "application/json").header("content-encoding", coding);
+            let response = ReceivedResponse { status: 204, headers: HeaderMap::new(), body: Bytes::new() };
+            let report = report(document.clone(), request.body(body).unwrap(), response).await;
+            (findings(&report).len(), report.notes)
+        };
+        let note = "1 bodies were not validated: they are compressed, larger than 4194304 bytes, or have no known end.";
+        assert_eq!(found("gzip", "\u{1f}").await, (0, vec![note.to_owned()]));
+        assert_eq!(found("identity", "{").await, (2, Vec::new()));
     }
 
     /// Returns the findings about a request with a key, and a response with this status, header and body.
