@@ -8,9 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use bytes::Bytes;
+use boxoffice_openapi::response::essence;
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::{AsHeaderName, CONTENT_ENCODING, LOCATION, RETRY_AFTER};
+use http::header::{AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -22,6 +23,9 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time after which an idle connection isn't used again. Servers close idle connections, often after 2 or 5 s: a POST that is sent at
 /// this moment fails, and can't be sent again, because the server may have received it.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Largest body of a response, in bytes.
+const MAX_BODY_BYTES: usize = 64 << 20;
 
 /// Longest total pause of one request because of `429 Too Many Requests`.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
@@ -193,6 +197,11 @@ impl ReceivedResponse {
         self.header(CONTENT_ENCODING).filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
     }
 
+    /// Returns if the body is a stream of events, of which only the head was read.
+    pub fn is_event_stream(&self) -> bool {
+        is_event_stream(&self.headers)
+    }
+
     /// Returns if the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -221,6 +230,12 @@ impl ReceivedResponse {
     }
 }
 
+/// Returns if a response is a stream of events, which may have no end.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    essence(media_type).eq_ignore_ascii_case("text/event-stream")
+}
+
 impl HttpClient {
     /// Creates a client of the server at this address.
     ///
@@ -243,10 +258,10 @@ impl HttpClient {
         })
     }
 
-    /// Sends a request and reads the complete response.
+    /// Sends a request and reads the complete response, or only the head of a stream of events.
     ///
     /// # Errors
-    /// Fails if there is no response, it is incomplete, or the client is stopped.
+    /// Fails if there is no response, it is incomplete or too large, or the client is stopped.
     pub async fn send(&self, request: &Request) -> anyhow::Result<ReceivedResponse> {
         ensure!(!self.stopped.load(Ordering::Relaxed), "the comparison was stopped");
         self.request_count.fetch_add(1, Ordering::Relaxed);
@@ -269,7 +284,7 @@ impl HttpClient {
             (Err(error), Some(second)) if error.is_request() && !error.is_timeout() && !error.is_connect() => second.send().await,
             (response, _) => response,
         };
-        let response = response.map_err(reqwest::Error::without_url).with_context(context)?;
+        let mut response = response.map_err(reqwest::Error::without_url).with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
@@ -277,11 +292,14 @@ impl HttpClient {
         if request.method == "DELETE" {
             self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
         }
-        Ok(ReceivedResponse {
-            status,
-            headers,
-            body: response.bytes().await.map_err(reqwest::Error::without_url).with_context(context)?,
-        })
+        let mut body = BytesMut::new();
+        if !is_event_stream(&headers) {
+            while let Some(part) = response.chunk().await.map_err(reqwest::Error::without_url).with_context(context)? {
+                body.extend_from_slice(&part);
+                ensure!(body.len() <= MAX_BODY_BYTES, "the body of the response is larger than {} MiB", MAX_BODY_BYTES >> 20);
+            }
+        }
+        Ok(ReceivedResponse { status, headers, body: body.freeze() })
     }
 
     /// Sends a request, and retries it after 429 as soon as `Retry-After` allows (RFC 6585, RFC 9110 section 10.2.3).
@@ -325,10 +343,12 @@ impl HttpClient {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use std::time::Duration;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    use super::{HttpClient, IDLE_TIMEOUT, Request};
+    use super::{HttpClient, IDLE_TIMEOUT, RESPONSE_TIMEOUT, Request};
 
     #[tokio::test]
     async fn idle_connection_is_not_used_again() {
@@ -364,6 +384,33 @@ mod tests {
         let error = client.send(&Request { query, ..Request::new("GET", "/pets") }).await.unwrap_err();
         let text = format!("{error:#}");
         assert!(text.contains("/pets") && !text.contains("hunter2"), "{text}");
+    }
+
+    /// Starts a server that sends this head, and then this number of bytes without closing the connection. Returns its client.
+    async fn client_of(head: &'static str, size: usize) -> HttpClient {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = HttpClient::new(&format!("http://{}", socket.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move {
+            let (mut connection, _) = socket.accept().await.unwrap();
+            let _size = connection.read(&mut [0; 1024]).await.unwrap();
+            connection.write_all(head.as_bytes()).await.unwrap();
+            let _closed = connection.write_all(&vec![b'x'; size]).await;
+            tokio::time::sleep(RESPONSE_TIMEOUT).await;
+        });
+        client
+    }
+
+    #[tokio::test]
+    async fn body_without_end_is_not_read() {
+        let request = Request::new("GET", "/events");
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: Text/Event-Stream; charset=utf-8\r\n\r\n";
+        let client = client_of(head, 10).await;
+        let response = tokio::time::timeout(Duration::from_secs(5), client.send(&request)).await.unwrap().unwrap();
+        assert_eq!((response.status, response.body.len()), (200, 0));
+
+        let client = client_of("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n", 65 << 20).await;
+        let sent = tokio::time::timeout(Duration::from_secs(20), client.send(&request)).await.unwrap();
+        assert_eq!(format!("{:#}", sent.unwrap_err()), "the body of the response is larger than 64 MiB");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, start};
+use super::{comparison, findings, json_response, response, start};
 
 /// Builds a document with these paths.
 fn document(paths: Value) -> Value {
@@ -136,4 +136,17 @@ async fn weak_tag_in_if_match_may_be_refused() {
         });
         assert_eq!(found.await, expected, "{tag}");
     }
+}
+
+#[tokio::test]
+async fn stream_of_events_is_not_read() {
+    let events =
+        json!({ "description": "", "content": { "text/event-stream": { "schema": { "type": "string", "minLength": 1 } } } });
+    let paths = json!({ "/events": { "get": { "operationId": "events", "responses": { "200": events } } } });
+    let answer = |_: &Request<Bytes>| {
+        let mut response = response(200, "data: 1\n\n".to_owned());
+        response.headers_mut().insert("content-type", "text/event-stream".parse().unwrap());
+        response
+    };
+    assert_eq!(found(document(paths), "answer.", answer).await, [""; 0]);
 }
