@@ -1,6 +1,7 @@
 //! A comparison: checks several operations concurrently and reports them in the document's order.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use boxoffice_openapi::drift::{self, Difference};
@@ -137,12 +138,19 @@ impl Comparison {
         let mut run = OperationRun::new(self, operations, operation);
         if !self.selected.contains(&operation.spec.id) {
             run.recorder.coverage.left_out = Some("excluded by --only or --skip".to_owned());
+        } else if self.is_stopped() {
+            run.leave_out_stopped();
         } else if let Some(reason) = self.target.missing_for(operation.spec) {
             run.recorder.coverage.left_out = Some(reason);
         } else {
             run.timed(async |run| run.run().await).await;
         }
         run
+    }
+
+    /// Returns if the comparison was stopped: no more requests are sent.
+    pub fn is_stopped(&self) -> bool {
+        self.target.client.stopped.load(Ordering::Relaxed)
     }
 
     /// Returns the kind of the target. Before the comparison has run, every server is a real one.

@@ -63,6 +63,7 @@ impl<'a> OperationRun<'a> {
         self.check_drift();
         let pair = match self.valid_requests(None).await {
             Ok(pair) => pair,
+            Err(_) if self.comparison.is_stopped() => return self.leave_out_stopped(),
             // With fixtures, the server has rejected a prerequisite: a finding. Without, the document lacks an example.
             Err(error) if self.comparison.target.has_fixtures() => return self.record_unsent("a valid request", &error),
             Err(error) => {
@@ -155,6 +156,9 @@ impl<'a> OperationRun<'a> {
         let exchange = Exchange { request, response };
         if let (Some(valid), Some(reference)) = (&pair.reference, &self.comparison.reference) {
             let reference_response = reference.client.send_with_retries(&mutate(&valid.request)).await;
+            if reference_response.is_err() && self.comparison.is_stopped() {
+                return Some(exchange);
+            }
             if pair.target.outcome == ExpectedOutcome::Success {
                 self.check_reference(&exchange, reference_response, same_status);
             }
@@ -165,6 +169,10 @@ impl<'a> OperationRun<'a> {
     /// Sends a request to the target, with retries after 429. Returns `None` if there is no complete response.
     pub async fn send(&mut self, request: &Request) -> Option<ReceivedResponse> {
         let result = self.comparison.target.client.send_with_retries(request).await;
+        if result.is_err() && self.comparison.is_stopped() {
+            self.leave_out_stopped();
+            return None;
+        }
         let incomplete = result.as_ref().err().map(|error| {
             let summary = "the response is missing or incomplete";
             self.failure(summary, "a complete response within 30 seconds", format!("{error:#}"))
@@ -173,6 +181,13 @@ impl<'a> OperationRun<'a> {
         let response = result.ok()?;
         self.check_received(request, &response);
         Some(response)
+    }
+
+    /// Notes that the comparison was stopped before the operation's first response.
+    pub fn leave_out_stopped(&mut self) {
+        if self.recorder.coverage.seen.is_empty() {
+            self.recorder.coverage.left_out = Some("stopped".to_owned());
+        }
     }
 
     /// Checks a response to any request apart from what the document declares for it.
@@ -202,6 +217,9 @@ impl<'a> OperationRun<'a> {
 
     /// Records a request that could not be sent because its prerequisites could not be created.
     pub fn record_unsent(&mut self, name: &str, error: &anyhow::Error) {
+        if self.comparison.is_stopped() {
+            return;
+        }
         let summary = format!("{name} could not be sent");
         let failure = self.failure(summary, "its prerequisites can be created", format!("{error:#}"));
         let request = error.downcast_ref::<PreparationFailure>().and_then(|failure| failure.request.as_ref());

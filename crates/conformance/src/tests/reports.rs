@@ -1,4 +1,7 @@
-//! Contents of reports: what they must not contain.
+//! Contents of reports: what they must not contain, and what a stopped comparison reports.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::Request;
@@ -7,15 +10,12 @@ use serde_json::{Value, json};
 use super::{comparison, json_response, start};
 use crate::model::Check;
 
-/// Builds a document with the operations `first` and `second`.
+/// Builds a document with eight operations.
 fn document() -> Value {
     let answer = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
-    let operation = |id: &str| json!({ "get": { "operationId": id, "responses": { "200": answer } } });
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "other", "version": "1" },
-        "paths": { "/first": operation("first"), "/second": operation("second") },
-    })
+    let path = |number: u8| (format!("/{number}"), json!({ "get": { "responses": { "200": answer } } }));
+    let paths: Value = (1..=8).map(path).collect();
+    json!({ "openapi": "3.0.3", "info": { "title": "other", "version": "1" }, "paths": paths })
 }
 
 #[tokio::test]
@@ -36,4 +36,25 @@ async fn report_has_no_cookie_of_the_server() {
     assert!(checks.contains(&Check::Head) && checks.contains(&Check::Cors), "{checks:?}");
     let text = serde_json::to_string(&report).unwrap();
     assert!(!text.contains("hunter2") && text.contains("set-cookie"), "{text}");
+}
+
+#[tokio::test]
+async fn stopped_comparison_has_no_findings() {
+    let stopped = Arc::new(AtomicBool::new(false));
+    let (stop, count) = (Arc::clone(&stopped), AtomicUsize::new(0));
+    let address = start(move |_: &Request<Bytes>| {
+        // The first request connects, and six detect the kind of the server.
+        stop.store(count.fetch_add(1, Ordering::Relaxed) >= 7, Ordering::Relaxed);
+        json_response(200, &json!({}))
+    });
+    let mut comparison = comparison(document(), None, &address.await).await;
+    comparison.target.client.stopped = stopped;
+    let report = comparison.run(|_| ()).await;
+    assert_eq!(report.findings, []);
+    let (stopped, asked): (Vec<_>, Vec<_>) = report.operations.iter().partition(|operation| operation.seen.is_empty());
+    assert!(
+        stopped.len() >= 4 && stopped.iter().all(|operation| operation.left_out.as_deref() == Some("stopped")),
+        "{stopped:?}"
+    );
+    assert!(!asked.is_empty() && asked.iter().all(|operation| operation.left_out.is_none()), "{asked:?}");
 }
