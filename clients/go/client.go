@@ -67,6 +67,10 @@ func AsError(err error, response *http.Response) error {
 		return err
 	}
 	result := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
+	if response.StatusCode == http.StatusNotModified {
+		result.Text = "not modified"
+		return result
+	}
 	var body api.Error
 	if json.Unmarshal(generic.Body(), &body) != nil {
 		result.Text = "The response is not one of this API."

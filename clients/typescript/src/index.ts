@@ -19,7 +19,7 @@ export class ApiError extends Error {
     readonly requestId: string | null,
     body: Partial<ErrorBody>,
   ) {
-    const text = body.error ?? body.message ?? 'The response is not one of this API.';
+    const text = status === 304 ? 'not modified' : (body.error ?? body.message ?? 'The response is not one of this API.');
     super(`${body.code ? `${status} ${body.code}` : status}: ${text}${requestId ? ` (request ${requestId})` : ''}`);
     const { message: _, ...others } = body;
     Object.assign(this, others, { name: 'ApiError' });
