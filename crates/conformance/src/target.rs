@@ -1,6 +1,7 @@
 //! A server to check, with the fixtures created on it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use boxoffice_openapi::{Contract, Operation};
@@ -96,11 +97,12 @@ impl Target {
         }
     }
 
-    /// Deletes the resources that were created to get identifiers. What can't be deleted stays.
+    /// Deletes the resources that were created to get identifiers, even after the client was stopped. What can't be deleted stays.
     pub async fn remove_created(&self, contract: &Contract, seed: u64) {
         if self.has_fixtures() {
             return;
         }
+        self.client.stopped.store(false, Ordering::Relaxed);
         let base_url = self.client.base_url.as_str();
         let located = self.client.created_uris().into_iter().rev();
         let located = located.map(|uri| contract.without_prefix(uri.strip_prefix(base_url).unwrap_or(&uri)).to_owned());

@@ -1,0 +1,150 @@
+//! Effects of a comparison on the data of a server: which resources it changes, and what it deletes at the end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::{Value, json};
+
+use super::{comparison, json_response, response, start};
+use crate::comparison::Comparison;
+use crate::operation_under_test::OperationUnderTest;
+
+/// The pets of a server by identifier, and the requests that it got: methods and paths.
+#[derive(Default)]
+struct Pets {
+    pets: BTreeMap<String, Value>,
+    requests: Vec<String>,
+}
+
+/// A server of pets, and its document. The fields change both.
+#[derive(Clone)]
+struct PetServer {
+    /// The variable in the path of a pet, and the property with its identifier.
+    identifier: &'static str,
+    /// The schema of the variable.
+    schema: Value,
+    /// The end of each path: empty or a slash.
+    slash: &'static str,
+    /// The operations of a pet apart from GET.
+    methods: &'static [&'static str],
+    /// The response to a POST: its status, its Location with the identifier for `{}`, and what its body contains.
+    created: (u16, &'static str, fn(&Value) -> Value),
+    /// True if the document has POST.
+    has_post: bool,
+    /// The status of DELETE.
+    deleted: u16,
+}
+
+impl Default for PetServer {
+    fn default() -> Self {
+        Self {
+            identifier: "id",
+            schema: json!({ "type": "string" }),
+            slash: "",
+            methods: &["put", "delete"],
+            created: (201, "", Value::clone),
+            has_post: true,
+            deleted: 204,
+        }
+    }
+}
+
+impl PetServer {
+    fn document(&self) -> Value {
+        let (id, name) = (json!({ "type": "string", "readOnly": true }), json!({ "type": "string", "minLength": 1 }));
+        let pet = json!({ "type": "object", "required": ["name"], "properties": { self.identifier: id, "name": name } });
+        let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+        let error = answer(&json!({ "type": "object" }));
+        let body = json!({ "content": { "application/json": { "schema": pet, "example": { "name": "Rex" } } } });
+        let mut collection = json!({ "get": {
+            "operationId": "list", "responses": { "200": answer(&json!({ "type": "array", "items": pet })) },
+        } });
+        if self.has_post {
+            let success = self.created.0.to_string();
+            collection["post"] = json!({
+                "operationId": "create", "requestBody": body, "responses": { success: answer(&json!({})), "400": error },
+            });
+        }
+        let mut item = json!({
+            "parameters": [{ "name": self.identifier, "in": "path", "required": true, "schema": self.schema }],
+            "get": { "operationId": "read", "responses": { "200": answer(&pet), "404": error } },
+        });
+        for method in self.methods {
+            item[*method] = match *method {
+                "delete" => json!({ "operationId": "remove", "responses": { "204": { "description": "" }, "404": error } }),
+                _ => json!({
+                    "operationId": "update", "requestBody": body, "responses": { "200": answer(&pet), "400": error, "404": error },
+                }),
+            };
+        }
+        let paths =
+            [(format!("/pets{}", self.slash), collection), (format!("/pets/{{{}}}{}", self.identifier, self.slash), item)];
+        let paths: Value = paths.into_iter().collect();
+        json!({ "openapi": "3.0.3", "info": { "title": "pets", "version": "1" }, "paths": paths })
+    }
+
+    fn answer(&self, request: &Request<Bytes>, pets: &mut Pets) -> Response<String> {
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        pets.requests.push(format!("{method} {path}"));
+        let not_found = json_response(404, &json!({}));
+        let Some(path) = path.strip_suffix(self.slash).and_then(|path| path.strip_prefix("/pets")) else { return not_found };
+        let body: Option<Value> = serde_json::from_slice(request.body()).ok().filter(|body: &Value| body["name"].is_string());
+        match (method, path.strip_prefix('/')) {
+            ("GET", None) if path.is_empty() => json_response(200, &pets.pets.values().cloned().collect()),
+            ("POST", None) if path.is_empty() && self.has_post => {
+                let Some(mut pet) = body else { return json_response(400, &json!({})) };
+                // The last existing pet has the identifier 12.
+                let id = (pets.requests.len() + 100).to_string();
+                pet[self.identifier] = json!(id);
+                let (status, location, content) = self.created;
+                let mut response = json_response(status, &content(&pet));
+                if !location.is_empty() {
+                    response.headers_mut().insert("location", location.replace("{}", &id).parse().unwrap());
+                }
+                pets.pets.insert(id, pet);
+                response
+            }
+            (_, Some(id)) if pets.pets.contains_key(id) => match (method, body) {
+                ("GET", _) => json_response(200, &pets.pets[id]),
+                ("PUT" | "PATCH" | "POST", None) => json_response(400, &json!({})),
+                ("PUT" | "PATCH" | "POST", Some(mut pet)) => {
+                    pet[self.identifier] = json!(id);
+                    pets.pets.insert(id.to_owned(), pet.clone());
+                    json_response(200, &pet)
+                }
+                ("DELETE", _) if self.deleted == 204 => {
+                    pets.pets.remove(id);
+                    response(204, String::new())
+                }
+                ("DELETE", _) => json_response(self.deleted, &json!({})),
+                _ => json_response(405, &json!({})),
+            },
+            _ => not_found,
+        }
+    }
+
+    /// Starts the server with the pets 11 and 12, and prepares its comparison.
+    async fn start(self) -> (Comparison, Arc<Mutex<Pets>>) {
+        let existing = ["11", "12"].map(|id| (id.to_owned(), json!({ self.identifier: id, "name": format!("Pet {id}") })));
+        let pets = Arc::new(Mutex::new(Pets { pets: existing.into(), requests: Vec::new() }));
+        let (document, shared) = (self.document(), Arc::clone(&pets));
+        let address = start(move |request| self.answer(request, &mut shared.lock().unwrap())).await;
+        (comparison(document, None, &address).await, pets)
+    }
+}
+
+#[tokio::test]
+async fn stopped_comparison_deletes_what_it_created() {
+    let (comparison, pets) = PetServer { created: (201, "/pets/{}", Value::clone), ..PetServer::default() }.start().await;
+    let operation = comparison.contract.find("POST", "/pets").unwrap();
+    let operation = OperationUnderTest::new(&comparison.contract, operation);
+    let request = operation.example_request(&comparison.contract, "", None, 1).unwrap();
+    comparison.target.client.send(&request).await.unwrap();
+    assert_eq!(pets.lock().unwrap().pets.len(), 3);
+    comparison.target.client.stopped.store(true, Ordering::Relaxed);
+    comparison.target.remove_created(&comparison.contract, 1).await;
+    assert_eq!(pets.lock().unwrap().pets.len(), 2);
+}
