@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use boxoffice_openapi::Contract;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::checks::life::{created_path, identifier};
 use super::checks::list_reader::listed_entries;
 use super::http_client::{HttpClient, Request};
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
+use super::resources::{created_path, identifier};
 
 /// Largest number of created resources, which are deleted at the end.
 const MAX_CREATED: usize = 1000;
@@ -94,20 +95,19 @@ impl Identifiers {
         let mut request = operation.example_request(contract, key, None, seed).ok()?;
         collection.clone_into(&mut request.path);
         let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
-        let path = created_path(&request, &response)?;
+        let path = created_path(contract, &request, &response)?;
         let path = contract.without_prefix(path.strip_prefix(client.base_url.as_str()).unwrap_or(&path)).to_owned();
         // An action returns the resource to which the collection belongs.
         if collection.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/')) {
             return None;
         }
-        let last = Value::from(path.rsplit('/').next()?);
+        let last = percent_decode_str(path.rsplit('/').next()?).decode_utf8_lossy().into_owned();
         let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if created.len() < MAX_CREATED {
             created.push(path);
         }
         drop(created);
-        // A number stays a number, for schemas of integers.
-        Some(response.json().get("id").filter(|id| id.is_number()).cloned().unwrap_or(last))
+        Some(last.into())
     }
 }
 
@@ -120,9 +120,6 @@ async fn first_listed(client: &HttpClient, contract: &Contract, key: &str, seed:
     let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
     let body = response.json();
     let first = listed_entries(spec, &body)?.first()?;
-    if let Some(id) = first.get("id") {
-        return Some(id.clone());
-    }
-    let from_link = first["self"].as_str().and_then(|uri| uri.rsplit('/').next()).map(Value::from);
-    from_link.or_else(|| identifier(first).map(Value::from))
+    let from_link = || first["self"].as_str().and_then(|uri| uri.rsplit('/').next()).map(Value::from);
+    identifier(contract, collection, first).or_else(from_link)
 }

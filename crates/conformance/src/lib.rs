@@ -15,6 +15,7 @@ pub mod progress;
 pub mod proxy;
 mod recorder;
 pub mod report;
+mod resources;
 pub mod server_kind;
 pub mod target;
 

@@ -17,7 +17,7 @@ use super::form;
 use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
 
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
-const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 const AUTHORIZATION: &str = "Authorization";
 const COOKIE: &str = "Cookie";

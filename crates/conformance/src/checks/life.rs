@@ -1,7 +1,6 @@
 //! Checks of the life of a resource: it is created, read, listed, and removed once.
 
-use boxoffice_openapi::Operation;
-use http::header::LOCATION;
+use boxoffice_openapi::{Contract, Operation};
 use serde_json::Value;
 
 use super::changed_values::difference;
@@ -11,6 +10,7 @@ use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::first_tag;
+use crate::resources::{created_path, identifier};
 
 impl OperationRun<'_> {
     /// Creates a resource, reads it, and finds it in its list.
@@ -22,7 +22,7 @@ impl OperationRun<'_> {
         let request = pair.target.request;
         let Some(response) = self.send(&request).await.filter(|response| response.status == 201) else { return };
         let created = response.json();
-        let Some(path) = created_path(&request, &response) else { return };
+        let Some(path) = created_path(&self.comparison.contract, &request, &response) else { return };
         let path = self.document_path(&path).to_owned();
         // A resource of another kind, such as the account that became an administrator, may be shown in another way there.
         let is_own =
@@ -61,8 +61,12 @@ impl OperationRun<'_> {
         if operation.path != self.operation.spec.path || first_tag(operation) != first_tag(self.operation.spec) {
             return;
         }
+        let contract = &self.comparison.contract;
+        if !is_same(contract, &list.path, resource, resource) {
+            return;
+        }
         let Some(entries) = read_whole_list(self, list).await else { return };
-        let entry = entries.iter().find(|entry| is_same(entry, resource));
+        let entry = entries.iter().find(|entry| is_same(contract, &list.path, entry, resource));
         let failure = match entry {
             None => Some(self.failure(
                 "the list lacks a created resource",
@@ -128,7 +132,7 @@ impl OperationRun<'_> {
         let Some(entries) = read_whole_list(self, &list).await else { return };
         let failure = entries
             .iter()
-            .find(|entry| is_same(entry, &before))
+            .find(|entry| is_same(&self.comparison.contract, &list.path, entry, &before))
             .map(|entry| self.failure("the list still contains a removed resource", "a list without it", entry.to_string()));
         self.record(Check::Removed, &list, failure);
     }
@@ -157,30 +161,13 @@ impl OperationRun<'_> {
     }
 }
 
-/// Returns the path of a created resource: from `Location`, its self link, or its identifier.
-pub fn created_path(request: &Request, response: &ReceivedResponse) -> Option<String> {
-    let body = response.json();
-    let link = response.header(LOCATION).or_else(|| body["self"].as_str());
-    if let Some(link) = link {
-        return Some(link.to_owned());
-    }
-    identifier(&body).map(|identifier| format!("{}/{identifier}", request.path))
-}
-
-/// Returns the identifier in a resource.
-pub fn identifier(body: &Value) -> Option<String> {
-    let value = ["id", "uuid", "number", "code", "key", "name"].iter().find_map(|name| body.get(name))?;
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-/// Returns if two representations are of the same resource.
-fn is_same(one: &Value, other: &Value) -> bool {
+/// Returns if two representations are of the same resource of a collection.
+fn is_same(contract: &Contract, collection: &str, one: &Value, other: &Value) -> bool {
     match (one["self"].as_str(), other["self"].as_str()) {
         (Some(one), Some(other)) => one == other || one.ends_with(other) || other.ends_with(one),
-        _ => identifier(one).is_some() && identifier(one) == identifier(other),
+        _ => {
+            let [one, other] = [one, other].map(|resource| identifier(contract, collection, resource));
+            one.is_some() && one == other
+        }
     }
 }

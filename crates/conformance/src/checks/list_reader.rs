@@ -8,7 +8,6 @@ use http::HeaderName;
 use http::header::LINK;
 use serde_json::{Map, Value};
 
-use super::life::identifier;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::operation_run::OperationRun;
 
@@ -140,10 +139,20 @@ pub fn listed_entries<'b>(operation: &Operation, body: &'b Value) -> Option<&'b 
     let array = body.as_array().or_else(|| usual_names.iter().find_map(|name| body[*name].as_array()));
     let only_property = || {
         let arrays = body.as_object()?.values().filter(|value| value.is_array()).count();
-        let is_list = arrays == 1 && !operation.path.ends_with('}') && identifier(body).is_none();
+        let is_list = arrays == 1 && !operation.path.ends_with('}') && entry_identifier(body).is_none();
         body[entries_property(body).filter(|_| is_list)?].as_array()
     };
     array.or_else(only_property).map(Vec::as_slice)
+}
+
+/// Returns the property of an entry that most probably identifies it in its list.
+pub fn entry_identifier(body: &Value) -> Option<String> {
+    let value = ["id", "uuid", "number", "code", "key", "name"].iter().find_map(|name| body.get(name))?;
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// Returns a request with these parameters in its query.
@@ -181,7 +190,7 @@ fn next_page(response: &ReceivedResponse, page: &Value) -> Option<Option<Value>>
 /// the page only says that there is another one.
 fn cursor_of(parameter: &Parameter, next: &Value, last: Option<&Value>) -> Option<String> {
     if next.is_boolean() {
-        return identifier(last?);
+        return entry_identifier(last?);
     }
     let text = to_plain_string(next);
     let Some((_, query)) = text.split_once('?') else { return Some(text) };

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
-use super::life::identifier;
-use super::list_reader::{MAX_PAGE_SIZE, read_in_pages, read_list, read_whole_list, with_query};
+use super::list_reader::{MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_whole_list, with_query};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -161,7 +160,7 @@ impl OperationRun<'_> {
             let mut before = first[..index].iter();
             match entry["self"].is_string() {
                 true => before.any(|other| other["self"] == entry["self"]),
-                false => identifier(entry).is_some() && before.any(|other| other == entry),
+                false => entry_identifier(entry).is_some() && before.any(|other| other == entry),
             }
         };
         let mut failure = first
@@ -172,7 +171,7 @@ impl OperationRun<'_> {
         if !is_whole {
             return self.record(Check::ListTotals, list, failure);
         }
-        let name = |entry: &Value| entry["self"].as_str().map(str::to_owned).or_else(|| identifier(entry));
+        let name = |entry: &Value| entry["self"].as_str().map(str::to_owned).or_else(|| entry_identifier(entry));
         let order = |entries: &[Value]| entries.iter().map(name).collect::<Vec<_>>();
         // `check_pages` reads the others.
         if self.list_request.is_none()

@@ -10,7 +10,7 @@ mod declared_values;
 mod document;
 mod filters;
 mod ignored_parameters;
-pub mod life;
+mod life;
 pub mod list_reader;
 mod lists;
 mod messages;

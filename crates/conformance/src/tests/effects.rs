@@ -8,8 +8,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::{comparison, json_response, response, start};
+use super::{comparison, findings, json_response, response, start};
 use crate::comparison::Comparison;
+use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
 
 /// The pets of a server by identifier, and the requests that it got: methods and paths.
@@ -134,6 +135,16 @@ impl PetServer {
         let address = start(move |request| self.answer(request, &mut shared.lock().unwrap())).await;
         (comparison(document, None, &address).await, pets)
     }
+
+    /// Compares the server, and deletes what was created. Returns the report with the notes of the deletion, the identifiers of the
+    /// remaining pets, and the requests.
+    async fn compare(self) -> (Report, Vec<String>, Vec<String>) {
+        let (comparison, pets) = self.start().await;
+        let report = comparison.run(|_| ()).await;
+        comparison.target.remove_created(&comparison.contract, 1).await;
+        let pets = pets.lock().unwrap();
+        (report, pets.pets.keys().cloned().collect(), pets.requests.clone())
+    }
 }
 
 #[tokio::test]
@@ -147,4 +158,18 @@ async fn stopped_comparison_deletes_what_it_created() {
     comparison.target.client.stopped.store(true, Ordering::Relaxed);
     comparison.target.remove_created(&comparison.contract, 1).await;
     assert_eq!(pets.lock().unwrap().pets.len(), 2);
+}
+
+#[tokio::test]
+async fn identifier_is_the_property_with_the_name_of_the_variable() {
+    let (report, _, requests) = PetServer { identifier: "petId", ..PetServer::default() }.compare().await;
+    let is_about_resource = |finding: &String| ["request.valid", "resource."].iter().any(|check| finding.contains(check));
+    assert_eq!(findings(&report).into_iter().find(is_about_resource), None);
+    assert!(!requests.iter().any(|request| request.contains("Rex") || request.contains("Pet")), "{requests:?}");
+    let checks = &report.operation("create").unwrap().checks;
+    assert!(checks.contains_key(&Check::Created) && checks.contains_key(&Check::Listed), "{checks:?}");
+    // The path can't have this identifier.
+    let schema = json!({ "type": "integer", "minimum": 1000 });
+    let (_, remaining, requests) = PetServer { schema, ..PetServer::default() }.compare().await;
+    assert!(remaining.len() > 2 && !requests.contains(&format!("GET /pets/{}", remaining[0])), "{requests:?}");
 }

@@ -1,0 +1,43 @@
+//! Identifiers and paths of the resources of a collection.
+
+use boxoffice_openapi::{Contract, Operation, ParameterLocation, segments, to_plain_string};
+use http::header::LOCATION;
+use percent_encoding::utf8_percent_encode;
+use serde_json::Value;
+
+use super::http_client::{ReceivedResponse, Request};
+use super::operation_under_test::PATH_ESCAPES;
+
+/// Names of properties that are identifiers, whatever the path of a resource calls them.
+const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
+
+/// Returns an operation of the items of a collection, such as `GET /pets/{petId}` for `/pets` or `/pets/{petId}/photos/{id}` for
+/// `/pets/7/photos`.
+fn item_operation<'c>(contract: &'c Contract, collection: &str) -> Option<&'c Operation> {
+    let item: Vec<_> = segments(collection).chain(["item"]).collect();
+    contract.operations().find(|operation| operation.path.ends_with('}') && operation.template.matches(&item))
+}
+
+/// Returns the identifier in a resource of a collection: the property with the name of the variable in the path of an item, or else one
+/// that is usually an identifier. `None` if there is none, or the path can't have it.
+pub fn identifier(contract: &Contract, collection: &str, resource: &Value) -> Option<Value> {
+    let variable = item_operation(contract, collection).and_then(|item| {
+        let name = item.path.rsplit('/').next()?.strip_prefix('{')?.strip_suffix('}')?;
+        item.parameters.iter().find(|each| each.location == ParameterLocation::Path && each.name == name)
+    });
+    let names = variable.map(|variable| variable.name.as_str()).into_iter().chain(IDENTIFIERS);
+    let identifier = names.filter_map(|name| resource.get(name)).find(|value| value.is_string() || value.is_number())?;
+    let is_allowed = variable.is_none_or(|variable| variable.accepts(&variable.serialize(identifier)));
+    is_allowed.then(|| identifier.clone())
+}
+
+/// Returns the path of a created resource: from `Location`, its self link, or its identifier.
+pub fn created_path(contract: &Contract, request: &Request, response: &ReceivedResponse) -> Option<String> {
+    let body = response.json();
+    let self_link = || body["self"].as_str().filter(|link| link.starts_with('/') || link.contains("://"));
+    if let Some(link) = response.header(LOCATION).or_else(self_link) {
+        return Some(link.to_owned());
+    }
+    let identifier = to_plain_string(&identifier(contract, &request.path, &body)?);
+    Some(format!("{}/{}", request.path, utf8_percent_encode(&identifier, PATH_ESCAPES)))
+}
