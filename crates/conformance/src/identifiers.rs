@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::checks::list_reader::listed_entries;
 use super::http_client::{HttpClient, Request};
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
-use super::resources::{created_path, identifier};
+use super::resources::{created_path, identifier, with_declared_slash};
 
 /// Largest number of created resources, which are deleted at the end.
 const MAX_CREATED: usize = 1000;
@@ -93,7 +93,7 @@ impl Identifiers {
         let spec = contract.find("POST", collection).ok()?;
         let operation = OperationUnderTest::new(contract, spec);
         let mut request = operation.example_request(contract, key, None, seed).ok()?;
-        collection.clone_into(&mut request.path);
+        request.path = with_declared_slash(spec, collection);
         let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
         let path = created_path(contract, &request, &response)?;
         let path = contract.without_prefix(path.strip_prefix(client.base_url.as_str()).unwrap_or(&path)).to_owned();
@@ -101,7 +101,7 @@ impl Identifiers {
         if collection.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/')) {
             return None;
         }
-        let last = percent_decode_str(path.rsplit('/').next()?).decode_utf8_lossy().into_owned();
+        let last = percent_decode_str(path.trim_end_matches('/').rsplit('/').next()?).decode_utf8_lossy().into_owned();
         let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if created.len() < MAX_CREATED {
             created.push(path);
@@ -116,10 +116,10 @@ async fn first_listed(client: &HttpClient, contract: &Contract, key: &str, seed:
     let spec = contract.find("GET", collection).ok()?;
     let operation = OperationUnderTest::new(contract, spec);
     let mut request = operation.example_request(contract, key, None, seed).ok()?;
-    collection.clone_into(&mut request.path);
+    request.path = with_declared_slash(spec, collection);
     let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
     let body = response.json();
     let first = listed_entries(spec, &body)?.first()?;
-    let from_link = || first["self"].as_str().and_then(|uri| uri.rsplit('/').next()).map(Value::from);
+    let from_link = || first["self"].as_str().and_then(|uri| uri.trim_end_matches('/').rsplit('/').next()).map(Value::from);
     identifier(contract, collection, first).or_else(from_link)
 }

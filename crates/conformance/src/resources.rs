@@ -15,14 +15,31 @@ const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
 /// `/pets/7/photos`.
 fn item_operation<'c>(contract: &'c Contract, collection: &str) -> Option<&'c Operation> {
     let item: Vec<_> = segments(collection).chain(["item"]).collect();
-    contract.operations().find(|operation| operation.path.ends_with('}') && operation.template.matches(&item))
+    contract.operations().find(|operation| is_item(&operation.path) && operation.template.matches(&item))
+}
+
+/// Returns if a path of the document ends with a variable, apart from a slash.
+pub fn is_item(path: &str) -> bool {
+    path.trim_end_matches('/').ends_with('}')
+}
+
+/// Returns a path without its last segment, and without a slash at the end. `None` if there is no segment.
+pub fn parent(path: &str) -> Option<&str> {
+    path.trim_end_matches('/').rsplit_once('/').map(|(parent, _)| parent)
+}
+
+/// Returns a path of an operation, with a slash at the end if the document declares one, and without one otherwise. Some servers
+/// redirect requests to the other form, or don't find it.
+pub fn with_declared_slash(operation: &Operation, path: &str) -> String {
+    let slash = if operation.path.len() > 1 && operation.path.ends_with('/') { "/" } else { "" };
+    format!("{}{slash}", path.trim_end_matches('/'))
 }
 
 /// Returns the identifier in a resource of a collection: the property with the name of the variable in the path of an item, or else one
 /// that is usually an identifier. `None` if there is none, or the path can't have it.
 pub fn identifier(contract: &Contract, collection: &str, resource: &Value) -> Option<Value> {
     let variable = item_operation(contract, collection).and_then(|item| {
-        let name = item.path.rsplit('/').next()?.strip_prefix('{')?.strip_suffix('}')?;
+        let name = item.path.trim_end_matches('/').rsplit('/').next()?.strip_prefix('{')?.strip_suffix('}')?;
         item.parameters.iter().find(|each| each.location == ParameterLocation::Path && each.name == name)
     });
     let names = variable.map(|variable| variable.name.as_str()).into_iter().chain(IDENTIFIERS);
@@ -39,5 +56,6 @@ pub fn created_path(contract: &Contract, request: &Request, response: &ReceivedR
         return Some(link.to_owned());
     }
     let identifier = to_plain_string(&identifier(contract, &request.path, &body)?);
-    Some(format!("{}/{}", request.path, utf8_percent_encode(&identifier, PATH_ESCAPES)))
+    let path = format!("{}/{}", request.path.trim_end_matches('/'), utf8_percent_encode(&identifier, PATH_ESCAPES));
+    Some(item_operation(contract, &request.path).map_or(path.clone(), |item| with_declared_slash(item, &path)))
 }

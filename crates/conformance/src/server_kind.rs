@@ -3,6 +3,7 @@
 use super::comparison::Comparison;
 use super::http_client::Request;
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
+use super::resources::is_item;
 use super::target::Target;
 
 /// A preference that mock servers apply and other servers ignore (RFC 7240).
@@ -43,7 +44,7 @@ pub async fn detect(comparison: &Comparison, operations: &[OperationUnderTest<'_
     let target = &comparison.target;
     let (mut applies_preference, mut found, mut refused) = (false, 0, 0);
     let reads: Vec<_> = operations.iter().filter(|operation| operation.spec.method == "GET").collect();
-    let is_item = |operation: &&&OperationUnderTest<'_>| operation.spec.path.ends_with('}');
+    let is_item = |operation: &&&OperationUnderTest<'_>| is_item(&operation.spec.path);
     for operation in reads.iter().filter(|operation| !operation.spec.path.contains('{')).take(TRIED_OPERATIONS) {
         let Some(request) = example(comparison, operation, target) else { continue };
         let response = target.client.send_with_retries(&request.with_header("Prefer", MOCK_PREFERENCE)).await;

@@ -10,6 +10,7 @@ use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidReques
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
 use super::operation_under_test::OperationUnderTest;
+use super::resources::with_declared_slash;
 
 /// Key that is sent if the options have none. A mock accepts any key.
 pub const PLACEHOLDER_KEY: &str = "compare";
@@ -111,7 +112,7 @@ impl Target {
             let operation = OperationUnderTest::new(contract, spec);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
             // It may be gone already.
-            let _ignored = self.client.send_with_retries(&Request { path, ..request }).await;
+            let _ignored = self.client.send_with_retries(&Request { path: with_declared_slash(spec, &path), ..request }).await;
         }
     }
 

@@ -9,6 +9,7 @@ use super::updates::as_read;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
+use crate::resources::{is_item, parent, with_declared_slash};
 
 /// Names of properties that contain the state of a resource.
 const STATES: [&str; 2] = ["status", "state"];
@@ -17,17 +18,15 @@ impl OperationRun<'_> {
     /// Carries out an action, reads the resource before and after it, and repeats it.
     pub async fn check_action(&mut self) {
         let spec = self.operation.spec;
-        let is_action = spec.method == "POST" && spec.path.rsplit_once('/').is_some_and(|(parent, _)| parent.ends_with('}'));
+        let is_action = spec.method == "POST" && parent(&spec.path).is_some_and(is_item);
         if !is_action {
             return;
         }
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
-        let Some((parent, _)) = request.path.rsplit_once('/') else { return };
-        if self.comparison.contract.find("GET", parent).is_err() {
-            return;
-        }
-        let read = Request { path: parent.to_owned(), ..as_read(&request) };
+        let Some(parent) = parent(&request.path) else { return };
+        let Ok(operation) = self.comparison.contract.find("GET", parent) else { return };
+        let read = Request { path: with_declared_slash(operation, parent), ..as_read(&request) };
         let Some(before) = self.read(&read).await else { return };
         let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
         let result = response.json();

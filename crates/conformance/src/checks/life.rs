@@ -10,7 +10,7 @@ use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::first_tag;
-use crate::resources::{created_path, identifier};
+use crate::resources::{created_path, identifier, is_item, parent, with_declared_slash};
 
 impl OperationRun<'_> {
     /// Creates a resource, reads it, and finds it in its list.
@@ -25,8 +25,7 @@ impl OperationRun<'_> {
         let Some(path) = created_path(&self.comparison.contract, &request, &response) else { return };
         let path = self.document_path(&path).to_owned();
         // A resource of another kind, such as the account that became an administrator, may be shown in another way there.
-        let is_own =
-            |operation: &Operation| operation.path.ends_with('}') && first_tag(operation) == first_tag(self.operation.spec);
+        let is_own = |operation: &Operation| is_item(&operation.path) && first_tag(operation) == first_tag(self.operation.spec);
         if !self.find_read_operation(&path).is_some_and(is_own) {
             return;
         }
@@ -93,7 +92,7 @@ impl OperationRun<'_> {
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
         let read = as_read(&request);
-        let is_item = spec.path.ends_with('}');
+        let is_item = is_item(&spec.path);
         let before = match self.find_read_operation(&read.path) {
             Some(_) => self.send_as_owner(&read).await.filter(|response| response.status == 200).map(|response| response.json()),
             None => None,
@@ -123,10 +122,11 @@ impl OperationRun<'_> {
             self.failure(summary, "404", again.describe())
         });
         self.record(Check::Removed, &request, failure);
-        let (Some(before), Some((parent, _))) = (before, request.path.rsplit_once('/')) else { return };
-        let list = Request { path: parent.to_owned(), ..read };
+        let (Some(before), Some(parent)) = (before, parent(&request.path)) else { return };
+        let Some(operation) = self.find_read_operation(parent) else { return };
+        let list = Request { path: with_declared_slash(operation, parent), ..read };
         // Some resources are only ended, and stay in the list.
-        if again.status != 404 || self.find_read_operation(parent).is_none() {
+        if again.status != 404 {
             return;
         }
         let Some(entries) = read_whole_list(self, &list).await else { return };

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::http_client::{ReceivedResponse, Request};
 use crate::operation_run::OperationRun;
+use crate::resources::is_item;
 
 /// Largest page size to request, if the document has no smaller maximum.
 pub const MAX_PAGE_SIZE: u64 = 100;
@@ -139,7 +140,7 @@ pub fn listed_entries<'b>(operation: &Operation, body: &'b Value) -> Option<&'b 
     let array = body.as_array().or_else(|| usual_names.iter().find_map(|name| body[*name].as_array()));
     let only_property = || {
         let arrays = body.as_object()?.values().filter(|value| value.is_array()).count();
-        let is_list = arrays == 1 && !operation.path.ends_with('}') && entry_identifier(body).is_none();
+        let is_list = arrays == 1 && !is_item(&operation.path) && entry_identifier(body).is_none();
         body[entries_property(body).filter(|_| is_list)?].as_array()
     };
     array.or_else(only_property).map(Vec::as_slice)

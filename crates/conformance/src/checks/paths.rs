@@ -45,7 +45,8 @@ impl OperationRun<'_> {
     }
 
     async fn check_unknown_path(&mut self, request: &Request) {
-        let candidates = ["/no-such-path", "/no/such/path"].map(|suffix| format!("{}{suffix}", request.path));
+        let candidates =
+            ["/no-such-path", "/no/such/path"].map(|suffix| format!("{}{suffix}", request.path.trim_end_matches('/')));
         let is_unknown = |path: &&String| matches!(self.comparison.contract.find("GET", path), Err(RouteError::NotFound));
         let Some(path) = candidates.iter().find(is_unknown) else { return };
         let request = Request { path: path.clone(), ..request.clone() };

@@ -173,3 +173,20 @@ async fn identifier_is_the_property_with_the_name_of_the_variable() {
     let (_, remaining, requests) = PetServer { schema, ..PetServer::default() }.compare().await;
     assert!(remaining.len() > 2 && !requests.contains(&format!("GET /pets/{}", remaining[0])), "{requests:?}");
 }
+
+#[tokio::test]
+async fn declared_slash_at_the_end_of_a_path_is_sent() {
+    for location in ["", "/pets/{}/"] {
+        let created = (201, location, Value::clone as fn(&Value) -> Value);
+        let (report, _, requests) = PetServer { slash: "/", created, ..PetServer::default() }.compare().await;
+        let is_about_resource = |finding: &String| ["request.valid", "resource."].iter().any(|check| finding.contains(check));
+        assert_eq!(findings(&report).into_iter().find(is_about_resource), None);
+        let checks = &report.operation("remove").unwrap().checks;
+        assert!(checks.contains_key(&Check::Removed), "{checks:?}");
+        let wrong = requests.iter().find(|request| !request.ends_with('/') && !request.contains("no"));
+        assert_eq!(wrong, None);
+        assert_eq!(report.operations.iter().filter_map(|operation| operation.left_out.as_ref()).next(), None);
+    }
+    let (_, _, requests) = PetServer { slash: "/", has_post: false, ..PetServer::default() }.compare().await;
+    assert_eq!(requests.iter().find(|request| *request == "GET /pets"), None);
+}
