@@ -27,6 +27,9 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Largest body of a response, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
+/// Largest body of a response to POST that is kept to find what was created, in bytes.
+const MAX_CREATION_BYTES: usize = 64 << 10;
+
 /// Longest total pause of one request because of `429 Too Many Requests`.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
 
@@ -79,6 +82,7 @@ pub struct HttpClient {
     request_count: AtomicUsize,
     created_uris: Mutex<Vec<String>>,
     deleted_paths: Mutex<Vec<String>>,
+    creations: Mutex<Vec<(String, ReceivedResponse)>>,
 }
 
 impl Request {
@@ -255,6 +259,7 @@ impl HttpClient {
             request_count: AtomicUsize::new(0),
             created_uris: Mutex::default(),
             deleted_paths: Mutex::default(),
+            creations: Mutex::default(),
         })
     }
 
@@ -299,7 +304,12 @@ impl HttpClient {
                 ensure!(body.len() <= MAX_BODY_BYTES, "the body of the response is larger than {} MiB", MAX_BODY_BYTES >> 20);
             }
         }
-        Ok(ReceivedResponse { status, headers, body: body.freeze() })
+        let response = ReceivedResponse { status, headers, body: body.freeze() };
+        if request.method == "POST" && response.is_success() && response.body.len() <= MAX_CREATION_BYTES {
+            let mut creations = self.creations.lock().unwrap_or_else(PoisonError::into_inner);
+            creations.push((request.path.clone(), response.clone()));
+        }
+        Ok(response)
     }
 
     /// Sends a request, and retries it after 429 as soon as `Retry-After` allows (RFC 6585, RFC 9110 section 10.2.3).
@@ -332,6 +342,11 @@ impl HttpClient {
         let is_it = |uris: &[String]| uris.iter().any(|other| other == uri);
         is_it(&self.created_uris.lock().unwrap_or_else(PoisonError::into_inner))
             && !is_it(&self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the paths and the responses of the successful POST requests, the oldest first. They may have created resources.
+    pub fn creations(&self) -> Vec<(String, ReceivedResponse)> {
+        self.creations.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.

@@ -10,18 +10,13 @@ use serde_json::Value;
 use super::checks::list_reader::listed_entries;
 use super::http_client::{HttpClient, Request};
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
-use super::resources::{created_path, identifier, with_declared_slash};
+use super::resources::{identifier, new_path, with_declared_slash};
 
-/// Largest number of created resources, which are deleted at the end.
-const MAX_CREATED: usize = 1000;
-
-/// Identifiers that a server returned, and the resources that were created for a comparison.
+/// Identifiers that a server returned.
 #[derive(Debug, Default)]
 pub struct Identifiers {
     /// By path of a collection: an identifier for requests that change nothing.
     shared: Mutex<HashMap<String, Value>>,
-    /// Paths of created resources, the oldest first.
-    created: Mutex<Vec<String>>,
 }
 
 impl Identifiers {
@@ -60,11 +55,6 @@ impl Identifiers {
         request
     }
 
-    /// Returns the paths of created resources, the newest first.
-    pub fn created(&self) -> Vec<String> {
-        self.created.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
-    }
-
     async fn identifier(
         &self,
         client: &HttpClient,
@@ -78,7 +68,7 @@ impl Identifiers {
         if let Some(known) = known.filter(|_| !is_own) {
             return Some(known);
         }
-        let mut found = self.create(client, contract, key, seed, collection).await;
+        let mut found = create(client, contract, key, seed, collection).await;
         if found.is_none() {
             found = first_listed(client, contract, key, seed, collection).await;
         }
@@ -87,28 +77,18 @@ impl Identifiers {
         }
         found
     }
+}
 
-    /// Creates a resource in a collection.
-    async fn create(&self, client: &HttpClient, contract: &Contract, key: &str, seed: u64, collection: &str) -> Option<Value> {
-        let spec = contract.find("POST", collection).ok()?;
-        let operation = OperationUnderTest::new(contract, spec);
-        let mut request = operation.example_request(contract, key, None, seed).ok()?;
-        request.path = with_declared_slash(spec, collection);
-        let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
-        let path = created_path(contract, &request, &response)?;
-        let path = contract.without_prefix(path.strip_prefix(client.base_url.as_str()).unwrap_or(&path)).to_owned();
-        // An action returns the resource to which the collection belongs.
-        if collection.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/')) {
-            return None;
-        }
-        let last = percent_decode_str(path.trim_end_matches('/').rsplit('/').next()?).decode_utf8_lossy().into_owned();
-        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        if created.len() < MAX_CREATED {
-            created.push(path);
-        }
-        drop(created);
-        Some(last.into())
-    }
+/// Creates a resource in a collection, and returns its identifier.
+async fn create(client: &HttpClient, contract: &Contract, key: &str, seed: u64, collection: &str) -> Option<Value> {
+    let spec = contract.find("POST", collection).ok()?;
+    let operation = OperationUnderTest::new(contract, spec);
+    let mut request = operation.example_request(contract, key, None, seed).ok()?;
+    request.path = with_declared_slash(spec, collection);
+    let response = client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
+    let path = new_path(contract, &client.base_url, &request.path, &response)?;
+    let last = percent_decode_str(path.trim_end_matches('/').rsplit('/').next()?).decode_utf8_lossy().into_owned();
+    Some(last.into())
 }
 
 /// Returns the identifier of the first entry of a list.

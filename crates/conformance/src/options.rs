@@ -115,10 +115,11 @@ impl CompareOptions {
         let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
-        comparison.target.remove_created(&comparison.contract, seed).await;
+        report.notes.extend(comparison.target.remove_created(&comparison.contract, seed).await);
         report.notes.extend(comparison.target.clean_up().await);
         if let Some(reference) = &mut comparison.reference {
-            report.notes.extend(reference.clean_up().await.into_iter().map(|note| format!("On the reference: {note}")));
+            let notes = [reference.remove_created(&comparison.contract, seed).await, reference.clean_up().await].concat();
+            report.notes.extend(notes.into_iter().map(|note| format!("On the reference: {note}")));
         }
         let remaining = report.notes.join(" ");
         if is_stopped {

@@ -1,11 +1,12 @@
 //! Identifiers and paths of the resources of a collection.
 
-use boxoffice_openapi::{Contract, Operation, ParameterLocation, segments, to_plain_string};
+use boxoffice_openapi::{Contract, Operation, ParameterLocation, RouteError, segments, to_plain_string};
 use http::header::LOCATION;
 use percent_encoding::utf8_percent_encode;
+use reqwest::Url;
 use serde_json::Value;
 
-use super::http_client::{ReceivedResponse, Request};
+use super::http_client::ReceivedResponse;
 use super::operation_under_test::PATH_ESCAPES;
 
 /// Names of properties that are identifiers, whatever the path of a resource calls them.
@@ -48,14 +49,41 @@ pub fn identifier(contract: &Contract, collection: &str, resource: &Value) -> Op
     is_allowed.then(|| identifier.clone())
 }
 
-/// Returns the path of a created resource: from `Location`, its self link, or its identifier.
-pub fn created_path(contract: &Contract, request: &Request, response: &ReceivedResponse) -> Option<String> {
+/// Returns the path of the resource that a response to a POST identifies by `Location`, its self link, or its identifier.
+pub fn created_path(contract: &Contract, base_url: &str, path: &str, response: &ReceivedResponse) -> Option<String> {
     let body = response.json();
     let self_link = || body["self"].as_str().filter(|link| link.starts_with('/') || link.contains("://"));
     if let Some(link) = response.header(LOCATION).or_else(self_link) {
-        return Some(link.to_owned());
+        return linked_path(contract, base_url, path, link);
     }
-    let identifier = to_plain_string(&identifier(contract, &request.path, &body)?);
-    let path = format!("{}/{}", request.path.trim_end_matches('/'), utf8_percent_encode(&identifier, PATH_ESCAPES));
-    Some(item_operation(contract, &request.path).map_or(path.clone(), |item| with_declared_slash(item, &path)))
+    let identifier = to_plain_string(&identifier(contract, path, &body)?);
+    let created = format!("{}/{}", path.trim_end_matches('/'), utf8_percent_encode(&identifier, PATH_ESCAPES));
+    Some(item_operation(contract, path).map_or(created.clone(), |item| with_declared_slash(item, &created)))
+}
+
+/// Returns the path of a link in the response to a request, without the prefix of the server. The host may be the server's public name.
+/// A relative link that leads to no path of the document begins at the path of the request.
+fn linked_path(contract: &Contract, base_url: &str, path: &str, link: &str) -> Option<String> {
+    let base_url = Url::parse(base_url).ok()?;
+    let prefix = base_url.path().trim_end_matches('/');
+    let find = |link: &str| {
+        let url = base_url.join(&format!("{prefix}{path}")).ok()?.join(link).ok()?;
+        let path = url.path().strip_prefix(prefix).filter(|rest| rest.starts_with('/')).unwrap_or(url.path());
+        Some(contract.without_prefix(path).to_owned())
+    };
+    let found = find(link)?;
+    let is_unknown = matches!(contract.find("GET", &found), Err(RouteError::NotFound));
+    let is_relative = !link.starts_with('/') && !link.contains("://");
+    if is_unknown && is_relative { find(&format!("{prefix}{}/{link}", path.trim_end_matches('/'))) } else { Some(found) }
+}
+
+/// Returns the path of the resource that a successful POST created. `None` for an action, which returns the resource that it changed.
+pub fn new_path(contract: &Contract, base_url: &str, path: &str, response: &ReceivedResponse) -> Option<String> {
+    let created = created_path(contract, base_url, path, response)?;
+    let starts_with = |path: &str, start: &str| {
+        let start: Vec<_> = segments(start).collect();
+        segments(path).take(start.len()).eq(start)
+    };
+    let is_in_collection = parent(&created).is_some_and(|parent| segments(parent).eq(segments(path)));
+    ((response.status == 201 || is_in_collection) && !starts_with(path, &created)).then_some(created)
 }

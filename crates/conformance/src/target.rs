@@ -1,6 +1,6 @@
 //! A server to check, with the fixtures created on it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
@@ -10,7 +10,7 @@ use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidReques
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
 use super::operation_under_test::OperationUnderTest;
-use super::resources::with_declared_slash;
+use super::resources::{new_path, with_declared_slash};
 
 /// Key that is sent if the options have none. A mock accepts any key.
 pub const PLACEHOLDER_KEY: &str = "compare";
@@ -98,22 +98,38 @@ impl Target {
         }
     }
 
-    /// Deletes the resources that were created to get identifiers, even after the client was stopped. What can't be deleted stays.
-    pub async fn remove_created(&self, contract: &Contract, seed: u64) {
+    /// Deletes the resources that requests of the comparison created, the newest first, if the document has a DELETE and there are no
+    /// fixtures. Sends requests even after the client was stopped.
+    ///
+    /// Returns a sentence for each resource that the server refuses to delete.
+    pub async fn remove_created(&self, contract: &Contract, seed: u64) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.has_fixtures() {
-            return;
+            return notes;
         }
         self.client.stopped.store(false, Ordering::Relaxed);
-        let base_url = self.client.base_url.as_str();
-        let located = self.client.created_uris().into_iter().rev();
-        let located = located.map(|uri| contract.without_prefix(uri.strip_prefix(base_url).unwrap_or(&uri)).to_owned());
-        for path in located.chain(self.identifiers.created()) {
-            let Ok(spec) = contract.find("DELETE", &path) else { continue };
+        for path in self.created_paths(contract).iter().rev() {
+            let Ok(spec) = contract.find("DELETE", path) else { continue };
             let operation = OperationUnderTest::new(contract, spec);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
-            // It may be gone already.
-            let _ignored = self.client.send_with_retries(&Request { path: with_declared_slash(spec, &path), ..request }).await;
+            let request = Request { path: with_declared_slash(spec, path), ..request };
+            let reason = match self.client.send_with_retries(&request).await {
+                // It may be gone already.
+                Ok(response) if response.is_success() || [404, 410].contains(&response.status) => continue,
+                Ok(response) => format!("DELETE is answered with {}", response.status),
+                Err(error) => format!("{error:#}"),
+            };
+            notes.push(format!("{path} stays: {reason}."));
         }
+        notes
+    }
+
+    /// Returns the paths of the resources that requests of the comparison created, the oldest first.
+    fn created_paths(&self, contract: &Contract) -> Vec<String> {
+        let creations = self.client.creations();
+        let paths = creations.iter().filter_map(|(path, response)| new_path(contract, &self.client.base_url, path, response));
+        let mut seen = HashSet::new();
+        paths.filter(|path| seen.insert(path.clone())).collect()
     }
 
     /// Builds a request that should succeed, from the fixtures or else from the document's examples alone.

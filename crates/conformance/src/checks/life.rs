@@ -22,8 +22,8 @@ impl OperationRun<'_> {
         let request = pair.target.request;
         let Some(response) = self.send(&request).await.filter(|response| response.status == 201) else { return };
         let created = response.json();
-        let Some(path) = created_path(&self.comparison.contract, &request, &response) else { return };
-        let path = self.document_path(&path).to_owned();
+        let base_url = &self.comparison.target.client.base_url;
+        let Some(path) = created_path(&self.comparison.contract, base_url, &request.path, &response) else { return };
         // A resource of another kind, such as the account that became an administrator, may be shown in another way there.
         let is_own = |operation: &Operation| is_item(&operation.path) && first_tag(operation) == first_tag(self.operation.spec);
         if !self.find_read_operation(&path).is_some_and(is_own) {

@@ -1,10 +1,12 @@
 //! Effects of a comparison on the data of a server: which resources it changes, and what it deletes at the end.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use clap::Parser;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
@@ -12,6 +14,7 @@ use super::{comparison, findings, json_response, response, start};
 use crate::comparison::Comparison;
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
+use crate::options::{BuiltinDocument, CompareOptions};
 
 /// The pets of a server by identifier, and the requests that it got: methods and paths.
 #[derive(Default)]
@@ -19,6 +22,9 @@ struct Pets {
     pets: BTreeMap<String, Value>,
     requests: Vec<String>,
 }
+
+/// The response to a POST: its status, its Location with the identifier for `{}`, and the body for a pet.
+type Created = (u16, &'static str, fn(&Value) -> Value);
 
 /// A server of pets, and its document. The fields change both.
 #[derive(Clone)]
@@ -31,8 +37,8 @@ struct PetServer {
     slash: &'static str,
     /// The operations of a pet apart from GET.
     methods: &'static [&'static str],
-    /// The response to a POST: its status, its Location with the identifier for `{}`, and what its body contains.
-    created: (u16, &'static str, fn(&Value) -> Value),
+    /// The response to a POST.
+    created: Created,
     /// True if the document has POST.
     has_post: bool,
     /// The status of DELETE.
@@ -140,8 +146,8 @@ impl PetServer {
     /// remaining pets, and the requests.
     async fn compare(self) -> (Report, Vec<String>, Vec<String>) {
         let (comparison, pets) = self.start().await;
-        let report = comparison.run(|_| ()).await;
-        comparison.target.remove_created(&comparison.contract, 1).await;
+        let mut report = comparison.run(|_| ()).await;
+        report.notes.extend(comparison.target.remove_created(&comparison.contract, 1).await);
         let pets = pets.lock().unwrap();
         (report, pets.pets.keys().cloned().collect(), pets.requests.clone())
     }
@@ -189,4 +195,48 @@ async fn declared_slash_at_the_end_of_a_path_is_sent() {
     }
     let (_, _, requests) = PetServer { slash: "/", has_post: false, ..PetServer::default() }.compare().await;
     assert_eq!(requests.iter().find(|request| *request == "GET /pets"), None);
+}
+
+#[tokio::test]
+async fn created_resources_are_deleted_or_noted() {
+    let created: [Created; 6] = [
+        (201, "", Value::clone),
+        (200, "", Value::clone),
+        (201, "https://pets.example/pets/{}", |_| json!({})),
+        (201, "pets/{}", |_| json!({})),
+        (201, "{}", |_| json!({})),
+        (200, "/pets/{}", |_| json!({})),
+    ];
+    for created in created {
+        let (report, remaining, _) = PetServer { created, ..PetServer::default() }.compare().await;
+        assert_eq!((remaining, report.notes), (vec!["11".to_owned(), "12".to_owned()], Vec::new()), "{created:?}");
+    }
+    let (report, remaining, _) = PetServer { deleted: 403, ..PetServer::default() }.compare().await;
+    assert!(remaining.len() > 2, "{remaining:?}");
+    let note = format!("/pets/{} stays: DELETE is answered with 403.", remaining[0]);
+    assert_eq!(report.notes.len(), remaining.len() - 2);
+    assert!(report.notes.contains(&note), "{note}: {:?}", report.notes);
+}
+
+#[tokio::test]
+async fn resources_on_the_reference_are_deleted() {
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: CompareOptions,
+    }
+    let (comparison, target) = PetServer::default().start().await;
+    let (other, reference) = PetServer { deleted: 403, ..PetServer::default() }.start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let spec = folder.path().join("pets.json");
+    fs::write(&spec, comparison.contract.document.to_string()).unwrap();
+    let [address, reference_address] = [&comparison, &other].map(|comparison| comparison.target.client.base_url.clone());
+    let arguments = ["compare", "--target", &address, "--reference", &reference_address, "--spec", spec.to_str().unwrap()];
+    let options = Command::parse_from(arguments).options;
+    let builtin = BuiltinDocument { contract: Arc::clone(&comparison.contract), emitted: json!({}) };
+    let report = options.compare(builtin, &Arc::default(), |_, _| ()).await.unwrap();
+    assert_eq!(target.lock().unwrap().pets.len(), 2);
+    let remaining = reference.lock().unwrap().pets.len() - 2;
+    let notes = report.notes.iter().filter(|note| note.starts_with("On the reference: /pets/1"));
+    assert!(remaining > 0 && notes.count() == remaining, "{remaining}: {:?}", report.notes);
 }
