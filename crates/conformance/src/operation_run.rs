@@ -131,7 +131,8 @@ impl<'a> OperationRun<'a> {
     /// Builds valid requests for both servers. `body_example` names an example of the body; the default is the first.
     pub async fn valid_requests(&self, body_example: Option<&str>) -> anyhow::Result<RequestPair> {
         let Comparison { contract, seed, .. } = self.comparison;
-        let build = async |target: &Target| target.valid_request(contract, self.operation, body_example, *seed).await;
+        let is_mock = self.comparison.kind() != ServerKind::Real;
+        let build = async |target: &Target| target.valid_request(contract, self.operation, body_example, *seed, is_mock).await;
         let target = build(&self.comparison.target).await?;
         let reference = match &self.comparison.reference {
             Some(reference) => Some(build(reference).await?),

@@ -14,7 +14,7 @@ const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
 
 /// Returns an operation of the items of a collection, such as `GET /pets/{petId}` for `/pets` or `/pets/{petId}/photos/{id}` for
 /// `/pets/7/photos`.
-fn item_operation<'c>(contract: &'c Contract, collection: &str) -> Option<&'c Operation> {
+pub fn item_operation<'c>(contract: &'c Contract, collection: &str) -> Option<&'c Operation> {
     let item: Vec<_> = segments(collection).chain(["item"]).collect();
     contract.operations().find(|operation| is_item(&operation.path) && operation.template.matches(&item))
 }

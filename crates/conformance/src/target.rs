@@ -125,7 +125,7 @@ impl Target {
     }
 
     /// Returns the paths of the resources that requests of the comparison created, the oldest first.
-    fn created_paths(&self, contract: &Contract) -> Vec<String> {
+    pub fn created_paths(&self, contract: &Contract) -> Vec<String> {
         let creations = self.client.creations();
         let paths = creations.iter().filter_map(|(path, response)| new_path(contract, &self.client.base_url, path, response));
         let mut seen = HashSet::new();
@@ -137,19 +137,21 @@ impl Target {
     /// `body_example` names an example of the body; the default is the first.
     ///
     /// # Errors
-    /// Fails if an example is missing, or the server rejects the creation of a prerequisite.
+    /// Fails if an example is missing, the server rejects the creation of a prerequisite, or the request would change a resource that
+    /// the comparison did not create. A mock (`is_mock`) has no such resources.
     pub async fn valid_request(
         &self,
         contract: &Contract,
         operation: &OperationUnderTest<'_>,
         body_example: Option<&str>,
         seed: u64,
+        is_mock: bool,
     ) -> anyhow::Result<ValidRequest> {
         if let Some(fixtures) = &self.fixtures {
             return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
-        let request = self.identifiers.insert(&self.client, contract, &self.key, seed, operation, request).await;
+        let request = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
     }
 }

@@ -138,7 +138,7 @@ impl OperationRun<'_> {
         let Comparison { contract, target, seed, .. } = self.comparison;
         // In the reverse order of the alphabet, which then differs from the order of creation.
         for prefix in ["B", "A"] {
-            let Ok(valid) = target.valid_request(contract, creation, None, *seed).await else { return };
+            let Ok(valid) = target.valid_request(contract, creation, None, *seed, false).await else { return };
             let mut request = valid.request;
             if let Some(mut body) = request.json() {
                 for property in ["title", "name"] {

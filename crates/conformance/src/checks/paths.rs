@@ -6,10 +6,12 @@ use boxoffice_http::error::Code;
 use boxoffice_openapi::{METHODS, Operation, RouteError, segments};
 use http::header;
 
+use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
 use crate::recorder::CheckFailure;
+use crate::server_kind::ServerKind;
 
 /// Methods that a server may implement for every resource, whatever the document declares (RFC 9110).
 pub const GENERIC_METHODS: [&str; 2] = ["HEAD", "OPTIONS"];
@@ -29,12 +31,24 @@ impl OperationRun<'_> {
         if self.matches_other_path(request) {
             return;
         }
-        for method in METHODS.map(str::to_uppercase) {
+        let may_change = self.may_change(request);
+        for method in METHODS.map(str::to_uppercase).into_iter().filter(|method| may_change || method == "GET") {
             if let Err(RouteError::MethodNotAllowed(declared)) = contract.find(&method, &request.path) {
                 let request = Request { method, body: None, ..request.clone().without_header("Content-Type") };
                 self.check_undeclared_method(&request, &declared.into_iter().collect()).await;
             }
         }
+    }
+
+    /// Returns if a request may change the resource in its path: it has none, the comparison created it, or the server is a mock.
+    fn may_change(&self, request: &Request) -> bool {
+        let Comparison { contract, target, .. } = self.comparison;
+        let template: Vec<_> = segments(&self.operation.spec.path).collect();
+        let Some(last) = template.iter().rposition(|segment| segment.contains('{')) else { return true };
+        let is_in_path = |created: &String| segments(created).eq(segments(&request.path).take(last + 1));
+        self.comparison.is_builtin()
+            || self.comparison.kind() != ServerKind::Real
+            || target.created_paths(contract).iter().any(is_in_path)
     }
 
     /// Returns if another path of the document matches a request, too.

@@ -153,6 +153,15 @@ impl PetServer {
     }
 }
 
+/// Returns the requests that change something at these paths.
+fn changes<'r>(requests: &'r [String], paths: &[&str]) -> Vec<&'r String> {
+    let is_change = |request: &&String| {
+        let (method, path) = request.split_once(' ').unwrap();
+        !["GET", "HEAD", "OPTIONS"].contains(&method) && paths.contains(&path)
+    };
+    requests.iter().filter(is_change).collect()
+}
+
 #[tokio::test]
 async fn stopped_comparison_deletes_what_it_created() {
     let (comparison, pets) = PetServer { created: (201, "/pets/{}", Value::clone), ..PetServer::default() }.start().await;
@@ -239,4 +248,47 @@ async fn resources_on_the_reference_are_deleted() {
     let remaining = reference.lock().unwrap().pets.len() - 2;
     let notes = report.notes.iter().filter(|note| note.starts_with("On the reference: /pets/1"));
     assert!(remaining > 0 && notes.count() == remaining, "{remaining}: {:?}", report.notes);
+}
+
+#[tokio::test]
+async fn resource_is_created_below_one_that_exists() {
+    let answer = json!({ "description": "", "content": { "application/json": {} } });
+    let variable = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    let operation = |id: &str, status: &str| json!({ "operationId": id, "responses": { status: answer, "404": answer } });
+    let document = json!({ "openapi": "3.0.3", "info": { "title": "notes", "version": "1" }, "paths": {
+        "/users": { "get": operation("users", "200") },
+        "/users/{user}/notes": { "parameters": [variable("user")], "post": operation("create", "201") },
+        "/users/{user}/notes/{note}": { "parameters": [variable("user"), variable("note")], "delete": operation("remove", "204") },
+    } });
+    let address = start(|request| match (request.method().as_str(), request.uri().path()) {
+        ("GET", "/users") => json_response(200, &json!([{ "id": "7" }])),
+        ("POST", "/users/7/notes") => json_response(201, &json!({ "id": "1" })),
+        ("DELETE", "/users/7/notes/1") => response(204, String::new()),
+        _ => json_response(404, &json!({})),
+    });
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    for id in ["create", "remove"] {
+        let operation = report.operation(id).unwrap();
+        assert!(operation.left_out.is_none() && operation.seen.iter().any(|status| *status < 300), "{operation:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_created_resources_are_changed() {
+    for server in [
+        PetServer { has_post: false, ..PetServer::default() },
+        PetServer { created: (200, "", |pet| json!({ "data": pet })), ..PetServer::default() },
+    ] {
+        let (report, remaining, requests) = server.compare().await;
+        assert!(remaining.contains(&"11".to_owned()) && remaining.contains(&"12".to_owned()), "{remaining:?}");
+        assert_eq!(changes(&requests, &["/pets/11", "/pets/12"]), [""; 0]);
+        let reason = "no valid request can be built: POST /pets created no resource of its own";
+        for (id, expected) in [("read", None), ("update", Some(reason)), ("remove", Some(reason))] {
+            assert_eq!(report.operation(id).unwrap().left_out.as_deref(), expected, "{id}");
+        }
+    }
+    let (report, remaining, requests) = PetServer { methods: &["put"], ..PetServer::default() }.compare().await;
+    assert_eq!(report.operation("update").unwrap().left_out, None);
+    assert!(changes(&requests, &["/pets/11", "/pets/12"]).is_empty() && remaining.len() > 2, "{requests:?}");
+    assert!(requests.iter().any(|request| request.starts_with("DELETE /pets/")), "{requests:?}");
 }
