@@ -290,6 +290,11 @@ impl Argument {
                 .map(Value::from)
                 .find(|number| self.is_valid(number) && to_plain_string(number) != current);
         }
+        // A neighbor of a short identifier may exist.
+        let is_number = current.bytes().all(|byte| byte.is_ascii_digit());
+        let unlikely = if is_number { "987654321" } else { "no-such-resource-987654321" };
+        let unlikely =
+            Some(unlikely.to_owned()).filter(|_| self.location == ArgumentLocation::Path && current.len() < unlikely.len());
         let other: String = current
             .chars()
             .map(|c| match c {
@@ -303,7 +308,7 @@ impl Argument {
         // The version of a UUID, and the like, must stay.
         let reversed: String =
             current.chars().map(|c| if c.is_ascii_digit() { char::from(b'9' - (c as u8 - b'0')) } else { c }).collect();
-        [other, reversed].into_iter().find(|text| *text != current && self.allows(text)).map(Value::from)
+        unlikely.into_iter().chain([other, reversed]).find(|text| *text != current && self.allows(text)).map(Value::from)
     }
 
     /// Returns a copy of a request with another value of the argument, or without the argument.

@@ -292,3 +292,23 @@ async fn only_created_resources_are_changed() {
     assert!(changes(&requests, &["/pets/11", "/pets/12"]).is_empty() && remaining.len() > 2, "{requests:?}");
     assert!(requests.iter().any(|request| request.starts_with("DELETE /pets/")), "{requests:?}");
 }
+
+#[tokio::test]
+async fn unknown_identifier_is_not_that_of_a_neighbor() {
+    for (schema, is_sent) in [
+        (json!({ "type": "string" }), true),
+        // No identifier that this schema allows is unlikely.
+        (json!({ "type": "string", "pattern": "^[0-9]{3}$" }), false),
+    ] {
+        let (comparison, pets) = PetServer { schema, ..PetServer::default() }.start().await;
+        let neighbors = (111..1000).map(|id| (id.to_string(), json!({ "id": id.to_string(), "name": "Neighbor" })));
+        pets.lock().unwrap().pets.extend(neighbors);
+        comparison.run(|_| ()).await;
+        let requests = &pets.lock().unwrap().requests;
+        let created: Vec<_> = (101..).zip(requests).filter(|(_, request)| *request == "POST /pets").map(|(id, _)| id).collect();
+        let neighbors = (111..1000).filter(|id| !created.contains(id)).map(|id| format!("/pets/{id}")).collect::<Vec<_>>();
+        let neighbors: Vec<_> = neighbors.iter().map(String::as_str).collect();
+        assert_eq!(changes(requests, &neighbors), [""; 0]);
+        assert_eq!(requests.iter().any(|request| request == "DELETE /pets/987654321"), is_sent);
+    }
+}
