@@ -24,6 +24,9 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// this moment fails, and can't be sent again, because the server may have received it.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Pause after a response from 500. Some servers close the connection right after it, and the next request would be lost.
+const FAILURE_PAUSE: Duration = Duration::from_millis(20);
+
 /// Largest body of a response, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
@@ -305,6 +308,9 @@ impl HttpClient {
             }
         }
         let response = ReceivedResponse { status, headers, body: body.freeze() };
+        if response.status >= 500 {
+            tokio::time::sleep(FAILURE_PAUSE).await;
+        }
         if request.method == "POST" && response.is_success() && response.body.len() <= MAX_CREATION_BYTES {
             let mut creations = self.creations.lock().unwrap_or_else(PoisonError::into_inner);
             creations.push((request.path.clone(), response.clone()));
@@ -388,6 +394,24 @@ mod tests {
         let second = client.send(&request).await.unwrap();
 
         assert_eq!((first.status, second.status), (204, 204));
+    }
+
+    #[tokio::test]
+    async fn connection_that_is_closed_after_a_failure_is_not_used_again() {
+        let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = HttpClient::new(&format!("http://{}", socket.local_addr().unwrap())).unwrap();
+        tokio::spawn(async move {
+            for status in ["500 Internal Server Error", "204 No Content"] {
+                let (mut connection, _) = socket.accept().await.unwrap();
+                let _size = connection.read(&mut [0; 1024]).await.unwrap();
+                let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+                connection.write_all(response.as_bytes()).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        });
+        let failed = client.send(&Request::new("GET", "/a")).await.unwrap();
+        let next = client.send(&Request::new("POST", "/a")).await.unwrap();
+        assert_eq!((failed.status, next.status), (500, 204));
     }
 
     #[tokio::test]
