@@ -32,6 +32,7 @@ on_both_databases![
     missing_goodbye_does_not_cause_retry,
     rejected_mail_does_not_block_others,
     two_servers_deliver_each_mail_once,
+    codes_are_sent_before_other_mails,
     mail_of_hanging_server_is_delivered_by_another_once,
     delivers_over_tls,
     sends_no_credentials_to_untrusted_server,
@@ -319,6 +320,23 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
     subjects.sort();
     subjects.dedup();
     assert_eq!(subjects.len(), 40);
+}
+
+/// A large sale stores more mails than can be sent before a code expires.
+async fn codes_are_sent_before_other_mails(app: TestApp) {
+    app.stop_jobs().await;
+    let server = app.start_mail_server(SmtpBehavior::Accept).await;
+    app.sign_up("ama").await;
+    for number in 0..20 {
+        app.enqueue_mail("esi@example.com", &format!("Number {number}")).await;
+    }
+    let asked = app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await;
+
+    let sent = mail::deliver_due(&app.state).await.unwrap();
+
+    let first = server.accepted();
+    assert_eq!((asked.status, sent, first.len()), (201, 8, 8));
+    assert!(first.iter().any(|mail| line(mail, "To:").contains("ama@example.com")), "{first:?}");
 }
 
 async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {

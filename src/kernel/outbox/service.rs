@@ -74,10 +74,15 @@ pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = 
     write(kernel, tx.writes(), mails)?.execute().await
 }
 
-/// Stores a mail that is useless after `expires`, because the code in it is no longer valid then. It is neither sent nor stored
-/// any longer.
-pub async fn push_until(kernel: &Kernel, tx: &mut Tx, mail: Mail<'_>, expires: Timestamp) -> Result<()> {
-    encrypt(kernel, tx.writes(), [mail], Some(expires))?.execute().await
+/// Stores mails that are useless after `expires`, because the code or the offer in them is no longer valid then. They are sent before
+/// others, and neither sent nor stored any longer.
+pub async fn push_until(
+    kernel: &Kernel,
+    tx: &mut Tx,
+    mails: impl IntoIterator<Item = Mail<'_>>,
+    expires: Timestamp,
+) -> Result<()> {
+    encrypt(kernel, tx.writes(), mails, Some(expires))?.execute().await
 }
 
 /// Stores mails like [`push`], together with other changes.
@@ -287,7 +292,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
     let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
     span.set("boxoffice.mail", || mail.id.0.into());
     let outcome = match prepared {
-        Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code has expired".to_owned())),
+        Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code or offer has expired".to_owned())),
         Ok(Some(message)) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Ok(None) => {
             info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);

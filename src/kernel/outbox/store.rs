@@ -54,7 +54,8 @@ pub async fn count_of_other_keys(tx: &mut Tx, key_ids: &KeyIds) -> Result<i64> {
 }
 
 /// Claims a few due mails that are encrypted with this key, or were created before `abandoned`: no other server claims them before
-/// `until`. On PostgreSQL it skips rows that another server is claiming at the moment; SQLite has one writer at a time.
+/// `until`. Mails that are useless after a time are claimed first. On PostgreSQL it skips rows that another server is claiming at the
+/// moment; SQLite has one writer at a time.
 pub async fn claim(
     tx: &mut Tx,
     now: Timestamp,
@@ -63,16 +64,41 @@ pub async fn claim(
     abandoned: Timestamp,
     most: i64,
 ) -> Result<Vec<MailRow>> {
-    let update = if tx.is_postgres() {
-        "update outbox set attempts = attempts + 1, due = $2 where id = any(array(
-             select id from outbox where due <= $1 and (key_id is null or key_id in ($4, $5) or created <= $6)
-             order by due, id limit $3 for update skip locked))
-         returning id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due"
-    } else {
-        "update outbox set attempts = attempts + 1, due = $2 where id in (
-             select id from outbox where due <= $1 and (key_id is null or key_id in ($4, $5) or created <= $6)
-             order by due, id limit $3)
-         returning id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due"
+    let mut claimed = claim_by(tx, true, (now, until), key_ids, abandoned, most).await?;
+    let rest = most - claimed.len() as i64;
+    if rest > 0 {
+        claimed.extend(claim_by(tx, false, (now, until), key_ids, abandoned, rest).await?);
+    }
+    Ok(claimed)
+}
+
+/// Claims only mails with an end, or any.
+async fn claim_by(
+    tx: &mut Tx,
+    has_end: bool,
+    (now, until): (Timestamp, Timestamp),
+    key_ids: &KeyIds,
+    abandoned: Timestamp,
+    most: i64,
+) -> Result<Vec<MailRow>> {
+    macro_rules! claim {
+        ($open:literal, $condition:literal, $close:literal) => {
+            concat!(
+                "update outbox set attempts = attempts + 1, due = $2 where id ",
+                $open,
+                "select id from outbox where due <= $1",
+                $condition,
+                " and (key_id is null or key_id in ($4, $5) or created <= $6) order by due, id limit $3",
+                $close,
+                " returning id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due"
+            )
+        };
+    }
+    let update = match (tx.is_postgres(), has_end) {
+        (true, true) => claim!("= any(array(", " and expires is not null", " for update skip locked))"),
+        (true, false) => claim!("= any(array(", "", " for update skip locked))"),
+        (false, true) => claim!("in (", " and expires is not null", ")"),
+        (false, false) => claim!("in (", "", ")"),
     };
     tx.query(update)
         .bind(now)

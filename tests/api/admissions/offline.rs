@@ -234,8 +234,9 @@ async fn refused_scan_has_reason(app: TestApp) {
     let right = upload(&app, &key, &event, "Gate B", &[(&early, now), (&late, now)]).await;
     assert_eq!(right.body["admitted"], 2, "a refused scan may be uploaded again");
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
-    let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now)]).await;
-    assert_eq!((cancelled.status, reasons(&cancelled)), (200, vec![(good.as_str(), "event-cancelled")]));
+    let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now), (&floor, now), ("scribble", now)]).await;
+    let expected = vec![(floor.as_str(), "event-cancelled"), ("scribble", "event-cancelled")];
+    assert_eq!((cancelled.status, &cancelled.body["admitted"], reasons(&cancelled)), (200, &json!(1), expected));
 }
 
 async fn conflict_is_reported_to_both_gates_once(app: TestApp) {

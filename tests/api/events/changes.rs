@@ -9,6 +9,7 @@ on_both_databases![
     update_keeps_omitted_properties,
     update_follows_creation_rules,
     past_event_keeps_its_venue,
+    venue_of_a_removed_past_event_stays,
     accepts_current_venue,
     update_of_listed_event_keeps_status,
     cancelled_event_cannot_be_updated,
@@ -117,7 +118,18 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     assert_eq!((removed.status, removed.code()), (409, "venue.in-use"), "an event has been staged there");
     let withdrawn = app.request("POST", &format!("{}/withdrawals", event.uri)).key(&kofi.key).send().await;
     let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
-    assert_eq!((withdrawn.status / 100, moved.status, moved.code()), (2, 409, "event.over"));
+    let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
+    assert_eq!((withdrawn.status / 100, moved.status, removed.status, removed.code()), (2, 200, 409, "venue.in-use"));
+}
+
+async fn venue_of_a_removed_past_event_stays(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let venue = app.put(&kofi.key, &event.uri, json!({ "start": "2020-01-01T19:00" })).await.body["venue"]["self"].clone();
+
+    let event = app.delete(&kofi.key, &event.uri).await;
+    let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
+
+    assert_eq!((event.status, removed.status, removed.code()), (204, 409, "venue.in-use"));
 }
 
 async fn event_sent_back_as_read_is_unchanged(app: TestApp) {

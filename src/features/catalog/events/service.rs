@@ -161,6 +161,9 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
         store::update(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
+        if (before.venue_id, before.starts) != (row.venue_id, row.starts) {
+            record_staging(tx, &before, ctx.app.clock.now()).await?;
+        }
         notices::store_change(tx, &before, &row, ctx.app.clock.now()).await?;
         let event = view_one(&ctx.app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
@@ -205,6 +208,7 @@ async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(Even
     }
     store::delete_expired_reservations(tx, id, now).await?;
     app.clock.require_not_set_back(now)?;
+    record_staging(tx, &row, now).await?;
     tokens::end_keys_of_event(tx, id, now).await?;
     review::forget(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;
@@ -247,11 +251,18 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     if !store::transition(tx, id, from, to, now).await? {
         return Err(Code::EventNotListed.into());
     }
+    record_staging(tx, &row, now).await?;
     if to == EventStatus::Cancelled {
         review::cancel(tx, SubmissionType::Event, id).await?;
         notices::store_cancellation(tx, &row, now).await?;
     }
     view_one(app, tx, EventRow { status: to, ..row }).await
+}
+
+/// Records at the venue that a listed event has started there, before this can't be seen in the event any more. The API requires that a
+/// venue at which an event has been staged can't be removed.
+async fn record_staging(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
+    if event.status == EventStatus::Listed && event.starts <= now { venues::set_staged(tx, event.venue_id).await } else { Ok(()) }
 }
 
 /// Returns whether an event has tickets, including void ones, or reserved places.
@@ -317,9 +328,8 @@ async fn check_change(
     if before.status == EventStatus::Cancelled {
         return Err(Code::EventCancelled.into());
     }
-    // The API requires that a venue with past events can't be removed. So a past event keeps its venue, also if its end was moved or it
-    // was withdrawn.
-    let is_over = before.published.is_some() && before.ends <= app.clock.now();
+    // A past event keeps its venue, also if its end was moved.
+    let is_over = before.status.is_public() && before.ends <= app.clock.now();
     if row.venue_id != before.venue_id && (is_over || store::has_admissions(tx, before.id).await?) {
         return Err(Code::EventOver.with_message("This event has taken place, so its venue can't be changed any more."));
     }

@@ -11,4 +11,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{EventVenue, Venue};
 pub use service::{event_venues, lock_usable};
-pub use store::{approve, lock};
+pub use store::{approve, lock, set_staged};

@@ -76,6 +76,9 @@ pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| {
         let deleted = store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)?;
+        if !deleted && store::find(tx, id).await?.is_some() {
+            return Err(Code::VenueInUse.into());
+        }
         review::forget(tx, SubmissionType::Venue, [id]).await?;
         Ok::<_, Error>(deleted)
     })?;

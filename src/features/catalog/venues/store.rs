@@ -88,6 +88,12 @@ pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<
     .await
 }
 
+/// Records that an event was staged at a venue.
+pub async fn set_staged(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update venues set staged = true where id = $1 and staged = false").bind(id).execute().await
+}
+
+/// Deletes a venue, unless an event was staged there. Returns whether it was deleted.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(tx.query("delete from venues where id = $1").bind(id).rows_affected().await? == 1)
+    Ok(tx.query("delete from venues where id = $1 and staged = false").bind(id).rows_affected().await? == 1)
 }

@@ -80,10 +80,6 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let event = events::load(tx, event).await?;
     let scope = tokens::authorize(tx, caller, &event).await?;
     let scans = by_ticket(&new.scans);
-    if event.status == EventStatus::Cancelled {
-        let refused = scans.iter().map(|scan| refused(scan, RefusalReason::EventCancelled, None)).collect();
-        return Ok(OfflineScanResult { admitted: 0, refused, conflicts: Vec::new() });
-    }
     let gate = Gate { device: &new.device, token: caller.redeemer.map(|redeemer| redeemer.token) };
     let serials = || scans.iter().map(|scan| scan.serial.clone());
     tickets::lock_all(tx, serials()).await?;
@@ -181,6 +177,17 @@ fn outcome(
     undone: &HashMap<Id, Timestamp>,
     now: Timestamp,
 ) -> ScanDecision {
+    let is_undone = |row: &ScannedTicketRow| undone.get(&row.id).is_some_and(|undone| scanned <= *undone);
+    let is_admitted = |row: &&ScannedTicketRow| {
+        row.status == TicketStatus::Redeemed && row.is_admitted_by(|device, token| gate.is(device, token)) && !is_undone(row)
+    };
+    // First, because a scan whose response was lost has the same outcome again, whatever was changed meanwhile.
+    if row.filter(is_admitted).is_some() {
+        return ScanDecision::Admitted;
+    }
+    if event.status == EventStatus::Cancelled {
+        return ScanDecision::Refused(RefusalReason::EventCancelled);
+    }
     let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
     let is_plausible = row.issued.minus(MAX_SKEW) <= scanned && scanned <= now.plus(MAX_SKEW);
     if !row.is_covered {
@@ -189,7 +196,7 @@ fn outcome(
     if !is_plausible {
         return ScanDecision::Refused(RefusalReason::ImplausibleTime);
     }
-    if undone.get(&row.id).is_some_and(|undone| scanned <= *undone) {
+    if is_undone(row) {
         return ScanDecision::Refused(RefusalReason::Undone);
     }
     if let Some(reason) = redeem::closed_reason(event, scanned.plus(MAX_SKEW)) {
@@ -199,7 +206,6 @@ fn outcome(
         (TicketStatus::Issued, _) => ScanDecision::Admit,
         (TicketStatus::Pending, _) => ScanDecision::Refused(RefusalReason::Pending),
         (TicketStatus::Void, _) => ScanDecision::Refused(RefusalReason::Void),
-        (TicketStatus::Redeemed, Some(_)) if row.is_admitted_by(|device, token| gate.is(device, token)) => ScanDecision::Admitted,
         (TicketStatus::Redeemed, Some(admission)) => ScanDecision::Conflict(admission),
         (TicketStatus::Redeemed, None) => ScanDecision::Refused(RefusalReason::Redeemed),
     }

@@ -22,7 +22,9 @@ pub use endpoints::register;
 pub use folded_names::complete_names;
 pub use lifecycle::{erase, lock_unless_last_admin, set_active};
 pub use lists::{AccountList, AccountLists, AccountPage};
-pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
+pub use model::{
+    Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role, is_usual_name,
+};
 pub(crate) use service::get;
 pub use service::{PreparedAccount, create, insert, load, prepare, reset_password, view, view_for, view_for_others, views_for};
 pub use store::{

@@ -273,7 +273,7 @@ pub struct AccountRow {
 }
 
 /// Returns whether a text is a name, and has no address of a web page.
-fn is_usual_name(text: &str) -> bool {
+pub fn is_usual_name(text: &str) -> bool {
     let has_domain = text.split('.').skip(1).any(|rest| rest.starts_with(char::is_alphanumeric));
     !text.is_empty() && text.chars().count() <= MAX_GREETING && !text.contains(['/', ':', '@']) && !has_domain
 }
@@ -282,10 +282,11 @@ fn is_usual_name(text: &str) -> bool {
 const MAX_GREETING: usize = 40;
 
 impl AccountRow {
-    /// Returns the name by which mails address the person: the first name, unless it may be a message to somebody whose address was
-    /// given.
+    /// Returns the name by which mails address the person: the first name or else the username, unless it may be a message to somebody
+    /// whose address was given, and else the number.
     pub fn greeting(&self) -> &str {
-        if is_usual_name(&self.first_name) { &self.first_name } else { &self.username }
+        let names = [&self.first_name, &self.username].into_iter();
+        names.map(String::as_str).find(|name| is_usual_name(name)).unwrap_or(&self.number)
     }
 
     /// Returns the recipient of a mail to the account's present address, whatever address the account has when the mail is sent.

@@ -63,7 +63,7 @@ async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier
         email: account.email.clone(),
     };
     store::insert(tx, &row).await?;
-    outbox::push_until(app, tx, mail(&row, &account, digits), row.expires).await?;
+    outbox::push_until(app, tx, [mail(&row, &account, digits)], row.expires).await?;
     Ok(row)
 }
 

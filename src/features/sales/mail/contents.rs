@@ -196,7 +196,9 @@ fn add_transfer(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<St
     }
     let count = tickets().count();
     values.insert("transfer".to_owned(), id.to_string().into());
-    values.insert("sender".to_owned(), ticket_documents::full_name(sender).into());
+    // The recipient may not know the sender, whose name may be a message.
+    let name = Some(ticket_documents::full_name(sender)).filter(|name| accounts::is_usual_name(name));
+    values.insert("sender".to_owned(), name.unwrap_or_else(|| sender.greeting().to_owned()).into());
     values.insert("tickets".to_owned(), count.into());
     values.insert("accepted".to_owned(), count.into());
     values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());

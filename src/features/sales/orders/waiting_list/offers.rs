@@ -67,7 +67,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
             template: MailTemplate::PlacesOffered,
             values: json!({ "offer": offer.id.0 }),
         };
-        outbox::push(app, tx, offers.iter().map(mail)).await?;
+        outbox::push_until(app, tx, offers.iter().map(mail), expires).await?;
     }
     Ok((lapsed.len() + offers.len() + unservable.len()) as u64)
 }
