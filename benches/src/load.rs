@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -57,13 +58,18 @@ pub struct Load {
 /// Result of a load.
 #[derive(Debug)]
 pub struct Measurement {
-    /// Microseconds until a successful response was complete. In an open loop they count from the moment at which the request was
-    /// due, so that a stalled server is charged with every request that waits.
+    /// Microseconds until a successful response was complete. In a closed loop these are the responses that arrived during the
+    /// measurement. In an open loop they are those to requests that were due during the measurement, even if they arrived later, and
+    /// the time counts from the moment at which the request was due: a stalled server is charged with every request that waits.
     pub latencies: Histogram<u64>,
     /// Those of log-ins.
     pub log_in_latencies: Histogram<u64>,
-    /// Number of other responses by status; 0 means no response.
+    /// Number of other responses to the same requests by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,
+    /// Number of successful responses that arrived during the measurement.
+    pub successes: u64,
+    /// Number of all requests that ended during the measurement.
+    pub responses: u64,
     /// Duration of the measurement.
     pub duration: Duration,
     /// True if the requests ran out before the end.
@@ -79,6 +85,8 @@ impl Measurement {
             latencies: histogram()?,
             log_in_latencies: histogram()?,
             others: BTreeMap::new(),
+            successes: 0,
+            responses: 0,
             duration: Duration::ZERO,
             is_exhausted: false,
         })
@@ -91,6 +99,8 @@ impl Measurement {
         for (status, count) in &round.others {
             *self.others.entry(*status).or_default() += count;
         }
+        self.successes += round.successes;
+        self.responses += round.responses;
         self.duration += round.duration;
         self.is_exhausted |= round.is_exhausted;
         Ok(())
@@ -105,8 +115,39 @@ impl Measurement {
 
     /// Returns successful responses per second.
     pub fn rate(&self) -> f64 {
-        self.latencies.len() as f64 / self.duration.as_secs_f64()
+        self.successes as f64 / self.duration.as_secs_f64()
     }
+
+    /// Records the end of a request. `window` is the time of the measurement.
+    fn record(&mut self, window: &Range<Instant>, is_open_loop: bool, ended: &EndedRequest) {
+        let is_success = (200..300).contains(&ended.status);
+        let ended_in_window = window.contains(&ended.end);
+        if ended_in_window {
+            self.responses += 1;
+            self.successes += u64::from(is_success);
+        }
+        let is_measured = if is_open_loop { window.contains(&ended.begin) } else { ended_in_window };
+        if is_measured && is_success {
+            let latency = (ended.end - ended.begin).as_micros() as u64;
+            self.latencies.saturating_record(latency);
+            if ended.is_log_in {
+                self.log_in_latencies.saturating_record(latency);
+            }
+        } else if is_measured {
+            *self.others.entry(ended.status).or_default() += 1;
+        }
+    }
+}
+
+/// A request with or without a response.
+struct EndedRequest {
+    /// The time at which the request was due, in an open loop, or was sent.
+    begin: Instant,
+    /// The time at which the response was complete, or the client gave up.
+    end: Instant,
+    /// The status of the response; 0 means no response.
+    status: u16,
+    is_log_in: bool,
 }
 
 /// State that all connections of a load share.
@@ -177,34 +218,29 @@ pub fn histogram() -> anyhow::Result<Histogram<u64>> {
 async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection) -> anyhow::Result<Measurement> {
     let mut measurement = Measurement::empty()?;
     let load = &state.load;
-    let (end, start) = (state.begin + load.duration, state.begin - load.warm_up);
+    let window = state.begin..state.begin + load.duration;
+    let start = state.begin - load.warm_up;
     loop {
         let number = state.next_request.fetch_add(1, Ordering::Relaxed);
         let due = load.rate.map(|rate| start + Duration::from_secs_f64(number as f64 / rate));
         if let Some(due) = due {
             sleep_until(due).await;
         }
-        let sent = due.unwrap_or_else(Instant::now);
-        if sent >= end {
+        let begin = due.unwrap_or_else(Instant::now);
+        if begin >= window.end {
             return Ok(measurement);
         }
         let Some(request) = (state.requests)(number) else {
             measurement.is_exhausted = true;
             return Ok(measurement);
         };
-        let (status, now) = connection.attempt(load.address, &request).await?;
-        if sent < state.begin || now > end {
-            continue;
-        }
-        if (200..300).contains(&status) {
-            let latency = (now - sent).as_micros() as u64;
-            measurement.latencies.saturating_record(latency);
-            if request.path == LOG_IN_PATH {
-                measurement.log_in_latencies.saturating_record(latency);
-            }
-        } else {
-            *measurement.others.entry(status).or_default() += 1;
-        }
+        // A request that has waited too long is not sent. Otherwise the load would not end if the server stalls for good.
+        let (status, end) = match begin.elapsed() < REQUEST_TIMEOUT {
+            true => connection.attempt(load.address, &request).await?,
+            false => (0, Instant::now()),
+        };
+        let is_log_in = request.path == LOG_IN_PATH;
+        measurement.record(&window, due.is_some(), &EndedRequest { begin, end, status, is_log_in });
     }
 }
 
@@ -287,5 +323,55 @@ impl ClientConnection {
             .header("x-api-key", &*request.key)
             .header("x-client-version", env!("CARGO_PKG_VERSION"))
             .body(Full::new(request.body.clone()))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{EndedRequest, Measurement};
+
+    /// Records a request from `begin` to `end`, in seconds, of a measurement from 10 to 20 seconds.
+    fn record(is_open_loop: bool, begin: u64, end: u64, status: u16) -> anyhow::Result<Measurement> {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut measurement = Measurement::empty()?;
+        let ended = EndedRequest { begin: at(begin), end: at(end), status, is_log_in: false };
+        measurement.record(&(at(10)..at(20)), is_open_loop, &ended);
+        Ok(measurement)
+    }
+
+    #[test]
+    fn open_loop_measures_each_request_that_was_due() -> anyhow::Result<()> {
+        for (begin, end, latencies, successes) in [(9, 11, 0, 1), (11, 12, 1, 1), (19, 50, 1, 0), (21, 22, 0, 0)] {
+            let measurement = record(true, begin, end, 200)?;
+            assert_eq!((measurement.latencies.len(), measurement.successes), (latencies, successes), "{begin} to {end}");
+            assert_eq!(measurement.responses, successes, "{begin} to {end}");
+        }
+        assert!(record(true, 19, 50, 200)?.latencies.max() >= 31_000_000);
+        assert_eq!(record(true, 19, 79, 0)?.others.into_iter().collect::<Vec<_>>(), [(0, 1)]);
+        Ok(())
+    }
+
+    #[test]
+    fn closed_loop_measures_each_response_that_arrived() -> anyhow::Result<()> {
+        for (begin, end, count) in [(8, 9, 0), (9, 11, 1), (11, 12, 1), (19, 21, 0)] {
+            let success = record(false, begin, end, 200)?;
+            assert_eq!(
+                (success.latencies.len(), success.successes, success.responses),
+                (count, count, count),
+                "{begin} to {end}"
+            );
+            let failure = record(false, begin, end, 503)?;
+            assert_eq!(
+                (failure.others.len() as u64, failure.successes, failure.responses),
+                (count, 0, count),
+                "{begin} to {end}"
+            );
+        }
+        Ok(())
     }
 }

@@ -220,7 +220,6 @@ async fn measure(
     let without_log_ins = measurement.latencies_without_log_ins()?;
     let parts = (!without_log_ins.is_empty() && !measurement.log_in_latencies.is_empty())
         .then(|| Parts { log_ins: (&measurement.log_in_latencies).into(), without_log_ins: (&without_log_ins).into() });
-    let responses = measurement.latencies.len() + measurement.others.values().sum::<u64>();
     Ok(Row {
         scenario: options.beside.map_or_else(|| scenario.to_string(), |beside| format!("{scenario} beside {beside}")),
         database: "",
@@ -230,7 +229,7 @@ async fn measure(
         per_second: measurement.rate(),
         milliseconds: (&measurement.latencies).into(),
         parts,
-        processor_seconds_per_1000: processor_seconds * 1000.0 / responses as f64,
+        processor_seconds_per_1000: processor_seconds * 1000.0 / measurement.responses as f64,
         peak_mebibytes,
         seconds: measurement.duration.as_secs_f64(),
         is_exhausted: measurement.is_exhausted,

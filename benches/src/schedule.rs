@@ -1,4 +1,4 @@
-//! Requests that are sent at given times, whether or not the server keeps up, and their responses by interval.
+//! Requests that are due at given times, whether or not the server keeps up, and their responses by interval.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,7 +55,8 @@ fn due(segments: &[Segment], request: u64) -> Option<Duration> {
 pub struct Interval {
     /// Number of requests that were sent in it.
     pub sent: u64,
-    /// Microseconds from a request to its successful response, which arrived in this interval.
+    /// Microseconds from the moment at which a request was due to its successful response, which arrived in this interval. They
+    /// include the time during which the request waited for a connection.
     pub served: Histogram<u64>,
     /// The same for responses with 503.
     pub refused: Histogram<u64>,
@@ -125,11 +126,11 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
         let number = state.next_request.fetch_add(1, Ordering::Relaxed);
         let Some(due) = due(&state.segments, number) else { return Ok(()) };
         let Some(request) = (state.requests)(number) else { return Ok(()) };
-        sleep_until(state.begin + due).await;
-        let sent = Instant::now();
-        state.record(sent, |interval| interval.sent += 1);
+        let due = state.begin + due;
+        sleep_until(due).await;
+        state.record(Instant::now(), |interval| interval.sent += 1);
         let (status, received) = connection.attempt(state.address, &request).await?;
-        let microseconds = (received - sent).as_micros() as u64;
+        let microseconds = (received - due).as_micros() as u64;
         state.record(received, |interval| match status {
             200..300 => interval.served.saturating_record(microseconds),
             503 => interval.refused.saturating_record(microseconds),
