@@ -40,6 +40,13 @@ pub struct LoadRequest {
 /// Returns the `n`th request; `None` if there are no more.
 pub type RequestSource = Arc<dyn Fn(u64) -> Option<LoadRequest> + Send + Sync>;
 
+/// Returns a source that ignores the number and returns these requests one after the other, so that each load continues where the
+/// last one ended.
+pub fn in_turn(requests: RequestSource) -> RequestSource {
+    let next = AtomicU64::new(0);
+    Arc::new(move |_| requests(next.fetch_add(1, Ordering::Relaxed)))
+}
+
 /// Parameters of a load.
 #[derive(Debug, Clone)]
 pub struct Load {

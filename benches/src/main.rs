@@ -34,10 +34,10 @@ use crate::exports::ExportOptions;
 use crate::fixtures::{EVENTS, Fixtures};
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
-use crate::load::{Load, Measurement, run_load};
+use crate::load::{Load, Measurement, in_turn, run_load};
 use crate::overload::{RampOptions, SoakOptions};
 use crate::progress::Progress;
-use crate::report::{Baseline, HEADINGS, Parts, Row};
+use crate::report::{Baseline, Beside, HEADINGS, Parts, Row};
 use crate::scenario::Scenario;
 use crate::server::{Server, ServerOptions};
 
@@ -167,6 +167,11 @@ async fn measure(
     database.delete_unsent_mail().await?;
     let server = Server::platform(program, &database.url, database.folder.path())?;
     let requests = scenario.requests(fixtures, server.address).await?;
+    // One source for all rounds, because some requests can't be repeated.
+    let beside_requests = match options.beside {
+        Some(beside) => Some(in_turn(beside.requests(fixtures, server.address).await?)),
+        None => None,
+    };
     let duration = Duration::from_secs(options.seconds);
     let load = Load {
         address: server.address,
@@ -184,16 +189,18 @@ async fn measure(
     // Server and bare endpoint take turns, because the machine's speed varies.
     let rounds = if bare.is_some() { ROUNDS } else { 1 };
     let (mut measurement, mut bare_measurement, mut processor_seconds) = (Measurement::empty()?, Measurement::empty()?, 0.0);
+    let mut beside_measurement = Measurement::empty()?;
     for round in 0..rounds {
         let warm_up = if round == 0 { load.warm_up } else { load.warm_up / ROUNDS };
         let load = Load { warm_up, duration: duration / rounds, ..load.clone() };
         let mut used = Vec::new();
         let running = run_load(&load, &requests, || used.push(server.processor_seconds()));
-        measurement.add(&match options.beside {
-            Some(beside) => {
+        measurement.add(&match &beside_requests {
+            Some(requests) => {
                 let beside_load = Load { connections: (load.connections / 8).max(1), rate: None, ..load.clone() };
-                let requests = beside.requests(fixtures, server.address).await?;
-                let (measurement, _beside) = futures::future::try_join(running, run_load(&beside_load, &requests, || ())).await?;
+                let beside = async { run_load(&beside_load, requests, || ()).await.context("the second scenario") };
+                let (measurement, beside) = futures::future::try_join(running, beside).await?;
+                beside_measurement.add(&beside)?;
                 measurement
             }
             None => running.await?,
@@ -220,6 +227,7 @@ async fn measure(
     let without_log_ins = measurement.latencies_without_log_ins()?;
     let parts = (!without_log_ins.is_empty() && !measurement.log_in_latencies.is_empty())
         .then(|| Parts { log_ins: (&measurement.log_in_latencies).into(), without_log_ins: (&without_log_ins).into() });
+    let responses = measurement.responses + beside_measurement.responses;
     Ok(Row {
         scenario: options.beside.map_or_else(|| scenario.to_string(), |beside| format!("{scenario} beside {beside}")),
         database: "",
@@ -229,11 +237,16 @@ async fn measure(
         per_second: measurement.rate(),
         milliseconds: (&measurement.latencies).into(),
         parts,
-        processor_seconds_per_1000: processor_seconds * 1000.0 / measurement.responses as f64,
+        processor_seconds_per_1000: processor_seconds * 1000.0 / responses as f64,
         peak_mebibytes,
         seconds: measurement.duration.as_secs_f64(),
         is_exhausted: measurement.is_exhausted,
         others: measurement.others.clone(),
+        beside: beside_requests.is_some().then(|| Beside {
+            per_second: beside_measurement.rate(),
+            others: beside_measurement.others.clone(),
+            is_exhausted: beside_measurement.is_exhausted,
+        }),
         baseline: baseline.map(|(name, per_second)| Baseline { name, per_second, ratio: measurement.rate() / per_second }),
     })
 }

@@ -2,14 +2,13 @@
 
 use std::io::{Write, stdout};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::database::Database;
 use crate::fixtures::{EVENTS, Fixtures};
-use crate::load::{Load, RequestSource, run_load};
+use crate::load::{Load, in_turn, run_load};
 use crate::scenario::Scenario;
 use crate::schedule::{self, Interval, Segment};
 use crate::server::{self, Server, ServerOptions};
@@ -118,12 +117,6 @@ async fn run(
         }
     }
     Ok(())
-}
-
-/// Returns these requests one after the other, so that a second load has other ones than the first.
-fn in_turn(requests: RequestSource) -> RequestSource {
-    let next = AtomicU64::new(0);
-    Arc::new(move |_| requests(next.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn print(server: &Server, interval: Duration, number: usize, row: &Interval) -> anyhow::Result<()> {

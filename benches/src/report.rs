@@ -27,7 +27,9 @@ pub struct Row {
     pub parts: Option<Parts>,
     /// Number of other responses by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,
-    /// CPU seconds of the server, without its database, per 1000 requests.
+    /// The second scenario, if there is one.
+    pub beside: Option<Beside>,
+    /// CPU seconds of the server, without its database, per 1000 requests of both scenarios.
     pub processor_seconds_per_1000: f64,
     /// Peak memory of the server, in MiB.
     pub peak_mebibytes: f64,
@@ -37,6 +39,17 @@ pub struct Row {
     pub is_exhausted: bool,
     /// The upper bound on this machine, measured in the same run.
     pub baseline: Option<Baseline>,
+}
+
+/// Responses of the second scenario.
+#[derive(Debug, Serialize)]
+pub struct Beside {
+    /// Successful responses per second.
+    pub per_second: f64,
+    /// Number of other responses by status; 0 means no response.
+    pub others: BTreeMap<u16, u64>,
+    /// True if the requests ran out before the end.
+    pub is_exhausted: bool,
 }
 
 /// Latencies of log-ins and of all other requests.
@@ -99,6 +112,16 @@ impl fmt::Display for Row {
         if let Some(Parts { log_ins, without_log_ins }) = &self.parts {
             write!(f, "  p99.9 without log-ins {:.2}, p99 of log-ins {:.0}", without_log_ins.p999, log_ins.p99)?;
         }
-        if self.is_exhausted { write!(f, "  requests ran out after {:.1} s", self.seconds) } else { Ok(()) }
+        if self.is_exhausted {
+            write!(f, "  requests ran out after {:.1} s", self.seconds)?;
+        }
+        if let Some(Beside { per_second, others, is_exhausted }) = &self.beside {
+            write!(f, "  second scenario {per_second:.0}/s")?;
+            for (status, count) in others {
+                write!(f, "  {count} x {status}")?;
+            }
+            f.write_str(if *is_exhausted { "  requests ran out" } else { "" })?;
+        }
+        Ok(())
     }
 }
