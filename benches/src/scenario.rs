@@ -31,8 +31,11 @@ const GROUP_BUYERS: u64 = BUYERS as u64 / 4;
 const PAYING_GROUP: u64 = 2;
 /// Number of sections over which orders are spread.
 const SPREAD_SECTIONS: u64 = 1000;
-/// First ticket for single admissions. Batch admissions use the tickets before it.
+/// First ticket for single admissions.
 const FIRST_SINGLE_TICKET: u64 = ADMISSIBLE_TICKETS as u64 * 4 / 5;
+/// Number of the first tickets, which are for batch admissions. Those from here to [`FIRST_SINGLE_TICKET`] are for the admissions
+/// of a mix, so that all scenarios can run on one database.
+const BATCH_TICKETS: u64 = ADMISSIBLE_TICKETS as u64 * 19 / 25;
 
 /// The requests that the server receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -178,14 +181,15 @@ impl Scenario {
                 let ticket = FIRST_SINGLE_TICKET + n;
                 (ticket < ADMISSIBLE_TICKETS as u64).then(|| admission(fixtures, ticket..ticket + 1))
             }
-            Self::ScanBatch => ((n + 1) * BATCH_SERIALS <= FIRST_SINGLE_TICKET)
+            Self::ScanBatch => ((n + 1) * BATCH_SERIALS <= BATCH_TICKETS)
                 .then(|| admission(fixtures, n * BATCH_SERIALS..(n + 1) * BATCH_SERIALS)),
             Self::Pay | Self::Mixed | Self::SaleDay => None,
         }
     }
 }
 
-/// Returns the requests of several scenarios, in the same order in each run. They go on for hours.
+/// Returns the requests of several scenarios, in the same order in each run. Without admissions they never end, with 2 % admissions
+/// they end after 10 million.
 fn mix(parts: &'static [(Scenario, u8)], fixtures: Arc<Fixtures>) -> RequestSource {
     let percents: Vec<Scenario> =
         parts.iter().flat_map(|(scenario, percent)| repeat_n(*scenario, usize::from(*percent))).collect();
@@ -207,10 +211,16 @@ fn mix(parts: &'static [(Scenario, u8)], fixtures: Arc<Fixtures>) -> RequestSour
         match scenario {
             Scenario::OnSaleHot => order(&fixtures, 0, order_number, fixtures.hot_section.clone()),
             Scenario::OnSaleSpread => order(&fixtures, 3, order_number, fixtures.section(number % SPREAD_SECTIONS)),
-            Scenario::Scan => (number < ADMISSIBLE_TICKETS as u64).then(|| admission(&fixtures, number..number + 1)),
+            Scenario::Scan => mixed_ticket(number).map(|ticket| admission(&fixtures, ticket..ticket + 1)),
             scenario => scenario.request(&fixtures, number),
         }
     })
+}
+
+/// Returns the ticket of a mix's `n`th admission. Goes back from [`FIRST_SINGLE_TICKET`], so that a long load, which has a database of
+/// its own, can use the tickets of batch admissions too.
+fn mixed_ticket(n: u64) -> Option<u64> {
+    FIRST_SINGLE_TICKET.checked_sub(n + 1)
 }
 
 fn get(path: String, key: &Arc<str>) -> LoadRequest {
@@ -265,4 +275,66 @@ async fn payments(fixtures: &Arc<Fixtures>, address: SocketAddr) -> anyhow::Resu
     let mut payments: Vec<LoadRequest> = placed.into_iter().map(pay).collect();
     payments.shuffle(&mut StdRng::seed_from_u64(2));
     Ok(Arc::new(move |n| payments.get(n as usize).cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::{BATCH_TICKETS, FIRST_SINGLE_TICKET, SALE_DAY, Scenario, mix, mixed_ticket};
+    use crate::fixtures::{BUYERS, Buyer, Fixtures};
+    use crate::load::RequestSource;
+
+    fn fixtures() -> Arc<Fixtures> {
+        let buyer = |n| Buyer { number: format!("LD-{n}"), key: "key".into() };
+        Arc::new(Fixtures {
+            database_url: String::new(),
+            public_key: "public".into(),
+            staff_key: "staff".into(),
+            event: "1".to_owned(),
+            hot_section: "/events/1/sections/1".to_owned(),
+            hot_section_id: 1,
+            host: 1,
+            orders: 1000,
+            events: 10_000,
+            buyers: (0..BUYERS).map(buyer).collect(),
+        })
+    }
+
+    /// Returns the serials that the first requests admit.
+    fn serials(requests: &RequestSource, count: u64) -> anyhow::Result<Vec<String>> {
+        let mut serials = Vec::new();
+        for request in (0..count).map_while(|n| requests(n)).filter(|request| request.path.ends_with("/admissions")) {
+            let body: Value = serde_json::from_slice(&request.body)?;
+            serials.extend(body["serials"].as_array().into_iter().flatten().map(Value::to_string));
+        }
+        Ok(serials)
+    }
+
+    #[test]
+    fn scenarios_admit_different_tickets() -> anyhow::Result<()> {
+        let fixtures = fixtures();
+        let source = |scenario: Scenario| -> RequestSource {
+            let fixtures = Arc::clone(&fixtures);
+            Arc::new(move |n| scenario.request(&fixtures, n))
+        };
+        let mut all = serials(&source(Scenario::Scan), u64::MAX)?;
+        all.extend(serials(&source(Scenario::ScanBatch), u64::MAX)?);
+        let mixed = serials(&mix(SALE_DAY, Arc::clone(&fixtures)), 100_000)?;
+        assert!(mixed.len() > 1000, "{}", mixed.len());
+        all.extend(mixed);
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        Ok(())
+    }
+
+    #[test]
+    fn mix_admits_tickets_backwards() {
+        assert_eq!(mixed_ticket(0), Some(FIRST_SINGLE_TICKET - 1));
+        assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET - BATCH_TICKETS - 1), Some(BATCH_TICKETS));
+        assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET - 1), Some(0));
+        assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET), None);
+    }
 }
