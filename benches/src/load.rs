@@ -199,7 +199,8 @@ pub async fn run_load(load: &Load, requests: &RequestSource, mut at_edges: impl 
         measurement.add(&result.context("a connection's task has panicked")??)?;
     }
     if measurement.latencies.is_empty() {
-        bail!("no request succeeded: {:?}", measurement.others);
+        let reason = if measurement.is_exhausted { "the requests ran out" } else { "no request succeeded" };
+        bail!("{reason}: {:?}", measurement.others);
     }
     Ok(measurement)
 }

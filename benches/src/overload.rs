@@ -4,6 +4,7 @@ use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use clap::Args;
 
 use crate::database::Database;
@@ -60,7 +61,7 @@ pub struct SoakOptions {
 /// Raises the rate to three times the best one and lowers it again, and prints a table by second.
 ///
 /// # Errors
-/// Returns an error if a server doesn't start.
+/// Returns an error if a server doesn't start or the requests run out.
 pub async fn ramp(options: &RampOptions) -> anyhow::Result<()> {
     let RampOptions { server, scenarios, seconds, connections } = options;
     let half = *seconds as f64 / 2.0;
@@ -78,7 +79,7 @@ pub async fn ramp(options: &RampOptions) -> anyhow::Result<()> {
 /// Sends requests at a steady rate for a long time, and prints a table by interval.
 ///
 /// # Errors
-/// Returns an error if a server doesn't start.
+/// Returns an error if a server doesn't start or the requests run out.
 pub async fn soak(options: &SoakOptions) -> anyhow::Result<()> {
     let SoakOptions { server, scenarios, rate, minutes, interval } = options;
     run(server, scenarios, 256, Duration::from_secs(*interval), |best| {
@@ -101,7 +102,7 @@ async fn run(
         let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), 1000, EVENTS).await?);
         for scenario in scenarios {
             let server = Server::with_short_reservations(&program, &database.url, database.folder.path())?;
-            let requests = in_turn(scenario.requests(&fixtures, server.address).await?);
+            let requests = in_turn(scenario.repeatable_requests(&fixtures, server.address).await?);
             let duration = Duration::from_secs(BEST_SECONDS);
             let load = Load { address: server.address, connections: 64, warm_up: Duration::from_secs(2), duration, rate: None };
             let best = run_load(&load, &requests, || ()).await?.rate();
@@ -113,7 +114,8 @@ async fn run(
             schedule::run(server.address, connections, &segments(best), &requests, interval, |number, row| {
                 print(&server, interval, number, row)
             })
-            .await?;
+            .await
+            .with_context(|| format!("{scenario} on {kind:?}"))?;
         }
     }
     Ok(())

@@ -27,6 +27,8 @@ const MAX_OPEN_ORDERS: u64 = 10;
 const BATCH_SERIALS: u64 = 100;
 /// Number of buyers reserved for each scenario that places orders, because a buyer's open orders are limited.
 const GROUP_BUYERS: u64 = BUYERS as u64 / 4;
+/// Number of orders that the buyers of a group can place before one of them is paid or expires.
+const GROUP_ORDERS: u64 = GROUP_BUYERS * MAX_OPEN_ORDERS;
 /// Group of buyers for orders that are paid.
 const PAYING_GROUP: u64 = 2;
 /// Number of sections over which orders are spread.
@@ -132,6 +134,19 @@ impl Scenario {
         })
     }
 
+    /// Returns the requests like [`requests`](Self::requests), for a server whose open orders expire soon: orders start again from the
+    /// beginning when all buyers have placed their maximum of open orders.
+    ///
+    /// # Errors
+    /// Returns an error if no order can be placed.
+    pub async fn repeatable_requests(self, fixtures: &Arc<Fixtures>, address: SocketAddr) -> anyhow::Result<RequestSource> {
+        let requests = self.requests(fixtures, address).await?;
+        Ok(match self {
+            Self::OnSaleHot | Self::OnSaleSpread => Arc::new(move |n| requests(n % GROUP_ORDERS)),
+            _ => requests,
+        })
+    }
+
     /// Returns the percentages of other scenarios that it consists of.
     pub fn parts(self) -> Option<&'static [(Self, u8)]> {
         match self {
@@ -207,7 +222,7 @@ fn mix(parts: &'static [(Scenario, u8)], fixtures: Arc<Fixtures>) -> RequestSour
         let (scenario, number) = sequence[position];
         let number = round * counts[&scenario] + number;
         // From the beginning again when all buyers have the maximum of open orders.
-        let order_number = number % (GROUP_BUYERS * MAX_OPEN_ORDERS);
+        let order_number = number % GROUP_ORDERS;
         match scenario {
             Scenario::OnSaleHot => order(&fixtures, 0, order_number, fixtures.hot_section.clone()),
             Scenario::OnSaleSpread => order(&fixtures, 3, order_number, fixtures.section(number % SPREAD_SECTIONS)),
@@ -234,7 +249,7 @@ fn post(path: String, key: &Arc<str>, body: &Value) -> LoadRequest {
 /// Returns an order of one ticket by a buyer of a group. Each buyer places [`MAX_OPEN_ORDERS`] orders.
 fn order(fixtures: &Fixtures, group: u64, n: u64, section: String) -> Option<LoadRequest> {
     let buyer = &fixtures.buyers[(group * GROUP_BUYERS + n % GROUP_BUYERS) as usize];
-    (n < GROUP_BUYERS * MAX_OPEN_ORDERS).then(|| post("/v3/orders".to_owned(), &buyer.key, &json!({ "items": { section: 1 } })))
+    (n < GROUP_ORDERS).then(|| post("/v3/orders".to_owned(), &buyer.key, &json!({ "items": { section: 1 } })))
 }
 
 fn admission(fixtures: &Fixtures, tickets: Range<u64>) -> LoadRequest {
@@ -286,7 +301,7 @@ mod tests {
 
     use super::{BATCH_TICKETS, FIRST_SINGLE_TICKET, SALE_DAY, Scenario, mix, mixed_ticket};
     use crate::fixtures::{BUYERS, Buyer, Fixtures};
-    use crate::load::RequestSource;
+    use crate::load::{LoadRequest, RequestSource};
 
     fn fixtures() -> Arc<Fixtures> {
         let buyer = |n| Buyer { number: format!("LD-{n}"), key: "key".into() };
@@ -336,5 +351,19 @@ mod tests {
         assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET - BATCH_TICKETS - 1), Some(BATCH_TICKETS));
         assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET - 1), Some(0));
         assert_eq!(mixed_ticket(FIRST_SINGLE_TICKET), None);
+    }
+
+    #[tokio::test]
+    async fn repeatable_orders_start_again() -> anyhow::Result<()> {
+        let (fixtures, address) = (fixtures(), ([127, 0, 0, 1], 1).into());
+        let request = |request: Option<LoadRequest>| request.map(|request| (request.key, request.body));
+        for scenario in [Scenario::OnSaleHot, Scenario::OnSaleSpread] {
+            let once = scenario.requests(&fixtures, address).await?;
+            let repeated = scenario.repeatable_requests(&fixtures, address).await?;
+            assert!(once(99_999).is_some() && once(100_000).is_none(), "{scenario}");
+            assert!(request(repeated(100_001)).is_some(), "{scenario}");
+            assert_eq!(request(repeated(100_001)), request(once(1)), "{scenario}");
+        }
+        Ok(())
     }
 }

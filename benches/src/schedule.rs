@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
-use futures::future::join_all;
+use anyhow::{Context, bail};
+use futures::future::{try_join, try_join_all};
 use hdrhistogram::Histogram;
 use tokio::time::{Instant, sleep_until};
 
@@ -86,7 +86,7 @@ impl State {
 /// Sends requests by a schedule. `at_end` is called at the end of each interval with its number and its counts.
 ///
 /// # Errors
-/// Returns an error if the client can't connect.
+/// Returns an error if the client can't connect, or the requests run out.
 pub async fn run(
     address: SocketAddr,
     connections: usize,
@@ -99,7 +99,7 @@ pub async fn run(
     let count = (seconds / interval.as_secs_f64()).ceil() as usize;
     let empty = || anyhow::Ok(Interval { sent: 0, served: histogram()?, refused: histogram()?, others: 0 });
     let opening = (0..connections).map(|_| ClientConnection::open(address));
-    let opened: Vec<ClientConnection> = futures::future::try_join_all(opening).await?;
+    let opened: Vec<ClientConnection> = try_join_all(opening).await?;
     let state = Arc::new(State {
         address,
         segments: segments.to_vec(),
@@ -109,15 +109,20 @@ pub async fn run(
         interval,
         intervals: Mutex::new((0..count).map(|_| empty()).collect::<anyhow::Result<_>>()?),
     });
-    let running: Vec<_> = opened.into_iter().map(|connection| tokio::spawn(send_all(Arc::clone(&state), connection))).collect();
-    for number in 0..count {
-        sleep_until(state.begin + interval * (number as u32 + 1)).await;
-        let intervals = state.intervals.lock().unwrap_or_else(PoisonError::into_inner);
-        at_end(number, &intervals[number])?;
-    }
-    for ended in join_all(running).await {
-        ended.context("a connection's task has panicked")??;
-    }
+    let sending = try_join_all(opened.into_iter().map(async |connection| {
+        let sent = tokio::spawn(send_all(Arc::clone(&state), connection)).await;
+        sent.context("a connection's task has panicked")?
+    }));
+    let reporting = async {
+        for number in 0..count {
+            sleep_until(state.begin + interval * (number as u32 + 1)).await;
+            let intervals = state.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+            at_end(number, &intervals[number])?;
+        }
+        Ok(())
+    };
+    // Ends at the first error.
+    try_join(sending, reporting).await?;
     Ok(())
 }
 
@@ -125,9 +130,11 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
     loop {
         let number = state.next_request.fetch_add(1, Ordering::Relaxed);
         let Some(due) = due(&state.segments, number) else { return Ok(()) };
-        let Some(request) = (state.requests)(number) else { return Ok(()) };
         let due = state.begin + due;
         sleep_until(due).await;
+        let Some(request) = (state.requests)(number) else {
+            bail!("the requests ran out after {} s", state.begin.elapsed().as_secs());
+        };
         state.record(Instant::now(), |interval| interval.sent += 1);
         let (status, received) = connection.attempt(state.address, &request).await?;
         let microseconds = (received - due).as_micros() as u64;
