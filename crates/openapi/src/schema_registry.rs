@@ -290,8 +290,9 @@ struct SchemaRewriter<'a> {
 enum Scope {
     /// They are rejected.
     Closed,
-    /// They are allowed in this branch of a schema, which may reject those that no branch declares.
-    Branch,
+    /// They are allowed in this branch of a schema, which may reject those that no branch declares. `may_be_free` is true if an object
+    /// with any properties among the alternatives declares all of them: no schema around it declares properties.
+    Branch { may_be_free: bool },
     /// They are allowed.
     Open,
 }
@@ -313,33 +314,43 @@ impl SchemaRewriter<'_> {
         let mut names = siblings.to_vec();
         self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
-        let is_evaluated = scope == Scope::Branch || has("unevaluatedProperties");
+        let is_evaluated = matches!(scope, Scope::Branch { .. }) || has("unevaluatedProperties");
         let has_exclusive_branches = !is_evaluated && self.has_exclusive_branches(object);
         let is_combined = !has_exclusive_branches && BRANCH_KEYWORDS.into_iter().any(has);
-        let declares_properties = has("properties");
         let needs_closing = scope == Scope::Closed && !has("unevaluatedProperties") && !has("additionalProperties");
+        let may_be_free = match scope {
+            Scope::Branch { may_be_free } => may_be_free && !has("unevaluatedProperties"),
+            Scope::Closed | Scope::Open => needs_closing && is_combined,
+        } && !self.declares_properties(object);
         match (needs_closing, is_combined) {
             (true, true) => _ = object.insert("unevaluatedProperties".to_owned(), json!(false)),
-            (true, false) if declares_properties => _ = object.insert("additionalProperties".to_owned(), json!(false)),
+            (true, false) if has("properties") => _ = object.insert("additionalProperties".to_owned(), json!(false)),
             _ => {}
         }
         for (keyword, subschema) in subschemas_mut(object) {
             let is_branch = BRANCH_KEYWORDS.contains(&keyword);
             let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
             let scope = match scope {
-                _ if is_branch && !has_exclusive_branches => Scope::Branch,
+                _ if is_branch && !has_exclusive_branches => Scope::Branch { may_be_free },
                 Scope::Closed if !is_condition => Scope::Closed,
                 _ => Scope::Open,
             };
             // Makes the properties of the branches visible to `unevaluatedProperties`.
-            if scope == Scope::Branch {
+            if matches!(scope, Scope::Branch { .. }) {
                 self.inline(subschema);
-                if matches!(keyword, "anyOf" | "oneOf") && !declares_properties && is_free_form(subschema) {
+                if matches!(keyword, "anyOf" | "oneOf") && may_be_free && is_free_form(subschema) {
                     subschema["additionalProperties"] = json!(true);
                 }
             }
             self.rewrite(subschema, scope, if keyword == "allOf" { &names } else { &[] });
         }
+    }
+
+    /// Returns whether a schema or its `allOf` declares properties.
+    fn declares_properties(&self, object: &Map<String, Value>) -> bool {
+        let branches = object.get("allOf").and_then(Value::as_array).into_iter().flatten();
+        let mut branches = branches.filter_map(|branch| self.registry.target(branch).unwrap_or(branch).as_object());
+        object.contains_key("properties") || branches.any(|branch| self.declares_properties(branch))
     }
 
     /// Returns whether a single branch declares all properties of a value, so that each branch is closed by itself. `anyOf` and

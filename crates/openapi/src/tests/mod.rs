@@ -207,6 +207,22 @@ fn branch_of_free_form_allows_any_property() {
 }
 
 #[test]
+fn branch_of_free_form_declares_nothing_beside_declared_properties() {
+    let declared = json!({ "properties": { "a": {} } });
+    let free = json!({ "anyOf": [{ "type": "object" }, { "type": "string" }] });
+    let nested = json!({ "properties": { "a": {} }, "allOf": [free] });
+    let closed = json!({ "unevaluatedProperties": false, "anyOf": free["anyOf"] });
+    for schema in [json!({ "allOf": [declared, free] }), nested, closed.clone()] {
+        assert_eq!(
+            response_violations(schema.clone(), json!({}), &json!({ "b": 2 })),
+            ["body: Unevaluated properties are not allowed ('b' was unexpected)"],
+            "{schema}"
+        );
+    }
+    assert_eq!(body_errors(closed, json!({}), &json!({ "b": 2 })), ["b is not among the properties of the body"]);
+}
+
+#[test]
 fn names_the_wrong_property_of_a_branch() {
     let pet = |kind: &str, property: &str| {
         let properties = json!({ "kind": { "enum": [kind] }, property: { "type": "integer" }, "friend": ref_to("Pet") });
