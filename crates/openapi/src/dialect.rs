@@ -291,8 +291,8 @@ fn convert_type(schema: &mut Map<String, Value>) {
     };
     schema.shift_remove("type");
     let is_nullable = kinds.iter().any(|kind| kind == "null");
-    if is_nullable && schema.contains_key("allOf") {
-        // `nullable` would allow null although another branch excludes it.
+    if is_nullable && ["allOf", "anyOf", "oneOf", "not", "if"].iter().any(|keyword| schema.contains_key(*keyword)) {
+        // `nullable` would allow null although another keyword excludes it.
         return add_to_all_of(schema, json!({ "type": kinds }));
     }
     // An enumeration without null excludes it.

@@ -76,6 +76,15 @@ fn validates_keywords_of_json_schema_2020_12() {
         (any("contentEncoding", json!("base64")), json!(["YQ=="]), json!(["!"])),
         (local, json!([{ "code": 1 }]), json!([{ "code": "a" }])),
         (json!({ "type": ["object", "null"], "allOf": [{ "type": "object" }] }), json!([{}]), json!([null, 1])),
+        (json!({ "type": ["object", "null"], "anyOf": [{ "type": "object" }] }), json!([{}]), json!([null, 1])),
+        (
+            json!({ "type": ["object", "null"], "oneOf": [{ "type": "object" }, { "type": "null" }] }),
+            json!([{}, null]),
+            json!([1]),
+        ),
+        (json!({ "type": ["object", "null"], "not": { "type": "null" } }), json!([{}]), json!([null, 1])),
+        (json!({ "type": ["object", "null"], "if": { "type": "null" }, "then": false }), json!([{}]), json!([null, 1])),
+        (json!({ "type": ["string", "null"], "anyOf": [{ "minLength": 2 }] }), json!(["ab", null]), json!(["a"])),
         (
             json!({ "type": ["object", "null"], "allOf": [{ "anyOf": [{ "type": "object" }, { "type": "null" }] }] }),
             json!([{}, null]),
