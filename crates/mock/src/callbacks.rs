@@ -179,7 +179,30 @@ fn callback_body(contract: &Contract, callback: &Callback) -> anyhow::Result<Opt
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use slog::Discard;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::time::timeout;
+
     use super::*;
+
+    #[tokio::test]
+    async fn each_callback_has_a_connection_of_its_own() {
+        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = Url::parse(&format!("http://{}", server.local_addr().unwrap())).unwrap();
+        let sender = CallbackSender::new(CallbackTargets::Loopback, &Logger::root(Discard, slog::o!())).unwrap();
+        // They remain open, like those of a server that closes them later.
+        let mut connections = Vec::new();
+        for callback in ["first", "second"] {
+            sender.spawn("subscribe", callback, reqwest::Request::new(Method::POST, url.clone()));
+            let (mut connection, _) = timeout(TIMEOUT, server.accept()).await.expect(callback).unwrap();
+            let _size = connection.read(&mut [0; 1024]).await.unwrap();
+            connection.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+            connections.push(connection);
+            // Until the callback has its response.
+            let _all = sender.permits.acquire_many(MAX_IN_PROGRESS as u32).await.unwrap();
+        }
+    }
 
     #[test]
     fn only_listed_hosts_are_allowed() {
