@@ -17,7 +17,8 @@ use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
 use percent_encoding::percent_decode_str;
-use resource::{ID_PROPERTIES, assign_id, identity, merge, path_segment, project_to_schema, rebase, violation_count};
+use resource::path_segment;
+use resource::{ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count};
 use serde_json::{Map, Value};
 use slog::warn;
 use store::{Resource, ResourceStore};
@@ -205,21 +206,28 @@ impl MockStore {
         example: &Value,
     ) -> Option<(String, Value)> {
         let id_name = last_variable(item_path)?;
-        let body = request.described_body();
+        let mut body = request.described_body();
         let merged = merge(schema, example.clone(), &body);
         let example_id = identity(example, id_name)?;
         let requested_id = identity(&merged, id_name).filter(|id| *id != example_id && !id.contains('/'));
         let last_number = resources.last_number;
-        let generated = (1..=MAX_ID_ATTEMPTS).map(|number| {
-            let mut value = merged.clone();
-            (assign_id(&mut value, id_name, &example_id, last_number + number), value)
-        });
         let is_unused = |id: &str| !resources.contains(&format!("{collection}/{id}"));
-        let (id, value) = requested_id
-            .map(|id| (id, merged.clone()))
-            .into_iter()
-            .chain(generated)
-            .find(|(id, value)| is_unused(id) && violation_count(schema, value) <= violation_count(schema, example))?;
+        let (id, value) = match requested_id.filter(|id| is_unused(id)) {
+            Some(id) => (id, merged),
+            None => {
+                let mut generated = (1..=MAX_ID_ATTEMPTS).map(|number| {
+                    let mut value = example.clone();
+                    (assign_id(&mut value, id_name, last_number + number), value)
+                });
+                let allowed_violations = violation_count(schema, example);
+                let found = generated.find(|(id, value)| is_unused(id) && violation_count(schema, value) <= allowed_violations);
+                let (id, value) = found?;
+                if let (Some(body), Some(name)) = (body.as_object_mut(), identifier_property(example, id_name, &example_id)) {
+                    body.shift_remove(name);
+                }
+                (id, merge(schema, value, &body))
+            }
+        };
         let paths = self.lookup_paths(request.context.contract, item_path, collection, &id, &value);
         resources.create(item_path, collection.to_owned(), paths, request.merge_into_item(item_path, &value, body));
         Some((id, value))
@@ -402,3 +410,7 @@ fn last_variable(path: &str) -> Option<&str> {
     let (_, last) = path.rsplit_once('/')?;
     last.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;

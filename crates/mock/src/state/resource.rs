@@ -24,14 +24,20 @@ pub fn path_segment(value: &Value) -> Option<String> {
     }
 }
 
-/// Assigns a new identifier of the same format to a resource and returns it. `example_id` is the identifier in the document's
-/// example, which other URIs in the resource may contain.
-pub fn assign_id(value: &mut Value, variable: &str, example_id: &str, number: u64) -> String {
-    let old = identity(value, variable).unwrap_or_default();
+/// Returns the name of the property that contains a resource's identifier: the one named like its path variable, or the first one of
+/// [`ID_PROPERTIES`]. Another property may have the same value by chance.
+pub fn identifier_property<'a>(value: &Value, variable: &'a str, id: &str) -> Option<&'a str> {
+    [variable].into_iter().chain(ID_PROPERTIES).find(|name| path_segment(&value[*name]).as_deref() == Some(id))
+}
+
+/// Assigns a new identifier of the same format to the document's example of a resource and returns it. URIs that contain the old
+/// identifier are changed too, so the example must not contain a client's values.
+pub fn assign_id(example: &mut Value, variable: &str, number: u64) -> String {
+    let old = identity(example, variable).unwrap_or_default();
     let new = next_id(&old, number);
-    replace_id(value, variable, &old, &new);
-    if !example_id.is_empty() {
-        rewrite_links(value, example_id, &new);
+    replace_id(example, variable, &old, &new);
+    if !old.is_empty() {
+        rewrite_links(example, &old, &new);
     }
     new
 }
@@ -178,7 +184,7 @@ mod tests {
     fn assigned_id_replaces_the_old_one_everywhere() {
         let mut value =
             json!({ "self": "/things/7", "id": 7, "count": 7, "parts": [{ "self": "/things/7/parts/1" }], "no": "7" });
-        assert_eq!(assign_id(&mut value, "thing", "7", 1), "8");
+        assert_eq!(assign_id(&mut value, "thing", 1), "8");
         let expected = json!({ "self": "/things/8", "id": 8, "count": 7, "parts": [{ "self": "/things/8/parts/1" }], "no": "7" });
         assert_eq!(value, expected);
     }

@@ -1,0 +1,103 @@
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use boxoffice_http::{ServerHandle, log};
+use boxoffice_openapi::Contract;
+use http::{HeaderMap, StatusCode, header};
+use serde_json::{Map, Value, json};
+
+use crate::MockSettings;
+
+/// A running stateful mock of a small document.
+struct TestMock {
+    running: ServerHandle,
+    client: reqwest::Client,
+}
+
+/// A received response.
+struct Reply {
+    status: StatusCode,
+    headers: HeaderMap,
+    /// The body; null if there is none.
+    body: Value,
+}
+
+impl TestMock {
+    fn start(paths: Value) -> Self {
+        let document = json!({ "openapi": "3.0.3", "info": { "title": "things", "version": "1" }, "paths": paths });
+        let settings = MockSettings { is_stateful: true, ..MockSettings::default() };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let running = crate::start(Contract::new(document).unwrap(), settings, address, &log::silent()).unwrap();
+        Self { running, client: reqwest::Client::builder().no_proxy().build().unwrap() }
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Option<Value>) -> Reply {
+        self.send_with(HeaderMap::new(), method, path, body).await
+    }
+
+    async fn send_with(&self, headers: HeaderMap, method: &str, path: &str, body: Option<Value>) -> Reply {
+        let url = format!("http://{}{path}", self.running.address());
+        let mut request = self.client.request(method.parse().unwrap(), url).headers(headers);
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default();
+        Reply { status, headers, body }
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.send("GET", path, None).await.body
+    }
+}
+
+fn content(schema: &Value) -> Value {
+    json!({ "application/json": { "schema": schema } })
+}
+
+fn response(schema: &Value) -> Value {
+    json!({ "description": "", "content": content(schema) })
+}
+
+fn object(properties: Value, example: Value) -> Value {
+    json!({ "type": "object", "properties": properties, "example": example })
+}
+
+/// Returns a collection `/things` and its items, of a schema.
+fn things(thing: &Value) -> Value {
+    let body = json!({ "content": content(thing) });
+    let mut created = response(thing);
+    created["headers"] = json!({ "Location": { "schema": { "type": "string" } } });
+    let id = json!([{ "name": "thing", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    json!({
+        "/things": {
+            "get": { "responses": { "200": response(&json!({ "type": "array", "items": thing })) } },
+            "post": { "requestBody": body, "responses": { "201": created } },
+        },
+        "/things/{thing}": {
+            "parameters": id,
+            "get": { "responses": { "200": response(thing) } },
+            "patch": { "requestBody": body, "responses": { "200": response(thing) } },
+        },
+    })
+}
+
+#[tokio::test]
+async fn created_resource_has_values_of_request() {
+    let text = json!({ "type": "string" });
+    let number = json!({ "type": "integer" });
+    let thing = object(
+        json!({ "id": number, "name": text, "number": number, "owner": text, "ratio": text }),
+        json!({ "id": 1, "name": "x", "number": 9, "owner": "/users/9", "ratio": "9/8" }),
+    );
+    let mock = TestMock::start(things(&thing));
+    let body = json!({ "name": "a", "number": 1, "owner": "/users/1", "ratio": "1/3" });
+
+    let mut created = mock.send("POST", "/things", Some(body.clone())).await.body;
+
+    let id = created.as_object_mut().unwrap().shift_remove("id").unwrap();
+    assert_ne!(id, 1);
+    assert_eq!(created, body);
+    assert_eq!(mock.get(&format!("/things/{id}")).await["number"], 1);
+}
