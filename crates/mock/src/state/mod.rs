@@ -17,7 +17,6 @@ use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
 use percent_encoding::percent_decode_str;
-use resource::path_segment;
 use resource::{ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count};
 use serde_json::{Map, Value};
 use slog::warn;
@@ -298,8 +297,9 @@ impl MockRequest<'_> {
     fn update(&self, resource: &mut Resource) -> Option<Value> {
         let id = resource.paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
         let mut changes = self.described_body();
-        if let Some(changes) = changes.as_object_mut() {
-            changes.retain(|name, _| path_segment(&resource.value[name]).as_deref() != Some(id));
+        let variable = last_variable(&self.operation.path).unwrap_or_default();
+        if let (Some(changes), Some(name)) = (changes.as_object_mut(), identifier_property(&resource.value, variable, id)) {
+            changes.shift_remove(name);
         }
         let Some(projected) = self.project(&resource.value) else {
             let schema = success_schema(self.context.contract, &self.operation.path);

@@ -101,3 +101,18 @@ async fn created_resource_has_values_of_request() {
     assert_eq!(created, body);
     assert_eq!(mock.get(&format!("/things/{id}")).await["number"], 1);
 }
+
+#[tokio::test]
+async fn property_that_equals_the_identifier_can_be_changed() {
+    let number = json!({ "type": "integer" });
+    let thing = object(json!({ "id": number, "quantity": number }), json!({ "id": 3, "quantity": 3 }));
+    let mut paths = things(&thing);
+    paths["/things/{thing}"]["get"]["responses"]["200"]["content"]["application/json"]["example"] = thing["example"].clone();
+    let mock = TestMock::start(paths);
+
+    let changed = mock.send("PATCH", "/things/3", Some(json!({ "id": 4, "quantity": 50 }))).await;
+
+    let expected = json!({ "id": 3, "quantity": 50 });
+    assert_eq!((changed.status, &changed.body), (StatusCode::OK, &expected));
+    assert_eq!(mock.get("/things/3").await, expected);
+}
