@@ -34,8 +34,9 @@ pub struct MockStore {
     item_paths: HashSet<String>,
     /// The prefix of such a shorter path, by item path: `/sections`.
     short_prefixes: HashMap<String, String>,
-    /// Paths of resources that can be read and changed, but neither created nor listed.
-    singleton_paths: HashSet<String>,
+    /// Paths of resources that can be read and changed, but neither created nor listed, with what a GET returns before the first
+    /// change. Null if that can't be generated.
+    singletons: HashMap<String, Value>,
     /// The first example of an item, by item path.
     item_examples: HashMap<String, Value>,
     resources: Mutex<ResourceStore>,
@@ -82,9 +83,18 @@ impl MockStore {
         }
         // Parents before children.
         item_paths.sort_by_key(|path| (path.matches('/').count(), path.clone()));
-        let singletons = paths.iter().filter(|path| has("GET", path) && (has("PUT", path) || has("PATCH", path)));
+        let is_singleton = |operation: &&Operation| {
+            let path = operation.path.as_str();
+            operation.method == "GET" && last_variable(path).is_none() && (has("PUT", path) || has("PATCH", path))
+        };
+        let initial_value = |operation: &Operation| {
+            let selected = responses.get(&operation.pointer)?.select(operation, None, None).ok()?;
+            selected.body_value(context, context.seed).ok()
+        };
+        let singletons = contract.operations().filter(is_singleton);
+        let singletons = singletons.map(|operation| (operation.path.clone(), initial_value(operation).unwrap_or_default()));
         let mut store = Self {
-            singleton_paths: singletons.filter(|path| last_variable(path).is_none()).map(|path| (*path).to_owned()).collect(),
+            singletons: singletons.collect(),
             collection_paths: item_paths.iter().map(|path| parent(path).to_owned()).collect(),
             item_paths: item_paths.iter().cloned().collect(),
             short_prefixes: HashMap::new(),
@@ -133,7 +143,10 @@ impl MockStore {
                 let values: Vec<_> = resources.list(&path).map(|resource| &resource.value).collect();
                 list::render_page(request, &values)?
             }
-            "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
+            "GET" | "PUT" | "PATCH" if self.singletons.contains_key(template) => {
+                let initial = self.singletons.get(template);
+                initial.and_then(|initial| respond_singleton(request, resources, &path, initial))
+            }
             "POST" if is_collection && !request.returns_parent() => {
                 return Ok(self.item_path(request.operation).and_then(|item| self.create(request, resources, (item, &path))));
             }
@@ -301,16 +314,10 @@ impl MockRequest<'_> {
         if let (Some(changes), Some(name)) = (changes.as_object_mut(), identifier_property(&resource.value, variable, id)) {
             changes.shift_remove(name);
         }
-        let Some(projected) = self.project(&resource.value) else {
-            let schema = success_schema(self.context.contract, &self.operation.path);
-            resource.value = merge(schema, resource.value.take(), &changes);
-            return None;
-        };
-        let projected = merge(self.selected.schema(), projected, &changes);
-        if let (Value::Object(stored), Value::Object(projected)) = (&mut resource.value, &projected) {
-            stored.extend(projected.clone());
-        }
-        Some(projected)
+        // The response may be another value than the resource, such as `{"success": true}`.
+        let schema = success_schema(self.context.contract, &self.operation.path);
+        resource.value = merge(schema, resource.value.take(), &changes);
+        Some(merge(self.selected.schema(), self.project(&resource.value)?, &changes))
     }
 
     /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server
@@ -342,13 +349,13 @@ impl MockRequest<'_> {
     }
 }
 
-/// Reads or updates a singleton. It is the document's example until the first update.
-fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<Value> {
+/// Reads or updates a singleton. It is `initial`, the document's example, until the first update.
+fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str, initial: &Value) -> Option<Value> {
     let is_read = request.operation.method == "GET";
     if !resources.contains(path) {
-        let example = request.rebase_uris(request.selected.body_value(request.context, request.seed).ok()?);
+        let example = request.rebase_uris(initial.clone());
         if is_read {
-            return Some(example);
+            return request.project(&example);
         }
         resources.create(&request.operation.path, path.to_owned(), vec![path.to_owned()], example);
     }

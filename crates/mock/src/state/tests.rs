@@ -116,3 +116,26 @@ async fn property_that_equals_the_identifier_can_be_changed() {
     assert_eq!((changed.status, &changed.body), (StatusCode::OK, &expected));
     assert_eq!(mock.get("/things/3").await, expected);
 }
+
+#[tokio::test]
+async fn change_is_stored_if_response_is_not_the_resource() {
+    let thing = object(json!({ "id": { "type": "integer" }, "name": { "type": "string" } }), json!({ "id": 3, "name": "x" }));
+    let success = object(json!({ "success": { "type": "boolean" } }), json!({ "success": true }));
+    let mut paths = things(&thing);
+    let item = &mut paths["/things/{thing}"];
+    item["get"]["responses"]["200"]["content"]["application/json"]["example"] = thing["example"].clone();
+    item["put"] = json!({ "requestBody": { "content": content(&thing) }, "responses": { "200": response(&success) } });
+    let settings = object(json!({ "colour": { "type": "string" } }), json!({ "colour": "red" }));
+    paths["/settings"] = json!({
+        "get": { "responses": { "200": response(&settings) } },
+        "put": { "requestBody": { "content": content(&settings) }, "responses": { "204": { "description": "" } } },
+    });
+    let mock = TestMock::start(paths);
+
+    let changed = mock.send("PUT", "/things/3", Some(json!({ "name": "y" }))).await;
+    assert_eq!(changed.body, json!({ "success": true }));
+    assert_eq!(mock.get("/things/3").await, json!({ "id": 3, "name": "y" }));
+    assert_eq!(mock.get("/settings").await, json!({ "colour": "red" }));
+    assert_eq!(mock.send("PUT", "/settings", Some(json!({ "colour": "blue" }))).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(mock.get("/settings").await, json!({ "colour": "blue" }));
+}
