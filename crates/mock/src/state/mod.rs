@@ -17,14 +17,16 @@ use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
 use percent_encoding::percent_decode_str;
-use resource::{ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count};
+use resource::{
+    Alphabet, ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count,
+};
 use serde_json::{Map, Value};
 use slog::warn;
 use store::{Resource, ResourceStore};
 
 use crate::responses::{OperationResponses, RenderContext, SelectedResponse};
 
-/// Maximum number of attempts to find an identifier for a new resource that is unused and valid.
+/// Maximum number of attempts per alphabet to find an identifier for a new resource that is unused and valid.
 const MAX_ID_ATTEMPTS: u64 = 100;
 
 /// The stateful part of a mock: the collections of a document and their resources. All paths are those of the document.
@@ -227,13 +229,18 @@ impl MockStore {
         let (id, value) = match requested_id.filter(|id| is_unused(id)) {
             Some(id) => (id, merged),
             None => {
-                let mut generated = (1..=MAX_ID_ATTEMPTS).map(|number| {
+                let alphabets = [Alphabet::OfIdentifier, Alphabet::All];
+                let attempts = alphabets.iter().flat_map(|alphabet| (1..=MAX_ID_ATTEMPTS).map(|number| (*alphabet, number)));
+                let mut generated = attempts.map(|(alphabet, number)| {
                     let mut value = example.clone();
-                    (assign_id(&mut value, id_name, last_number + number), value)
+                    (assign_id(&mut value, id_name, last_number + number, alphabet), value)
                 });
                 let allowed_violations = violation_count(schema, example);
                 let found = generated.find(|(id, value)| is_unused(id) && violation_count(schema, value) <= allowed_violations);
-                let (id, value) = found?;
+                let Some((id, value)) = found else {
+                    warn!(request.context.log, "resource not stored: no unused identifier was found"; "collection" => collection);
+                    return None;
+                };
                 if let (Some(body), Some(name)) = (body.as_object_mut(), identifier_property(example, id_name, &example_id)) {
                     body.shift_remove(name);
                 }

@@ -7,6 +7,15 @@ use sha2::{Digest, Sha256};
 /// Properties that may identify a resource without `self`, besides the property named like its path variable.
 pub const ID_PROPERTIES: [&str; 4] = ["id", "number", "code", "uuid"];
 
+/// The characters of a new identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alphabet {
+    /// Those of the old identifier, whose format may allow no others.
+    OfIdentifier,
+    /// All digits and letters of the old identifier's kinds. The letters are those of hexadecimal numbers if the old ones are.
+    All,
+}
+
 /// Returns a resource's identifier: the last segment of its `self`, or else the property named like its path variable or one of
 /// [`ID_PROPERTIES`].
 pub fn identity(value: &Value, variable: &str) -> Option<String> {
@@ -32,9 +41,9 @@ pub fn identifier_property<'a>(value: &Value, variable: &'a str, id: &str) -> Op
 
 /// Assigns a new identifier of the same format to the document's example of a resource and returns it. URIs that contain the old
 /// identifier are changed too, so the example must not contain a client's values.
-pub fn assign_id(example: &mut Value, variable: &str, number: u64) -> String {
+pub fn assign_id(example: &mut Value, variable: &str, number: u64, alphabet: Alphabet) -> String {
     let old = identity(example, variable).unwrap_or_default();
-    let new = next_id(&old, number);
+    let new = next_id(&old, number, alphabet);
     replace_id(example, variable, &old, &new);
     if !old.is_empty() {
         rewrite_links(example, &old, &new);
@@ -92,8 +101,8 @@ fn rewrite_links(value: &mut Value, old: &str, new: &str) {
 }
 
 /// Returns a new identifier of the same format. A number is increased and keeps its number of digits. In a text, each letter or
-/// digit is replaced by one of the same kind that occurs in it; a prefix such as `order_` is preserved.
-fn next_id(old: &str, number: u64) -> String {
+/// digit is replaced by one of the same kind from the alphabet; a prefix such as `order_` is preserved.
+fn next_id(old: &str, number: u64, alphabet: Alphabet) -> String {
     if let Ok(count) = old.parse::<u128>() {
         return format!("{:0width$}", count + u128::from(number), width = old.len());
     }
@@ -106,7 +115,12 @@ fn next_id(old: &str, number: u64) -> String {
     let digest = Sha256::digest(format!("{old} {number}"));
     let characters = old.chars().enumerate().map(|(index, character)| {
         let Some(kind) = kinds.iter().find(|kind| kind(&character)).filter(|_| index >= start) else { return character };
-        let choices: Vec<char> = old[start..].chars().filter(kind).collect();
+        let mut choices: Vec<char> = old[start..].chars().filter(kind).collect();
+        if alphabet == Alphabet::All {
+            let is_hexadecimal = choices.iter().all(char::is_ascii_hexdigit);
+            let all = ('0'..='z').filter(kind);
+            choices = all.filter(|character| !is_hexadecimal || character.is_ascii_hexdigit()).collect();
+        }
         choices[usize::from(digest[index % digest.len()]) % choices.len()]
     });
     characters.collect()
@@ -166,15 +180,15 @@ mod tests {
 
     #[test]
     fn next_id_keeps_the_format() {
-        assert_eq!(next_id("17637000000099", 2), "17637000000101");
-        assert_eq!(next_id("007", 1), "008");
-        assert_eq!(next_id("", 3), "3");
+        assert_eq!(next_id("17637000000099", 2, Alphabet::OfIdentifier), "17637000000101");
+        assert_eq!(next_id("007", 1, Alphabet::OfIdentifier), "008");
+        assert_eq!(next_id("", 3, Alphabet::OfIdentifier), "3");
         for (old, pattern) in [
             ("GH-4K7QW2MZ", "^GH-[4K7QW2MZ]{8}$"),
             ("3f2b8c1e-9d4a-4c6b-8e2f-0a1b2c3d4e5f", "^3f2b8c1e-9d4a-4c6b-8e2f-[0-9a-f]{12}$"),
             ("V8T3HK5N", "^[A-Z][0-9][A-Z][0-9][A-Z]{2}[0-9][A-Z]$"),
         ] {
-            let new: Vec<_> = (1..4).map(|number| next_id(old, number)).collect();
+            let new: Vec<_> = (1..4).map(|number| next_id(old, number, Alphabet::OfIdentifier)).collect();
             assert!(new.iter().all(|new| regex::Regex::new(pattern).unwrap().is_match(new)), "{new:?}");
             assert!(new[0] != new[1] && new[1] != new[2] && new[0] != old, "{new:?}");
         }
@@ -184,7 +198,7 @@ mod tests {
     fn assigned_id_replaces_the_old_one_everywhere() {
         let mut value =
             json!({ "self": "/things/7", "id": 7, "count": 7, "parts": [{ "self": "/things/7/parts/1" }], "no": "7" });
-        assert_eq!(assign_id(&mut value, "thing", 1), "8");
+        assert_eq!(assign_id(&mut value, "thing", 1, Alphabet::OfIdentifier), "8");
         let expected = json!({ "self": "/things/8", "id": 8, "count": 7, "parts": [{ "self": "/things/8/parts/1" }], "no": "7" });
         assert_eq!(value, expected);
     }

@@ -139,3 +139,15 @@ async fn change_is_stored_if_response_is_not_the_resource() {
     assert_eq!(mock.send("PUT", "/settings", Some(json!({ "colour": "blue" }))).await.status, StatusCode::NO_CONTENT);
     assert_eq!(mock.get("/settings").await, json!({ "colour": "blue" }));
 }
+
+#[tokio::test]
+async fn every_posted_resource_is_stored() {
+    let id = "00000000-0000-0000-0000-000000000000";
+    let uuid = json!({ "type": "string", "format": "uuid" });
+    let mock = TestMock::start(things(&object(json!({ "id": uuid, "name": { "type": "string" } }), json!({ "id": id }))));
+    for name in ["a", "b", "c"] {
+        let created = mock.send("POST", "/things", Some(json!({ "name": name }))).await;
+        let uri = created.headers[header::LOCATION].to_str().unwrap();
+        assert_eq!(mock.get(uri).await["name"], name, "{uri}");
+    }
+}
