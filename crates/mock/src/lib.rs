@@ -31,6 +31,7 @@ use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use impairment::Impairment;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
 use responses::{GeneratedResponses, OperationResponses, RenderContext, SelectionError};
 use serde_json::json;
@@ -347,7 +348,7 @@ impl Mock {
         let response = match stored {
             Some(stored) => {
                 let prefix = head.uri.path().strip_suffix(path).unwrap_or_default();
-                let location = stored.location.map(|path| format!("{prefix}{path}"));
+                let location = stored.location.map(|path| format!("{prefix}{}", percent_encode(&path)));
                 selected.render_body(&context, &stored.value, location.as_deref())
             }
             None => selected.render(&context, prefer.is_some_and(|prefer| prefer.is_dynamic), seed),
@@ -365,6 +366,14 @@ impl Mock {
         response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
         Ok(response)
     }
+}
+
+/// Returns a path of the store as the path of a URI. The store's paths are percent-decoded, except for `%2F`.
+fn percent_encode(path: &str) -> String {
+    // The percent sign, and the characters that RFC 3986 does not allow in a path.
+    const RESERVED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[');
+    const RESERVED_IN_PATH: &AsciiSet = &RESERVED.add(b'\\').add(b']').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
+    utf8_percent_encode(path, RESERVED_IN_PATH).to_string().replace("%252F", "%2F")
 }
 
 /// Returns the status of a rejection: 422 for invalid arguments if the document declares it and not 400.

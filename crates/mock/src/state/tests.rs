@@ -151,3 +151,14 @@ async fn every_posted_resource_is_stored() {
         assert_eq!(mock.get(uri).await["name"], name, "{uri}");
     }
 }
+
+#[tokio::test]
+async fn location_is_percent_encoded() {
+    let text = json!({ "type": "string" });
+    let mock = TestMock::start(things(&object(json!({ "id": text }), json!({ "id": "x" }))));
+    for (id, uri) in [("a b?c", "/things/a%20b%3Fc"), ("a\nb", "/things/a%0Ab"), ("50%", "/things/50%25")] {
+        let created = mock.send("POST", "/things", Some(json!({ "id": id }))).await;
+        assert_eq!((created.status, created.headers[header::LOCATION].to_str().unwrap()), (StatusCode::CREATED, uri));
+        assert_eq!(mock.get(uri).await["id"], id, "{uri}");
+    }
+}
