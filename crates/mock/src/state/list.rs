@@ -85,21 +85,30 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
 }
 
 /// Returns whether an entry matches the query parameters that are named like its properties. It matches if the value is equal, is
-/// the identifier at the end of a URI, or, for unrestricted text, is contained in the property. Other parameters are ignored,
-/// because the document doesn't define their meaning.
+/// the identifier at the end of a URI, or, for unrestricted text, is contained in the property. An array matches if one of its items
+/// does. Other parameters are ignored, because the document doesn't define their meaning.
 fn matches_query(request: &MockRequest<'_>, entry: &Value) -> bool {
     let paging = [&PAGE_NAMES[..], &SIZE_NAMES, &OFFSET_NAMES].concat();
     let parameters = request.operation.parameters.iter().filter(|parameter| !has_name(&paging, &parameter.name));
     let mut filters = parameters
         .filter_map(|parameter| Some((parameter, entry.get(&parameter.name)?, request.arguments.query.get(&parameter.name)?)));
     filters.all(|(parameter, value, filter)| {
-        let (Some(text), Some(filter_text)) = (value.as_str(), filter.as_str()) else {
-            return value == filter || value.is_object() || value.is_array();
-        };
-        let is_free_text = ["enum", "pattern", "format"].iter().all(|keyword| parameter.schema.resolved.get(keyword).is_none());
-        let contains = || text.to_lowercase().contains(&filter_text.to_lowercase());
-        text == filter_text || text.ends_with(&format!("/{filter_text}")) || (is_free_text && contains())
+        let schema = &parameter.schema.resolved;
+        match filter.as_array() {
+            Some(filters) => filters.is_empty() || filters.iter().any(|filter| matches_filter(&schema["items"], value, filter)),
+            None => matches_filter(schema, value, filter),
+        }
     })
+}
+
+/// Returns whether a property matches a query parameter, or an item of one, with this schema.
+fn matches_filter(schema: &Value, value: &Value, filter: &Value) -> bool {
+    let (Some(text), Some(filter_text)) = (value.as_str(), filter.as_str()) else {
+        return value == filter || value.is_object() || value.is_array();
+    };
+    let is_free_text = ["enum", "pattern", "format"].iter().all(|keyword| schema.get(keyword).is_none());
+    let contains = || text.to_lowercase().contains(&filter_text.to_lowercase());
+    text == filter_text || text.ends_with(&format!("/{filter_text}")) || (is_free_text && contains())
 }
 
 fn set_entries(list: &mut Value, property: Option<&str>, entries: Vec<Value>) {

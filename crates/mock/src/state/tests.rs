@@ -162,3 +162,22 @@ async fn location_is_percent_encoded() {
         assert_eq!(mock.get(uri).await["id"], id, "{uri}");
     }
 }
+
+#[tokio::test]
+async fn array_parameter_filters_by_any_of_its_items() {
+    let status = json!({ "type": "string", "enum": ["available", "unavailable", "sold"] });
+    let mut paths = things(&object(json!({ "id": { "type": "integer" }, "status": status }), json!({ "id": 1 })));
+    paths["/things"]["get"]["parameters"] =
+        json!([{ "name": "status", "in": "query", "schema": { "type": "array", "items": status } }]);
+    let mock = TestMock::start(paths);
+    for status in ["available", "unavailable", "sold"] {
+        mock.send("POST", "/things", Some(json!({ "status": status }))).await;
+    }
+    for (query, expected) in
+        [("status=available", vec!["available"]), ("status=sold&status=available", vec!["available", "sold"])]
+    {
+        let list = mock.get(&format!("/things?{query}")).await;
+        let found: Vec<_> = list.as_array().unwrap().iter().filter_map(|thing| thing["status"].as_str()).collect();
+        assert_eq!(found, expected, "{query}");
+    }
+}
