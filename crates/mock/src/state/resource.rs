@@ -16,6 +16,9 @@ pub enum Alphabet {
     All,
 }
 
+/// Maximum number of validations for one [`merge`], which blocks all other requests.
+const MAX_MERGE_ATTEMPTS: usize = 500;
+
 /// Returns a resource's identifier: the last segment of its `self`, or else the property named like its path variable or one of
 /// [`ID_PROPERTIES`].
 pub fn identity(value: &Value, variable: &str) -> Option<String> {
@@ -135,20 +138,35 @@ pub fn violation_count(schema: Option<&Schema>, value: &Value) -> usize {
 /// Copies those properties of `changes` into `base` that the schema allows. If a property's value is a URI that the schema
 /// rejects, its last segment is tried: a reference may be a URI in requests and an identifier in responses. `writeOnly`
 /// properties are never copied, because responses don't contain them (OpenAPI 3.0, Schema Object).
+///
+/// If the schema rejects the changes, each half of them is tried, so that a valid body of any size is validated only once. After
+/// [`MAX_MERGE_ATTEMPTS`], the other changes are left out.
 pub fn merge(schema: Option<&Schema>, mut base: Value, changes: &Value) -> Value {
-    let allowed_violations = violation_count(schema, &base);
     let properties = schema.map(Schema::properties).unwrap_or_default();
     let is_write_only = |name: &str| properties.iter().any(|(known, property)| *known == name && property["writeOnly"] == true);
-    for (name, value) in changes.as_object().into_iter().flatten().filter(|(name, _)| !is_write_only(name)) {
-        let identifier = value.as_str().and_then(|uri| uri.rsplit_once('/')).map(|(_, identifier)| Value::from(identifier));
-        for value in [Some(value.clone()), identifier].into_iter().flatten() {
+    let changes = changes.as_object().into_iter().flatten().filter(|(name, _)| !is_write_only(name));
+    let changes: Vec<_> = changes.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let allowed_violations = violation_count(schema, &base);
+    let mut attempts = 0..MAX_MERGE_ATTEMPTS;
+    let mut pending = vec![changes.as_slice()];
+    while let Some(part) = pending.pop() {
+        let identifier = match part {
+            [(name, Value::String(uri))] => uri.rsplit_once('/').map(|(_, identifier)| [(name.clone(), Value::from(identifier))]),
+            _ => None,
+        };
+        let candidates = [Some(part), identifier.as_ref().map(|identifier| &identifier[..])].into_iter().flatten();
+        let merged = candidates.zip(attempts.by_ref()).find_map(|(part, _)| {
             let mut candidate = base.clone();
-            let Some(object) = candidate.as_object_mut() else { return base };
-            object.insert(name.clone(), value);
-            if violation_count(schema, &candidate) <= allowed_violations {
-                base = candidate;
-                break;
+            candidate.as_object_mut()?.extend(part.iter().cloned());
+            (violation_count(schema, &candidate) <= allowed_violations).then_some(candidate)
+        });
+        match merged {
+            Some(merged) => base = merged,
+            None if part.len() > 1 => {
+                let (first, second) = part.split_at(part.len() / 2);
+                pending.extend([second, first]);
             }
+            None => {}
         }
     }
     base
