@@ -101,7 +101,7 @@ impl BoundaryValues<'_> {
         {
             let longest = maximum.unwrap_or(64);
             for extra in (0..8).chain([minimum, longest / 2, longest.saturating_sub(1), longest]) {
-                texts.push(pattern.text(self.rng, &(extra..=extra)));
+                texts.push(pattern.text(self.rng, &(extra..=extra), longest));
             }
             let fits = |length: usize| length >= minimum && maximum.is_none_or(|maximum| length <= maximum);
             texts.retain(|text| pattern.matches(text) && fits(text.chars().count()));

@@ -29,6 +29,9 @@ const MAX_DEPTH: usize = 40;
 /// Maximum length of strings and arrays.
 const MAX_LENGTH: usize = 100_000;
 
+/// Number of characters for which the generation of a text from a pattern leaves room, if no minimum length requires more.
+const PATTERN_LENGTH: usize = 1_000;
+
 /// Maximum cost of all attempts together: each value costs 1, and each [`CHARACTERS_PER_COST`] characters of a string cost 1. Spending
 /// it takes about a second and blocks the thread.
 pub const BUDGET: usize = 100_000;
@@ -360,10 +363,9 @@ impl<'a> Generator<'a> {
 
     /// Generates the name of a property that matches a pattern.
     fn matching_name(&mut self, pattern: &str, pointer: &str) -> anyhow::Result<String> {
-        let found =
-            self.bundle.patterns.get(pattern).and_then(Option::as_ref).and_then(|pattern| {
-                (0..VALUE_ATTEMPTS).map(|_| pattern.text(self.rng, &(0..=4))).find(|name| pattern.matches(name))
-            });
+        let found = self.bundle.patterns.get(pattern).and_then(Option::as_ref).and_then(|pattern| {
+            (0..VALUE_ATTEMPTS).map(|_| pattern.text(self.rng, &(0..=4), PATTERN_LENGTH)).find(|name| pattern.matches(name))
+        });
         found.ok_or_else(|| anyhow!("no name for a property of `{pointer}` can be generated from its pattern, {pattern}"))
     }
 
@@ -453,7 +455,9 @@ impl<'a> Generator<'a> {
                 (Some(pattern), _) => {
                     let repeats = [0..=4, minimum..=minimum, minimum / 2..=minimum / 2 + 2, 0..=minimum, 0..=0, 0..=12];
                     let date_time = text::date_times(rng).find(|text| pattern.matches(text));
-                    let mut text = date_time.unwrap_or_else(|| pattern.text(rng, &repeats[attempt as usize % repeats.len()]));
+                    let mut text = date_time.unwrap_or_else(|| {
+                        pattern.text(rng, &repeats[attempt as usize % repeats.len()], minimum.max(PATTERN_LENGTH))
+                    });
                     // A pattern without an anchor at its end allows more characters.
                     text.extend(std::iter::repeat_n('x', minimum.saturating_sub(text.chars().count())));
                     text

@@ -33,9 +33,14 @@ impl Pattern {
 
     /// Generates a text that is likely to match. Anchors, word boundaries and lookarounds are ignored, so check it with
     /// [`Pattern::matches`]. Each repetition exceeds its minimum by a number in `extra`, within its maximum.
-    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>) -> String {
+    ///
+    /// Generation stops once the text is more than twice as long as `length` characters and as the shortest match: nested repetitions
+    /// multiply their numbers.
+    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, length: usize) -> String {
+        let shortest = self.hir.properties().minimum_len().unwrap_or(0);
+        let limit = length.saturating_mul(char::MAX_LEN_UTF8).max(shortest).saturating_mul(2);
         let mut text = String::new();
-        write(&self.hir, rng, extra, &mut text);
+        write(&self.hir, rng, extra, limit, &mut text);
         text
     }
 }
@@ -63,8 +68,11 @@ fn without_lookaround(pattern: &str) -> String {
     rest
 }
 
-/// Appends a text for a part of the pattern.
-fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, text: &mut String) {
+/// Appends a text for a part of the pattern, unless the text has more than `limit` bytes already.
+fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, limit: usize, text: &mut String) {
+    if text.len() > limit {
+        return;
+    }
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
@@ -72,19 +80,21 @@ fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>,
         HirKind::Repetition(repetition) => {
             let max = repetition.max.map_or(usize::MAX, |max| max as usize);
             let times = |extra: &usize| max.min(repetition.min as usize + extra);
-            let times = rng.random_range(times(extra.start())..=times(extra.end()));
+            let times = rng.random_range(times(extra.start())..=times(extra.end())).min(limit.saturating_add(1));
             match repetition.sub.kind() {
                 // The text may have thousands of characters.
                 HirKind::Class(class) => {
                     let ranges = preferred_ranges(class);
                     text.extend((0..times).map(|_| random_character(&ranges, rng)));
                 }
-                _ => (0..times).for_each(|_| write(&repetition.sub, rng, extra, text)),
+                _ => (0..times).for_each(|_| write(&repetition.sub, rng, extra, limit, text)),
             }
         }
-        HirKind::Capture(capture) => write(&capture.sub, rng, extra, text),
-        HirKind::Concat(parts) => parts.iter().for_each(|part| write(part, rng, extra, text)),
-        HirKind::Alternation(branches) => branches.choose(rng).into_iter().for_each(|branch| write(branch, rng, extra, text)),
+        HirKind::Capture(capture) => write(&capture.sub, rng, extra, limit, text),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| write(part, rng, extra, limit, text)),
+        HirKind::Alternation(branches) => {
+            branches.choose(rng).into_iter().for_each(|branch| write(branch, rng, extra, limit, text))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -402,4 +403,17 @@ fn boundaries_are_limited() {
     let many: serde_json::Map<String, Value> =
         (0..400).map(|number| (format!("p{number}"), json!({ "enum": [1, 2, 3] }))).collect();
     assert_eq!(sampler(&json!({ "type": "object", "properties": many })).boundaries().len(), 500);
+}
+
+#[test]
+fn nested_pattern_takes_bounded_time() {
+    let start = Instant::now();
+    let mut schema = json!({ "type": "string", "minLength": 500, "pattern": r"^(([a-z]+ )+[a-z]+\. )+$" });
+    let _unlikely = sampler(&schema).sample_or_invalid(1, ExampleUse::Always).unwrap();
+    schema["maxLength"] = json!(600);
+    let _unlikely = sampler(&schema).boundaries();
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    // The limit leaves room for the shortest text.
+    let long = json!({ "type": "string", "pattern": "^(a[0-9]){3000}$" });
+    assert_eq!(sampler(&long).sample(1).unwrap().as_str().unwrap().len(), 6000);
 }
