@@ -51,9 +51,13 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         None => usize::MAX,
     };
     let values: Vec<&Value> = values.iter().copied().filter(|value| matches_query(request, value)).collect();
-    let page = argument(&PAGE_NAMES).unwrap_or(1).max(1);
-    let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - 1).saturating_mul(size));
-    if page > 1 && offset >= values.len() && request.operation.statuses.contains(&404) {
+    // The first page is 1, unless the document has another default or minimum.
+    let first_page = parameter(&PAGE_NAMES)
+        .and_then(|parameter| ["default", "minimum"].iter().find_map(|keyword| to_number(&parameter.schema.resolved[*keyword])));
+    let first_page = first_page.unwrap_or(1);
+    let page = argument(&PAGE_NAMES).unwrap_or(first_page).max(first_page);
+    let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - first_page).saturating_mul(size));
+    if page > first_page && offset >= values.len() && request.operation.statuses.contains(&404) {
         return Err(Code::PagePastEnd.into());
     }
     let on_page = || values.iter().copied().skip(offset).take(size);

@@ -201,3 +201,23 @@ async fn object_with_many_properties_is_stored_quickly() {
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 }
+
+#[tokio::test]
+async fn first_page_may_be_zero() {
+    for (keyword, first) in [("minimum", 0), ("default", 0), ("default", 1)] {
+        let mut paths = things(&object(json!({ "id": { "type": "integer" } }), json!({ "id": 1 })));
+        paths["/things"]["get"]["parameters"] = json!([
+            { "name": "page", "in": "query", "schema": { "type": "integer", keyword: first } },
+            { "name": "size", "in": "query", "schema": { "type": "integer" } },
+        ]);
+        let mock = TestMock::start(paths);
+        for id in [5, 6, 7] {
+            mock.send("POST", "/things", Some(json!({ "id": id }))).await;
+        }
+        let whole = mock.get("/things?size=100").await;
+        for (index, entry) in whole.as_array().unwrap().iter().enumerate() {
+            let page = mock.get(&format!("/things?size=1&page={}", first + index)).await;
+            assert_eq!(page, json!([entry]), "{keyword} {first}");
+        }
+    }
+}
