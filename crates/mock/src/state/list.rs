@@ -67,7 +67,8 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
     if violation_count(Some(schema), &list) > 0
         && let Some(entry_schema) = entry_schema(schema, property.as_deref())
     {
-        let projected = on_page().filter_map(|value| project_to_schema(&entry_schema, value, || example.clone()));
+        let example = |value| example.clone().unwrap_or_else(|| declared_part(&entry_schema, value));
+        let projected = on_page().filter_map(|value| project_to_schema(&entry_schema, value, || Some(example(value))));
         set_entries(&mut list, property.as_deref(), projected.collect());
     }
     let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| has_name(&TOTAL_NAMES, name)));
@@ -113,6 +114,16 @@ fn matches_filter(schema: &Value, value: &Value, filter: &Value) -> bool {
     let is_free_text = ["enum", "pattern", "format"].iter().all(|keyword| schema.get(keyword).is_none());
     let contains = || text.to_lowercase().contains(&filter_text.to_lowercase());
     text == filter_text || text.ends_with(&format!("/{filter_text}")) || (is_free_text && contains())
+}
+
+/// Returns a value with only the properties that a schema declares.
+fn declared_part(schema: &Schema, value: &Value) -> Value {
+    let declared = schema.properties();
+    let mut value = value.clone();
+    if let Some(object) = value.as_object_mut() {
+        object.retain(|name, _| declared.iter().any(|(other, _)| other == name));
+    }
+    value
 }
 
 fn set_entries(list: &mut Value, property: Option<&str>, entries: Vec<Value>) {

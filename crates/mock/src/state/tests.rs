@@ -221,3 +221,16 @@ async fn first_page_may_be_zero() {
         }
     }
 }
+
+#[tokio::test]
+async fn list_with_empty_example_has_posted_entries() {
+    let text = json!({ "type": "string" });
+    let mut paths = things(&object(json!({ "id": text, "name": text, "note": text }), json!({ "id": "x1" })));
+    let entry = json!({ "type": "object", "additionalProperties": false, "properties": { "id": text, "name": text } });
+    let mut list = response(&json!({ "type": "array", "items": entry }));
+    list["content"]["application/json"]["example"] = json!([]);
+    paths["/things"]["get"]["responses"]["200"] = list;
+    let mock = TestMock::start(paths);
+    mock.send("POST", "/things", Some(json!({ "id": "y", "name": "a", "note": "b" }))).await;
+    assert_eq!(mock.get("/things").await, json!([{ "id": "y", "name": "a" }]));
+}
