@@ -291,6 +291,10 @@ impl Mock {
         get_head.method = Method::GET;
         get_head.uri = head.uri.path().parse().map_err(anyhow::Error::from).map_err(Error::Internal)?;
         let Ok(response) = self.respond(contract, get, None, &get_head, &ParsedRequest::default()) else { return Ok(false) };
+        // The document may have an error of its own for a missing resource.
+        if !response.status().is_success() {
+            return Ok(false);
+        }
         let tag = etag::etag_of(&etag::collect_body(response.into_body()).await?);
         Ok(!etag::matches_strong(head.headers.get_all(header::IF_MATCH), &tag))
     }

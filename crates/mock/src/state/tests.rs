@@ -234,3 +234,18 @@ async fn list_with_empty_example_has_posted_entries() {
     mock.send("POST", "/things", Some(json!({ "id": "y", "name": "a", "note": "b" }))).await;
     assert_eq!(mock.get("/things").await, json!([{ "id": "y", "name": "a" }]));
 }
+
+#[tokio::test]
+async fn if_match_on_missing_resource_is_404() {
+    let mut paths = things(&object(json!({ "id": { "type": "integer" } }), json!({ "id": 1 })));
+    let mut missing = response(&json!({ "type": "object", "required": ["reason"] }));
+    missing["content"]["application/json"]["example"] = json!({ "reason": "no such thing" });
+    let item = &mut paths["/things/{thing}"];
+    item["get"]["responses"]["404"] = missing.clone();
+    item["patch"]["responses"]["404"] = missing;
+    item["patch"]["parameters"] = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
+    let mock = TestMock::start(paths);
+    let headers: HeaderMap = [(header::IF_MATCH, "\"a\"".parse().unwrap())].into_iter().collect();
+    let missing = mock.send_with(headers, "PATCH", "/things/99", Some(json!({}))).await;
+    assert_eq!((missing.status, &missing.body["reason"]), (StatusCode::NOT_FOUND, &json!("no such thing")));
+}
