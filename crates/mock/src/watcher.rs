@@ -18,7 +18,8 @@ pub struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Starts to watch files. Their folders are watched, because editors replace a file by a new one.
+    /// Starts to watch files. Their folders are watched, because editors replace a file by a new one. For a file in a missing folder,
+    /// that folder is watched for in the nearest existing one.
     ///
     /// # Errors
     /// Returns an error if a folder can't be watched.
@@ -27,6 +28,7 @@ impl FileWatcher {
         let (sender, changes) = channel(1);
         let absolute = |file: &PathBuf| std::path::absolute(file).with_context(|| format!("cannot watch {}", file.display()));
         let files = files.iter().map(absolute).collect::<anyhow::Result<Vec<_>>>()?;
+        let files: Vec<PathBuf> = files.iter().map(|file| nearest_path(file).to_owned()).collect();
         let mut folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
         folders.sort();
         folders.dedup();
@@ -55,6 +57,11 @@ impl FileWatcher {
     }
 }
 
+/// Returns the path of a file, or of its first missing folder.
+fn nearest_path(file: &Path) -> &Path {
+    file.ancestors().find(|path| path.parent().is_some_and(Path::is_dir)).unwrap_or(file)
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
@@ -77,5 +84,13 @@ mod tests {
         timeout(waits, watcher.changed()).await.unwrap();
         fs::write(&other, "4").unwrap();
         assert!(timeout(3 * QUIET_TIME, watcher.changed()).await.is_err(), "another file was changed");
+    }
+
+    #[tokio::test]
+    async fn notices_missing_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut watcher = FileWatcher::new(&[folder.path().join("schemas/pets/a.yaml")]).unwrap();
+        fs::create_dir(folder.path().join("schemas")).unwrap();
+        timeout(Duration::from_secs(10), watcher.changed()).await.unwrap();
     }
 }
