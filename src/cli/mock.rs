@@ -127,8 +127,9 @@ pub async fn serve(options: MockOptions, log: &Logger, level: &LevelControl) -> 
             () = stop.recv() => return mock.stop().await,
             () = changed(watcher.as_mut()) => {}
         }
-        // The previous document is served until the new one can be loaded.
-        match load(spec.as_deref(), log) {
+        // The previous document is served until the new one can be loaded and has the operations that the faults name.
+        let loaded = load(spec.as_deref(), log).and_then(|contract| settings.validate(&contract).map(|()| contract));
+        match loaded {
             Ok(contract) => {
                 // Other files than before may belong to the document.
                 watcher = Some(FileWatcher::new(&contract.files)?);

@@ -108,6 +108,8 @@ impl Impairment {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -118,6 +120,18 @@ mod tests {
         for text in ["", "a", "200..20", "-1", "60001", "1..2..3", "20..", "1.5"] {
             assert!(text.parse::<DelayRange>().unwrap_err().to_string().contains("such as 100 or 20..200"), "{text}");
         }
+    }
+
+    #[test]
+    fn rejects_fault_of_undeclared_operation() {
+        let settings = MockSettings { faults: vec!["50% 409 POST /orders".parse().unwrap()], ..MockSettings::default() };
+        let contract = |path: &str| {
+            let document = json!({ "openapi": "3.0.3", "info": {}, "paths": { path: { "post": { "responses": {} } } } });
+            Contract::new(document).unwrap()
+        };
+        assert!(settings.validate(&contract("/orders")).is_ok());
+        let error = settings.validate(&contract("/purchases")).unwrap_err().to_string();
+        assert!(error.contains("no operation POST /orders"), "{error}");
     }
 
     #[test]

@@ -64,6 +64,16 @@ pub struct MockSettings {
     pub callbacks: Option<CallbackTargets>,
 }
 
+impl MockSettings {
+    /// Checks whether a mock of a document can have these settings.
+    ///
+    /// # Errors
+    /// Returns an error if a fault names an operation that the document doesn't have.
+    pub fn validate(&self, contract: &Contract) -> anyhow::Result<()> {
+        Impairment::new(self, contract).map(|_| ())
+    }
+}
+
 /// The handler behind the dispatcher.
 struct Mock {
     settings: MockSettings,
