@@ -405,8 +405,8 @@ mod tests {
                 let (mut connection, _) = socket.accept().await.unwrap();
                 let _size = connection.read(&mut [0; 1024]).await.unwrap();
                 let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+                // The connection is closed after it.
                 connection.write_all(response.as_bytes()).await.unwrap();
-                tokio::time::sleep(Duration::from_millis(2)).await;
             }
         });
         let failed = client.send(&Request::new("GET", "/a")).await.unwrap();

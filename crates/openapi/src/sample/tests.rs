@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -406,13 +405,12 @@ fn boundaries_are_limited() {
 }
 
 #[test]
-fn nested_pattern_takes_bounded_time() {
-    let start = Instant::now();
+fn texts_of_nested_patterns_are_limited() {
     let mut schema = json!({ "type": "string", "minLength": 500, "pattern": r"^(([a-z]+ )+[a-z]+\. )+$" });
-    let _unlikely = sampler(&schema).sample_or_invalid(1, ExampleUse::Always).unwrap();
+    let text = sampler(&schema).sample_or_invalid(1, ExampleUse::Always).unwrap().0.to_string();
     schema["maxLength"] = json!(600);
-    let _unlikely = sampler(&schema).boundaries();
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let boundaries = sampler(&schema).boundaries();
+    assert!(text.len() < 50_000 && boundaries.iter().all(|boundary| boundary.to_string().len() < 50_000), "{}", text.len());
     // The limit leaves room for the shortest text.
     let long = json!({ "type": "string", "pattern": "^(a[0-9]){3000}$" });
     assert_eq!(sampler(&long).sample(1).unwrap().as_str().unwrap().len(), 6000);
