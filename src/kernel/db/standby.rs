@@ -19,7 +19,7 @@ use super::metrics::DatabaseMetrics;
 use super::open::{DatabaseLocation, STATEMENT_LEVEL, connect_postgres, server_name};
 use super::pool::Pool;
 use super::transaction::{Db, Tx};
-use super::violation;
+use super::{transient, violation};
 
 const MAX_CONNECTIONS: usize = 8;
 /// Time for which a read waits until the standby has replayed the log.
@@ -135,10 +135,12 @@ impl Standby {
     }
 
     /// Returns whether a read that failed with this error on the standby is to be run on the primary. If the standby is unavailable, reads
-    /// don't use it until it has recovered. A conflict with the recovery only ends the read.
+    /// don't use it until it has recovered. A conflict with the recovery, or a cancelled statement, only ends the read.
     pub(super) fn should_leave(&self, error: &Error) -> bool {
         match error {
-            Error::Unavailable(cause) if !violation::is_transient(error) => self.set_used(Err(cause)),
+            Error::Unavailable(cause) if !violation::is_transient(error) && !transient::is_cancelled_statement(error) => {
+                self.set_used(Err(cause));
+            }
             Error::Unavailable(_) | Error::Database(_) => {}
             _ => return false,
         }

@@ -14,6 +14,9 @@ use sqlx::postgres::PgDatabaseError;
 /// connections.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Codes of PostgreSQL: lock_not_available, query_canceled.
+const CANCELLED: [&str; 2] = ["55P03", "57014"];
+
 /// Maps an error of sqlx to [`Error::Unavailable`] if a later attempt may succeed, otherwise to [`Error::Database`].
 pub(super) fn database_error(error: sqlx::Error) -> Error {
     if is_unavailable(&error) { Error::Unavailable(error.into()) } else { Error::Database(error.into()) }
@@ -48,6 +51,12 @@ pub(super) fn is_closed_connection(error: &Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns whether PostgreSQL has ended only this statement: an operator or a time limit has cancelled it, or its wait for a lock.
+pub(super) fn is_cancelled_statement(error: &Error) -> bool {
+    let Some(sqlx::Error::Database(error)) = cause(error) else { return false };
+    CANCELLED.contains(&error.code().unwrap_or_default().as_ref())
 }
 
 fn is_read_only(error: &dyn DatabaseError) -> bool {
@@ -127,7 +136,8 @@ fn is_transient(error: &dyn DatabaseError) -> bool {
         let classes = ["08", "53", "57P", "58"];
         return has_outdated_plan(error)
             || classes.iter().any(|class| code.starts_with(class))
-            || ["25006", "25P03", "40001", "40P01", "55P03", "57014"].contains(&code.as_ref());
+            || ["25006", "25P03", "40001", "40P01"].contains(&code.as_ref())
+            || CANCELLED.contains(&code.as_ref());
     }
     // https://www.sqlite.org/rescode.html The last byte is the primary code: BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN, or
     // PROTOCOL (a race for the write-ahead log).
