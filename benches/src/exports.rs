@@ -76,6 +76,8 @@ pub async fn run(options: &ExportOptions) -> anyhow::Result<()> {
             server.reset_peak_memory()?;
             let (during, exports) = try_join(run_load(&load, &others, || ()), repeat(&load, &request)).await?;
             let peak = server.peak_memory()?;
+            let others = (&alone.others, &during.others);
+            ensure!(alone.others.is_empty() && during.others.is_empty(), "requests of other clients failed: {others:?}");
             let last = exports.last().context("there is an export")?;
             ensure!(name != "transactions" || last.lines as i64 == options.orders + 1, "the table has {} lines", last.lines);
             let p99 = |measured: &Measurement| measured.latencies.value_at_quantile(0.99) as f64 / 1000.0;
