@@ -25,13 +25,48 @@ pub fn authenticate(
     let credentials = |schemes: &Vec<SecurityScheme>| {
         schemes.iter().map(|scheme| scheme.credential(&head.headers, head.uri.query())).collect::<Option<Vec<_>>>()
     };
-    let keys = operation.security.iter().find_map(credentials).ok_or(Code::KeyMissing)?;
+    let mut alternatives = operation.security.iter().filter_map(credentials).peekable();
+    if alternatives.peek().is_none() {
+        return Err(Code::KeyMissing.into());
+    }
     let is_in_scope = match scope {
         None => true,
         Some(AssumedScope::Unknown) => false,
         // A document without scopes allows every operation to all of them.
         Some(AssumedScope::Of(scope)) => operation.scopes.is_empty() || operation.scopes.contains(&scope),
     };
-    let is_accepted = accepted_key.is_none_or(|accepted| keys.iter().all(|key| key == accepted));
+    let is_accepted = accepted_key.is_none_or(|accepted| alternatives.any(|keys| keys.iter().all(|key| key == accepted)));
     if is_in_scope && is_accepted { Ok(()) } else { Err(Code::KeyRefused.into()) }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use boxoffice_openapi::Contract;
+    use http::Request;
+    use serde_json::json;
+
+    use super::authenticate;
+
+    #[test]
+    fn one_alternative_is_enough() {
+        let schemes = json!({
+            "basic": { "type": "http", "scheme": "basic" },
+            "key": { "type": "apiKey", "in": "header", "name": "X-Key" },
+        });
+        let operation = json!({ "security": [{ "basic": [] }, { "key": [] }], "responses": { "204": { "description": "" } } });
+        let document = json!({
+            "openapi": "3.0.3", "paths": { "/things": { "get": operation } }, "components": { "securitySchemes": schemes },
+        });
+        let contract = Contract::new(document).unwrap();
+        let is_accepted = |headers: &[(&str, &str)]| {
+            let request = headers.iter().fold(Request::get("/things"), |request, (name, value)| request.header(*name, *value));
+            let (head, ()) = request.body(()).unwrap().into_parts();
+            authenticate(contract.find("GET", "/things").unwrap(), &head, Some("secret"), None).is_ok()
+        };
+
+        let basic = ("Authorization", "Basic eDp5");
+        assert!(is_accepted(&[("X-Key", "secret")]) && is_accepted(&[basic, ("X-Key", "secret")]));
+        assert!(!is_accepted(&[]) && !is_accepted(&[basic]) && !is_accepted(&[basic, ("X-Key", "other")]));
+    }
 }
