@@ -311,8 +311,12 @@ impl<'a> Comparison<'a> {
         for (status, old, new) in aligned(&members(old), &members(new)) {
             let is_success = status.starts_with('2');
             let (Some(old), Some(new)) = (old, new) else {
-                let added = if is_success { Impact::Breaking } else { Impact::NonBreaking };
-                self.report_part(place, &format!("the response {status}"), (added, added), new.is_some());
+                let impacts = match sent {
+                    Sent::ByClient => (sent.widened(), sent.narrowed()),
+                    Sent::ByServer if is_success => (Impact::Breaking, Impact::Breaking),
+                    Sent::ByServer => (Impact::NonBreaking, Impact::NonBreaking),
+                };
+                self.report_part(place, &format!("the response {status}"), impacts, new.is_some());
                 continue;
             };
             let place = component_name(new).unwrap_or_else(|| format!("{place} {status}"));
@@ -327,8 +331,10 @@ impl<'a> Comparison<'a> {
     fn compare_headers(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         for (name, old, new) in aligned(&self.old.headers(old), &self.new.headers(new)) {
             let (Some(old), Some(new)) = (old, new) else {
-                let removed = if old.is_some_and(|old| old["required"] == true) { Impact::Breaking } else { Impact::NonBreaking };
-                self.report_part(place, &format!("the header {name}"), (Impact::NonBreaking, removed), new.is_some());
+                let is_required = old.or(new).is_some_and(|header| header["required"] == true);
+                let optional = (Impact::NonBreaking, Impact::NonBreaking);
+                let impacts = if is_required { (sent.narrowed(), sent.widened()) } else { optional };
+                self.report_part(place, &format!("the header {name}"), impacts, new.is_some());
                 continue;
             };
             self.compare_parameter(&format!("{place} {name}"), old, new, sent);

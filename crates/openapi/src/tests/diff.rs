@@ -372,6 +372,26 @@ fn compares_all_methods_and_the_servers_of_paths() {
 }
 
 #[test]
+fn clients_send_the_responses_of_webhooks() {
+    let webhook = |responses: Value| document(json!({}), json!({ "webhooks": { "w": { "post": { "responses": responses } } } }));
+    let signed =
+        |is_required: bool| json!({ "description": "", "headers": { "x-sig": { "required": is_required, "schema": {} } } });
+    let old = webhook(json!({ "200": { "description": "" }, "410": { "description": "" } }));
+    let new = webhook(json!({ "200": signed(true), "204": { "description": "" } }));
+    let optional = webhook(json!({ "200": signed(false), "410": { "description": "" } }));
+
+    let impacts = |old: &Value, new: &Value| {
+        let mut found = changes(old.clone(), new.clone());
+        found.sort_by(|(_, text), (_, other)| text.cmp(other));
+        found.into_iter().map(|(impact, _)| impact).collect::<Vec<_>>()
+    };
+    // The header of 200, and the responses 204 and 410.
+    assert_eq!(impacts(&old, &new), [Breaking, NonBreaking, Breaking], "{:?}", changes(old.clone(), new.clone()));
+    assert_eq!(impacts(&new, &old), [NonBreaking, Breaking, NonBreaking], "{:?}", changes(new, old.clone()));
+    assert_eq!(impacts(&old, &optional), [NonBreaking]);
+}
+
+#[test]
 fn compares_webhooks_and_callbacks_in_reverse() {
     let object = |names: &[&str], required: &[&str]| {
         let properties: serde_json::Map<_, _> =
