@@ -1,6 +1,6 @@
 //! Self-contained schemas: a schema with copies of all schemas that it refers to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
@@ -143,8 +143,28 @@ impl<'a> Bundler<'a> {
         target[self.other_direction] == true
     }
 
+    /// Adds the names of the properties of the other direction that a schema and its `allOf` declare. `followed` has the references that
+    /// were followed already.
+    fn collect_removed(&self, schema: &Value, followed: &mut BTreeSet<String>, names: &mut BTreeSet<String>) {
+        let schema = match schema["$ref"].as_str() {
+            Some(pointer) if !followed.insert(pointer.to_owned()) => return,
+            Some(pointer) => self.target(pointer).unwrap_or(schema),
+            None => schema,
+        };
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        names.extend(properties.filter(|(_, property)| self.is_removed(property)).map(|(name, _)| name.clone()));
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            self.collect_removed(part, followed, names);
+        }
+    }
+
     /// Copies a schema. Replaces references by numbers and removes properties of the other direction.
     fn copy(&mut self, schema: &Value) -> anyhow::Result<Value> {
+        self.copy_part(schema, &BTreeSet::new())
+    }
+
+    /// Copies a schema that is a part of an `allOf`, whose other parts declare the properties of the other direction with these names.
+    fn copy_part(&mut self, schema: &Value, removed: &BTreeSet<String>) -> anyhow::Result<Value> {
         let Some(object) = schema.as_object() else { return Ok(schema.clone()) };
         if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
             if !pointer.starts_with('#') {
@@ -157,6 +177,8 @@ impl<'a> Bundler<'a> {
             }
             return Ok(json!({ "$ref": format!("#/$defs/{number}") }));
         }
+        let mut removed = removed.clone();
+        self.collect_removed(schema, &mut BTreeSet::new(), &mut removed);
         let mut copy = Map::new();
         for (keyword, value) in object {
             let named_patterns = value.as_object().filter(|_| keyword == "patternProperties");
@@ -167,17 +189,14 @@ impl<'a> Bundler<'a> {
                 ("properties", Value::Object(properties)) => {
                     let mut copies = Map::new();
                     for (name, property) in properties {
-                        if !self.is_removed(property) {
+                        if !removed.contains(name) {
                             copies.insert(name.clone(), self.copy(property)?);
                         }
                     }
                     copies.into()
                 }
                 ("required", Value::Array(names)) => {
-                    let remains = |name: &&Value| {
-                        let property = name.as_str().and_then(|name| object.get("properties")?.get(name));
-                        !property.is_some_and(|property| self.is_removed(property))
-                    };
+                    let remains = |name: &&Value| name.as_str().is_none_or(|name| !removed.contains(name));
                     names.iter().filter(remains).cloned().collect()
                 }
                 ("pattern", Value::String(pattern)) => {
@@ -190,6 +209,9 @@ impl<'a> Bundler<'a> {
                     (Some(SubschemaForm::Named), Value::Object(named)) => {
                         let copy = |(name, subschema): (&String, &Value)| Ok((name.clone(), self.copy(subschema)?));
                         Value::Object(named.iter().map(copy).collect::<anyhow::Result<_>>()?)
+                    }
+                    (Some(SubschemaForm::List), Value::Array(parts)) if keyword == "allOf" => {
+                        parts.iter().map(|part| self.copy_part(part, &removed)).collect::<anyhow::Result<_>>()?
                     }
                     (Some(SubschemaForm::List), Value::Array(subschemas)) => {
                         subschemas.iter().map(|subschema| self.copy(subschema)).collect::<anyhow::Result<_>>()?

@@ -29,9 +29,11 @@ impl NumberRange {
             Some(step) if integer => (1..=1000).map(|times| step * f64::from(times)).find(|whole| whole.fract().abs() < 1e-9)?,
             Some(step) => step,
             None if integer => 1.0,
-            None => match low.zip(high).map(|(low, high)| high - low) {
+            None => match low.zip(high).map(|(low, high)| (high - low, low <= 0.0 && high >= 0.0)) {
+                // That of all numbers, or of all from zero, is no range of values that are used.
+                Some((range, has_zero)) if range >= 1e30 && has_zero => 0.01,
                 // Hundredths are too coarse for a small range, and too fine for a large one.
-                Some(range) if range > 0.0 && !(1.0..1e12).contains(&range) => range / 1024.0,
+                Some((range, _)) if range > 0.0 && !(1.0..1e12).contains(&range) => range / 1024.0,
                 _ => 0.01,
             },
         };

@@ -290,6 +290,43 @@ fn discriminator_contains_the_schema_name() {
     }
 }
 
+/// The part that requires a property is often not the one that declares it.
+#[test]
+fn part_requires_no_property_of_the_other_direction() {
+    let base = json!({ "type": "object", "properties": {
+        "id": { "type": "integer", "readOnly": true }, "secret": { "type": "string", "writeOnly": true }, "name": { "enum": ["a"] },
+    } });
+    let part = json!({ "type": "object", "required": ["id", "secret", "name"] });
+    let document = json!({ "components": { "schemas": { "Base": base, "Nested": { "allOf": [ref_to("Base")] } } } });
+    for schema in
+        [json!({ "allOf": [ref_to("Nested"), part] }), json!({ "allOf": [ref_to("Base")], "required": part["required"] })]
+    {
+        let names = |direction| {
+            let sample = Sampler::new(&document, &schema, direction).unwrap().sample(1).unwrap();
+            let mut names: Vec<_> = sample.as_object().unwrap().keys().cloned().collect();
+            names.sort();
+            names
+        };
+        assert_eq!(
+            (names(Direction::Request), names(Direction::Response)),
+            (vec!["name".into(), "secret".into()], vec!["id".into(), "name".into()]),
+            "{schema}"
+        );
+    }
+}
+
+#[test]
+fn range_of_all_numbers_has_small_numbers() {
+    let largest = f64::MAX;
+    for minimum in [-largest, 0.0] {
+        let sampler = sampler(&json!({ "type": "number", "minimum": minimum, "maximum": largest }));
+        for seed in 0..50 {
+            assert!(sampler.sample(seed).unwrap().is_number());
+        }
+        assert!((0..50).any(|seed| sampler.sample(seed).unwrap().as_f64().unwrap().abs() < 1e6));
+    }
+}
+
 #[test]
 fn samples_of_recursive_schemas_are_finite() {
     let document = pets();
