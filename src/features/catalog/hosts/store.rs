@@ -67,9 +67,10 @@ pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Resul
         .await
 }
 
-/// Returns the accounts of a host's administrators.
+/// Returns the accounts of a host's administrators, at most 100 of them, the oldest first.
 pub async fn administrator_ids(tx: &mut Tx, host: Id) -> Result<Vec<Id>> {
-    tx.query("select account_id from host_administrators where host_id = $1 order by account_id").bind(host).scalars().await
+    let select = "select account_id from host_administrators where host_id = $1 order by account_id limit 100";
+    tx.query(select).bind(host).scalars().await
 }
 
 /// Returns the number of hosts that an account administers and that have not been removed.
