@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::ensure;
-use boxoffice_openapi::Contract;
+use boxoffice_openapi::{Contract, Operation};
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::checks::list_reader::listed_entries;
-use super::http_client::Request;
+use super::http_client::{ReceivedResponse, Request};
 use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
 use super::resources::{identifier, item_operation, new_path, with_declared_slash};
 use super::target::Target;
@@ -93,25 +93,33 @@ impl Identifiers {
 
 /// Creates a resource in a collection, and returns its identifier.
 async fn create(target: &Target, contract: &Contract, seed: u64, collection: &str) -> Option<Value> {
-    let spec = contract.find("POST", collection).ok()?;
-    let operation = OperationUnderTest::new(contract, spec);
-    let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
-    request.path = with_declared_slash(spec, collection);
-    let response = target.client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
-    let path = new_path(contract, &target.client.base_url, &request.path, &response)?;
+    let (spec, response) = send_example(target, contract, seed, "POST", collection).await?;
+    let path = new_path(contract, &target.client.base_url, &with_declared_slash(spec, collection), &response)?;
     let last = percent_decode_str(path.trim_end_matches('/').rsplit('/').next()?).decode_utf8_lossy().into_owned();
     Some(last.into())
 }
 
 /// Returns the identifier of the first entry of a list.
 async fn first_listed(target: &Target, contract: &Contract, seed: u64, collection: &str) -> Option<Value> {
-    let spec = contract.find("GET", collection).ok()?;
-    let operation = OperationUnderTest::new(contract, spec);
-    let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
-    request.path = with_declared_slash(spec, collection);
-    let response = target.client.send_with_retries(&request).await.ok().filter(|response| response.is_success())?;
+    let (spec, response) = send_example(target, contract, seed, "GET", collection).await?;
     let body = response.json();
     let first = listed_entries(spec, &body)?.first()?;
     let from_link = || first["self"].as_str().and_then(|uri| uri.trim_end_matches('/').rsplit('/').next()).map(Value::from);
     identifier(contract, collection, first).or_else(from_link)
+}
+
+/// Sends the example of an operation to a collection. Returns the operation and its response; `None` if it has not succeeded.
+async fn send_example<'c>(
+    target: &Target,
+    contract: &'c Contract,
+    seed: u64,
+    method: &str,
+    collection: &str,
+) -> Option<(&'c Operation, ReceivedResponse)> {
+    let spec = contract.find(method, collection).ok()?;
+    let operation = OperationUnderTest::new(contract, spec);
+    let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
+    request.path = with_declared_slash(spec, collection);
+    let response = target.client.send_with_retries(&request).await.ok()?;
+    response.is_success().then_some((spec, response))
 }
