@@ -81,7 +81,7 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
     let validity = match row.status {
         CodeStatus::Used => CodeValidity::Used,
         CodeStatus::Pending if row.expires > now && row.tries < MAX_ATTEMPTS && email_unchanged(&account, &row) => {
-            if within_attempt_limit(&mut tx, &row, now).await? {
+            if within_attempt_limit(&mut tx, kind, row.account_id, now).await? {
                 CodeValidity::Open
             } else {
                 CodeValidity::Over
@@ -147,7 +147,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code, now).await?;
+    let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code.kind, code.account_id, now).await?;
     if !counts || !store::count_try(tx, &code.hash, now, MAX_ATTEMPTS).await? {
         return Err(code.kind.closed());
     }
@@ -158,7 +158,7 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
             None => accounts::set_verified(tx, account.id).await?,
         }
     }
-    if !within_attempt_limit(tx, code, now).await? {
+    if !within_attempt_limit(tx, code.kind, code.account_id, now).await? {
         // Close the codes permanently. A client that sent several attempts at once may learn from the response times which digits
         // were correct, and must not be able to use them a day later.
         store::close(tx, code.kind, account.id).await?;
@@ -167,18 +167,17 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
 }
 
 /// Returns whether the account has attempts left today for codes of this kind.
-async fn within_attempt_limit(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
-    Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
+async fn within_attempt_limit(tx: &mut Tx, kind: CodePurpose, account: Id, now: Timestamp) -> Result<bool> {
+    Ok(store::tries_since(tx, kind, account, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
 }
 
 /// Rejects the request of a code that would accept no attempt.
 async fn reject_without_attempts(tx: &mut Tx, kind: CodePurpose, account: Id, now: Timestamp) -> Result<()> {
-    let since = now.minus(DAY);
-    if store::tries_since(tx, kind, account, since).await? < MAX_DAILY_ATTEMPTS {
+    if within_attempt_limit(tx, kind, account, now).await? {
         return Ok(());
     }
     // The attempts at the first code are the first that no longer count.
-    let first = store::first_end(tx, kind, account, since).await?;
+    let first = store::first_end(tx, kind, account, now.minus(DAY)).await?;
     let wait = first.unwrap_or(now).plus(DAY).seconds() - now.seconds();
     let wait = Duration::from_secs(u64::try_from(wait).unwrap_or_default());
     Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("attempts", MAX_DAILY_ATTEMPTS as u32, DAY, wait))))
