@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::server_process::boxoffice;
-use crate::support::{TestApp, card_payment, entries_of, id_of, section, wait_until};
+use crate::support::{TestApp, card_payment, entries_of, id_of, section};
 
 on_both_databases![
     manages_accounts,
@@ -124,11 +124,7 @@ async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
 
     let mut command = prepare(&app, &["admin", "accounts", "deactivate", &ama.number, "--yes"]);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let is_waiting = async || {
-        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        app.scalar::<i64>(waiting).await > 0
-    };
-    wait_until(is_waiting).await;
+    app.wait_for_lock_waits(1).await;
     other.commit().await.unwrap();
     let output = tokio::task::block_in_place(|| command.wait_with_output().unwrap());
 

@@ -230,12 +230,8 @@ async fn corrects_times_that_are_stored_after_correction(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let mut lock = app.state.db.begin().await.unwrap();
     lock.query("select id from sections for update").execute().await.unwrap();
-    let is_order_waiting = async || {
-        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        app.scalar::<i64>(waiting).await > 0
-    };
     let step_back = async {
-        wait_until(is_order_waiting).await;
+        app.wait_for_lock_waits(1).await;
         app.states().for_each(|state| state.clock.rewind(JUMP));
         watch().await;
         lock.commit().await.unwrap();

@@ -6,13 +6,11 @@
 use std::collections::HashMap;
 use std::env;
 use std::fs;
-use std::time::Duration;
 
 use futures::future::{join, join_all};
 use rand::seq::SliceRandom;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
-use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
 use crate::review::submission_of;
@@ -95,14 +93,6 @@ async fn connect_twice_to_a_part(app: &TestApp) -> [PgConnection; 2] {
     }
 }
 
-/// Waits until this many statements wait for a lock.
-async fn wait_for_waiting(app: &TestApp, number: i64) {
-    let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-    while app.scalar::<i64>(waiting).await < number {
-        sleep(Duration::from_millis(10)).await;
-    }
-}
-
 /// Sets the status of an event, whose identifier is a number.
 async fn set_status(connection: &mut PgConnection, event: &str, status: &str) -> sqlx::Result<()> {
     let update = format!("update events set status = '{status}' where id = {event}");
@@ -128,9 +118,9 @@ async fn publishing_and_withdrawing_do_not_deadlock(app: TestApp) {
     let _locked: Vec<i64> = blocking.query(locked).bind(host).scalars().await.unwrap();
 
     let published = tokio::spawn(async move { set_status(&mut publishing, &draft.id, "Listed").await });
-    wait_for_waiting(&app, 1).await;
+    app.wait_for_lock_waits(1).await;
     let withdrawn = tokio::spawn(async move { set_status(&mut withdrawing, &listed.id, "Draft").await });
-    wait_for_waiting(&app, 2).await;
+    app.wait_for_lock_waits(2).await;
     drop(blocking);
 
     published.await.unwrap().unwrap();

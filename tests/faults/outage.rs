@@ -227,12 +227,8 @@ async fn cancelled_statement_can_be_sent_again() {
     let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
     let region = app.create_region().await;
     execute("begin; select id from regions for update").await;
-    let is_waiting = async || {
-        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
-        app.state.db.read().await.unwrap().query(waiting).scalar::<i64>().await.unwrap() > 0
-    };
     let cancel = async {
-        wait_until(is_waiting).await;
+        app.wait_for_lock_waits(1).await;
         execute("select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'").await;
     };
     let (cancelled, ()) = join(change(&app, &region), cancel).await;

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 
 use super::failures::{FailureCheck, TestFailures};
 use super::users::{client, plain_http};
-use super::{Client, FakeGateway, Mailbox, Response, User, check_invariants, postgres, proxy, statements};
+use super::{Client, FakeGateway, Mailbox, Response, User, check_invariants, postgres, proxy, statements, wait_until};
 
 /// Any free port on localhost.
 pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -217,6 +217,12 @@ impl TestApp {
         (T,): DbRow,
     {
         self.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+    }
+
+    /// Waits until this many statements wait for a lock of PostgreSQL.
+    pub async fn wait_for_lock_waits(&self, number: i64) {
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+        wait_until(async || self.scalar::<i64>(waiting).await >= number).await;
     }
 
     /// Reads rows from the database that no operation returns.
