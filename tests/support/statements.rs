@@ -1,7 +1,8 @@
 //! Records the texts of the statements that the servers of the tests run, for `tests/plans`.
 //!
-//! sqlx reports each statement as an event of `tracing`, those of the server at the level TRACE. Each process appends a text to a file of its own when it sees the text for
-//! the first time. As for `coverage`, remove the folder before a run whose statements are to be judged.
+//! sqlx reports each statement as an event of `tracing`, those of the server at the level TRACE. Each process appends a text to a file
+//! of its own when it sees the text for the first time. As for `coverage`, remove the folder before a run whose statements are to be
+//! judged.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -19,10 +20,17 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// The folder of the files, below cargo's target folder.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/statements");
 
-/// The texts that this process has seen, and the file to which it appends them.
-type Recorded = (HashSet<String>, Option<File>);
+/// What this process has recorded.
+#[derive(Default)]
+struct Recorded {
+    /// The texts that sqlx has reported.
+    reported: HashSet<String>,
+    /// The lines that the file has.
+    lines: HashSet<String>,
+    file: Option<File>,
+}
 
-static SEEN: LazyLock<Mutex<Recorded>> = LazyLock::new(Mutex::default);
+static RECORDED: LazyLock<Mutex<Recorded>> = LazyLock::new(Mutex::default);
 
 /// Starts to record the statements of this process.
 pub fn start() {
@@ -77,23 +85,28 @@ fn record(text: &str) {
     static ENDS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^with statement_1 as \(\n|;\n|\n\), statement_\d+ as \(\n|\n\)\n").unwrap());
 
-    ENDS.split(text).filter(|statement| !statement.is_empty()).for_each(record_statement);
+    let recorded = &mut *RECORDED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !recorded.reported.contains(text) {
+        recorded.reported.insert(text.to_owned());
+        ENDS.split(text).filter(|statement| !statement.is_empty()).for_each(|statement| recorded.record_statement(statement));
+    }
 }
 
-/// Records a text in one line. Only the first row of a table of values is kept, so that each number of rows isn't a text of its own.
-fn record_statement(text: &str) {
-    static ROWS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\((?:[$?]\d*,?)+\))(?:, \((?:[$?]\d*,?)+\))+").unwrap());
+impl Recorded {
+    /// Records a text in one line. Only the first row of a table of values is kept, so that each number of rows isn't a line of its own.
+    fn record_statement(&mut self, text: &str) {
+        static ROWS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\((?:[$?]\d*,?)+\))(?:, \((?:[$?]\d*,?)+\))+").unwrap());
 
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = ROWS.replace_all(&line, "$1");
-    let (seen, file) = &mut *SEEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if !seen.contains(&*line) {
-        let file = file.get_or_insert_with(|| {
-            fs::create_dir_all(FOLDER).unwrap();
-            let path = Path::new(FOLDER).join(std::process::id().to_string());
-            File::options().append(true).create(true).open(path).unwrap()
-        });
-        file.write_all(format!("{line}\n").as_bytes()).unwrap();
-        seen.insert(line.into_owned());
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = ROWS.replace_all(&line, "$1");
+        if !self.lines.contains(&*line) {
+            let file = self.file.get_or_insert_with(|| {
+                fs::create_dir_all(FOLDER).unwrap();
+                let path = Path::new(FOLDER).join(std::process::id().to_string());
+                File::options().append(true).create(true).open(path).unwrap()
+            });
+            file.write_all(format!("{line}\n").as_bytes()).unwrap();
+            self.lines.insert(line.into_owned());
+        }
     }
 }
