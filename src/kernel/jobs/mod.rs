@@ -24,8 +24,9 @@ use super::Kernel;
 use super::db::transaction;
 use super::http::AppState;
 
-/// Pause between the first runs of two jobs.
-const START_PAUSE: Duration = Duration::from_millis(10);
+/// Pause between the first runs of two jobs. At a start, most statements are not yet prepared and few connections are open: the jobs
+/// share them with the first requests.
+const START_PAUSE: Duration = Duration::from_millis(200);
 /// Interval at which a successful run of a frequent job is stored, so that not every run writes.
 const RECORD_INTERVAL: Duration = Duration::from_secs(60);
 /// Time limit for giving up the leases when the server stops.
@@ -74,7 +75,7 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Starts all jobs, one after the other, so that they share a few connections to the database.
+    /// Starts all jobs, one after the other.
     pub fn start<A: AppState>(app: &Arc<A>, jobs: impl IntoIterator<Item = Job<A>>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let now = Instant::now();
