@@ -5,6 +5,7 @@
 //! template with sample values; the tests do so with the embedded ones.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ struct CommonValues<'a> {
     values: &'a Value,
 }
 
-/// All templates, parsed.
+/// All templates.
 pub struct MailTemplates {
     environment: Environment<'static>,
     platform: String,
@@ -141,7 +142,8 @@ pub struct MailTemplates {
 }
 
 impl MailTemplates {
-    /// Parses the embedded templates and those of the operator's folder. With a folder, renders each with sample values.
+    /// Reads the templates of the operator's folder, and renders each mail with sample values. Without a folder, the mails have the
+    /// embedded templates.
     ///
     /// # Errors
     /// Returns an error that names the file and the line of a broken template, or a file that replaces no template.
@@ -151,15 +153,13 @@ impl MailTemplates {
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_auto_escape_callback(|name| if name.ends_with(PLAIN) { AutoEscape::None } else { AutoEscape::Html });
         add_functions(&mut environment, settings);
+        let mut sources = HashMap::new();
         for (name, embedded) in FILES {
-            let source = match folder {
-                Some(folder) => read_replacement(folder, name)?.map_or(Cow::Borrowed(*embedded), Cow::Owned),
-                None => Cow::Borrowed(*embedded),
-            };
-            for name in [(*name).to_owned(), format!("{name}{PLAIN}")] {
-                environment.add_template_owned(name, source.to_string()).map_err(|error| located(folder, &error))?;
-            }
+            let replacement = folder.map(|folder| read_replacement(folder, name)).transpose()?.flatten();
+            sources.insert(*name, replacement.map_or(Cow::Borrowed(*embedded), Cow::Owned));
         }
+        // Each is parsed when it is first needed.
+        environment.set_loader(move |name| Ok(sources.get(name.trim_end_matches(PLAIN)).map(|source| source.to_string())));
         let platform = settings.mail.from.name.clone().unwrap_or_else(|| host_of(&settings.public_url).to_owned());
         let site = settings.site_url.clone().unwrap_or_else(|| settings.public_url.clone());
         let templates = Self { environment, platform, site, time_zone: settings.mail.time_zone.name().to_owned() };
