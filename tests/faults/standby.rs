@@ -98,24 +98,24 @@ async fn reads_see_every_write_before_them() {
         };
 
         let before = count(&servers.reader, "standby");
-        for orders in 1..=100 {
+        for orders in 1..=50 {
             seen(orders).await;
         }
         let by_standby = count(&servers.reader, "standby") - before;
         execute(&servers.standby, "select pg_wal_replay_pause()").await;
         let before = count(&servers.reader, "primary");
-        for orders in 101..=120 {
+        for orders in 51..=60 {
             seen(orders).await;
         }
         let by_primary = count(&servers.reader, "primary") - before;
         execute(&servers.standby, "select pg_wal_replay_resume()").await;
         servers.wait_for_standby().await;
-        for orders in 121..=140 {
+        for orders in 61..=70 {
             seen(orders).await;
         }
 
         print_figure(format!(
-            "for 300 requests {by_standby} reads used the standby; while it was paused, for 60 {by_primary} the primary"
+            "for 150 requests {by_standby} reads used the standby; while it was paused, for 30 {by_primary} the primary"
         ));
         assert!(by_standby > 0 && by_primary > 0);
         let mut connection = PgConnection::connect(&servers.standby.url).await.unwrap();
