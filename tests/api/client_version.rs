@@ -11,8 +11,8 @@ on_both_databases![
 ];
 
 /// Returns the operations that require a key.
-fn operations_with_key() -> impl Iterator<Item = Operation> {
-    operations().into_iter().filter(|operation| operation.needs_key)
+fn operations_with_key() -> impl Iterator<Item = &'static Operation> {
+    operations().iter().filter(|operation| operation.needs_key)
 }
 
 async fn every_operation_requires_current_client_version(app: TestApp) {
@@ -51,7 +51,7 @@ async fn version_has_one_to_eight_numbers(app: TestApp) {
 }
 
 async fn open_operations_need_no_key_or_version(app: TestApp) {
-    let open: Vec<_> = operations().into_iter().filter(|operation| !operation.needs_key).collect();
+    let open: Vec<_> = operations().iter().filter(|operation| !operation.needs_key).collect();
     for operation in &open {
         let response = operation.send(&app, |request| request.no_key().version(None)).await;
 

@@ -23,7 +23,7 @@ fn stable_headers(response: &Response) -> BTreeMap<String, Vec<u8>> {
 
 async fn head_of_every_get_has_its_status_and_headers(app: TestApp) {
     let mut statuses = Vec::new();
-    for operation in operations().into_iter().filter(|operation| operation.method == "GET") {
+    for operation in operations().iter().filter(|operation| operation.method == "GET") {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
         // The server time is in the tag.
         if operation.id == "time_get" {
@@ -73,7 +73,7 @@ async fn options_lists_the_methods_of_each_path(app: TestApp) {
     let mut declared: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
     for operation in operations() {
         let (_, methods) = declared.entry(operation.path.clone()).or_insert_with(|| (operation.path_with(&[]), BTreeSet::new()));
-        methods.insert(operation.method);
+        methods.insert(operation.method.clone());
     }
     for (path, mut methods) in declared.into_values() {
         if methods.contains("GET") {

@@ -20,13 +20,13 @@ on_both_databases![error_responses_equal_those_of_platform];
 
 /// Returns a valid request for each operation.
 fn requests(contract: &Contract) -> Vec<(&Operation, Request)> {
-    let with_request = |operation: crate::support::Operation| {
+    let with_request = |operation: &crate::support::Operation| {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
         let request = request(&operation.method, path.trim_end_matches(['?', '&']));
         let request = if operation.body_schema().is_some() { request.with_json(&operation.body()) } else { request };
         (contract.operation(&operation.id).unwrap(), request)
     };
-    operations().into_iter().map(with_request).collect()
+    operations().iter().map(with_request).collect()
 }
 
 fn header<'a>(reply: &'a ReceivedResponse, name: &str) -> &'a str {

@@ -23,7 +23,7 @@ fn required() -> BTreeSet<String> {
 
 /// Returns the contract's operations with or without `x-supplement`.
 fn contracted(is_supplement: bool) -> BTreeSet<String> {
-    let operations = operations().into_iter().filter(|operation| operation.is_supplement() == is_supplement);
+    let operations = operations().iter().filter(|operation| operation.is_supplement() == is_supplement);
     operations.map(|operation| shape(&format!("{} {}", operation.method, operation.path))).collect()
 }
 
@@ -154,16 +154,16 @@ const REDEEMERS: [&str; 11] = [
 
 #[test]
 fn every_operation_has_expected_scopes() {
-    let contracted: BTreeMap<_, _> = operations().into_iter().map(|operation| (operation.id, operation.scopes)).collect();
+    let contracted: BTreeMap<_, _> = operations().iter().map(|operation| (&*operation.id, &*operation.scopes)).collect();
     for (lowest, id) in LOWEST.iter().flat_map(|(lowest, ids)| ids.split(' ').map(move |id| (lowest, id))) {
         let rising = [Scope::Public, Scope::Customer, Scope::Administrator];
         let mut expected: Vec<_> = rising.into_iter().skip_while(|scope| scope != lowest).collect();
         if REDEEMERS.contains(&id) {
             expected.push(Scope::Redeemer);
         }
-        assert_eq!(contracted.get(id), Some(&expected), "{id}");
+        assert_eq!(contracted.get(id).copied(), Some(&*expected), "{id}");
     }
     for (id, scopes) in &contracted {
-        assert_eq!(scopes.contains(&Scope::Redeemer), REDEEMERS.contains(&id.as_str()), "{id}");
+        assert_eq!(scopes.contains(&Scope::Redeemer), REDEEMERS.contains(id), "{id}");
     }
 }

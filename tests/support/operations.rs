@@ -49,7 +49,14 @@ pub struct Operation {
 }
 
 /// Returns every operation.
-pub fn operations() -> Vec<Operation> {
+pub fn operations() -> &'static [Operation] {
+    /// Resolving the references takes a second.
+    static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(read_operations);
+
+    &OPERATIONS
+}
+
+fn read_operations() -> Vec<Operation> {
     let contract = &*CONTRACT;
     let operation = |operation: &boxoffice_openapi::Operation| {
         let node = resolve(&contract.document, &contract.document["paths"][&operation.path][operation.method.to_lowercase()]);

@@ -26,7 +26,7 @@ pub struct AccessFixtures {
     /// The callers with an active account.
     pub users: BTreeMap<Caller, User>,
     keys: HashMap<Caller, String>,
-    operations: HashMap<String, Operation>,
+    operations: HashMap<String, &'static Operation>,
 }
 
 /// A resource's name in a rule.
@@ -98,7 +98,7 @@ impl AccessFixtures {
             (OtherEvent, gate(&app, &others["code"]).await),
             (Administrator, app.staff.key.clone()),
         ]);
-        let operations = operations().into_iter().map(|operation| (operation.id.clone(), operation)).collect();
+        let operations = operations().iter().map(|operation| (operation.id.clone(), operation)).collect();
         Self { app, ids, others, users, keys, operations }
     }
 
@@ -109,7 +109,7 @@ impl AccessFixtures {
 
     /// Returns the operation of a rule.
     pub fn operation(&self, row: &Row) -> &Operation {
-        &self.operations[row.operation]
+        self.operations[row.operation]
     }
 
     /// Returns the body of a rule's request for these resources.
@@ -380,7 +380,7 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
 
 /// Returns the contract's example of an operation's body.
 fn example(operation: &str) -> Value {
-    operations().into_iter().find(|one| one.id == operation).unwrap().body()
+    operations().iter().find(|one| one.id == operation).unwrap().body()
 }
 
 /// Creates a section that is on sale, and returns its identifier.

@@ -61,7 +61,7 @@ async fn empty_text_clears_optional_property(app: TestApp) {
         ("region_update", region, &staff),
         ("zone_update", zone, &staff),
     ] {
-        let operation = operations().into_iter().find(|each| each.id == operation).unwrap();
+        let operation = operations().iter().find(|each| each.id == operation).unwrap();
         let schema = operation.body_schema().unwrap();
         let required = schema["x-not-blank"].as_array().unwrap();
         let is_text = |property: &Value| {

@@ -277,7 +277,7 @@ async fn unlimited_server_sends_no_rate_limit_headers(app: TestApp) {
 /// Operations that take codes or names are limited, and no others.
 #[test]
 fn credential_operations_are_marked() {
-    let marked: Vec<_> = operations().into_iter().filter(|operation| operation.credential_param().is_some()).collect();
+    let marked: Vec<_> = operations().iter().filter(|operation| operation.credential_param().is_some()).collect();
     for operation in &marked {
         let argument = operation.credential_param().unwrap();
         let is_in_path = operation.path.contains(&format!("{{{argument}}}"));

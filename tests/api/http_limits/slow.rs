@@ -47,7 +47,7 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     let redeemer = redeemer_key(&app, &global_token(&event).await).await;
     let impatient = listener(BodyTimeouts { idle: Duration::from_millis(50), total: LONG });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), impatient).await;
-    let with_body: Vec<_> = operations().into_iter().filter(|operation| operation.body_schema().is_some()).collect();
+    let with_body: Vec<_> = operations().iter().filter(|operation| operation.body_schema().is_some()).collect();
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
         true => app.staff.key.clone(),
         false => redeemer.clone(),
@@ -58,7 +58,7 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
         connection.write_all(format!("{}{{", announce_body(operation, &key(operation))).as_bytes()).await.unwrap();
         read_response(connection).await
     };
-    let responses = await_early(join_all(with_body.iter().map(pause))).await;
+    let responses = await_early(join_all(with_body.iter().copied().map(pause))).await;
 
     assert!(with_body.len() > 30, "only {}", with_body.len());
     for (operation, response) in with_body.iter().zip(responses) {
@@ -69,8 +69,8 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
 async fn slow_body_reaches_total_timeout(app: TestApp) {
     let hurried = listener(BodyTimeouts { idle: LONG, total: Duration::from_millis(500) });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;
-    let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
-    let head = announce_body(&operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
+    let operation = operations().iter().find(|operation| operation.id == "region_create").unwrap();
+    let head = announce_body(operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
     let connection = TcpStream::connect(server.server).await.unwrap();
     let (reading, mut writing) = connection.into_split();
 
@@ -98,7 +98,7 @@ async fn mock_times_out_on_pause() {
         &log::silent(),
     )
     .unwrap();
-    let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
+    let operation = operations().iter().find(|operation| operation.id == "region_create").unwrap();
 
     let mut connection = TcpStream::connect(mock.address()).await.unwrap();
     connection.write_all(announce_body(&operation, "any").as_bytes()).await.unwrap();
