@@ -470,7 +470,8 @@ impl<'a> Generator<'a> {
         })
     }
 
-    /// Calls `make` with the number of the attempt until it returns a value that satisfies `not`, and both format and pattern.
+    /// Calls `make` with the number of the attempt until it returns a value that satisfies `not`, and the format if there is a pattern
+    /// too, which `make` satisfies.
     fn retry_until_valid(
         &mut self,
         flat: &Map<String, Value>,
@@ -483,6 +484,8 @@ impl<'a> Generator<'a> {
             let mut rest = flat.clone();
             let not = rest.remove("not");
             rest.remove("nullable");
+            // Compiling a pattern takes longer than all else.
+            rest.remove("pattern");
             let schema = match not {
                 Some(not) => json!({ "allOf": [rest], "not": not, "$defs": self.bundle.root["$defs"] }),
                 None => Value::Object(rest),
