@@ -27,10 +27,10 @@ pub struct ExportOptions {
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     orders: i64,
     /// Requests of other clients per second, each for an event
-    #[arg(long, default_value_t = 500.0)]
+    #[arg(long, default_value_t = 500.0, value_parser = crate::parse_rate)]
     rate: f64,
     /// Seconds to measure the other clients, without an export and during exports
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
 }
 

@@ -48,7 +48,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 pub struct HostileOptions {
     /// Seconds of the load
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
     /// Database to use
     #[arg(long, default_value = "sqlite")]

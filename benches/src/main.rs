@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use http::Method;
 
@@ -81,20 +82,26 @@ struct Options {
     #[arg(long, default_value_t = EVENTS, value_parser = clap::value_parser!(i64).range(10_000..=1_000_000))]
     events: i64,
     /// Concurrent requests
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     connections: usize,
     /// Requests per second (open loop) [default: each connection sends its next request when it has a response]
-    #[arg(long)]
+    #[arg(long, value_parser = parse_rate)]
     rate: Option<f64>,
     /// Second scenario to run at the same time, on an eighth as many connections
     #[arg(long)]
     beside: Option<Scenario>,
     /// Measured seconds per scenario, after 2 seconds of warm-up
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
     /// File for the results as JSON
     #[arg(long)]
     json: Option<PathBuf>,
+}
+
+/// Parses a rate: a number of requests per second.
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    rate.ok_or_else(|| "a rate is a number of requests per second above 0".to_owned())
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -254,6 +261,35 @@ async fn measure(
 #[cfg(test)]
 mod tests {
     use super::{Cli, Parser};
+
+    #[test]
+    fn zeros_are_rejected() {
+        for (command, option) in [
+            ("", "--rate"),
+            ("", "--connections"),
+            ("", "--seconds"),
+            ("exports", "--rate"),
+            ("exports", "--seconds"),
+            ("hostile", "--seconds"),
+            ("ramp", "--connections"),
+            ("ramp", "--seconds"),
+            ("soak", "--rate"),
+            ("soak", "--minutes"),
+            ("soak", "--interval"),
+        ] {
+            let parse = |value: &str| {
+                let arguments = ["boxoffice-load", command, option, value];
+                Cli::try_parse_from(arguments.into_iter().filter(|argument| !argument.is_empty()))
+            };
+            let error = parse("0").map(|_| ()).map_err(|error| error.to_string());
+            let is_clear = |text: &String| text.contains(option) && (text.contains("above 0") || text.contains("not in 1.."));
+            assert!(error.as_ref().is_err_and(is_clear), "{command} {option}: {error:?}");
+            assert!(parse("1").is_ok(), "{command} {option}");
+        }
+        for rate in ["-1", "NaN", "inf", "fast"] {
+            assert!(Cli::try_parse_from(["boxoffice-load", &format!("--rate={rate}")]).is_err(), "{rate}");
+        }
+    }
 
     /// `tests/api/documents` checks the options of Cargo.
     #[test]

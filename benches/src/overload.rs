@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 
 use crate::database::Database;
 use crate::fixtures::{EVENTS, Fixtures};
@@ -32,10 +33,10 @@ pub struct RampOptions {
     #[arg(default_value = "mixed")]
     scenarios: Vec<Scenario>,
     /// Seconds from no requests to three times the best rate and back
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
     /// Connections of the clients; more than the server's limit of requests in progress
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 2000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     connections: usize,
 }
 
@@ -48,13 +49,13 @@ pub struct SoakOptions {
     #[arg(default_value = "mixed")]
     scenarios: Vec<Scenario>,
     /// Requests per second [default: 60 % of the best rate]
-    #[arg(long)]
+    #[arg(long, value_parser = crate::parse_rate)]
     rate: Option<f64>,
     /// Minutes of the load
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     minutes: u64,
     /// Seconds of each row of the table
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     interval: u64,
 }
 
