@@ -1,5 +1,6 @@
 //! Callbacks: requests that the document declares for an operation, sent shortly after its response.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use boxoffice_openapi::callback::{Callback, RuntimeValues};
 use boxoffice_openapi::{Contract, Direction, ExampleUse, Operation, Sampler};
 use bytes::Bytes;
 use dropshot::Body;
+use http::request::Parts;
+use http::uri::{Authority, PathAndQuery};
 use http::{Method, Response, header};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -32,7 +35,7 @@ const MAX_IN_PROGRESS: usize = 32;
 pub enum CallbackTargets {
     /// Loopback addresses and `localhost`.
     Loopback,
-    /// Also these hosts.
+    /// Also these hosts, each with a port or for all of its ports.
     Hosts(Vec<String>),
     /// Every host.
     Any,
@@ -43,7 +46,8 @@ impl FromStr for CallbackTargets {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let hosts: Vec<_> = text.split(',').map(|host| host.trim().to_lowercase()).collect();
-        if let Some(wrong) = hosts.iter().find(|host| host.is_empty() || host.contains(['/', ' ', '@', '*'])) {
+        let is_host = |host: &str| !host.contains(['/', ' ', '@', '*']) && Url::parse(&format!("http://{host}")).is_ok();
+        if let Some(wrong) = hosts.iter().find(|host| !is_host(host)) {
             bail!("must be loopback, any, or names of hosts such as hooks.example.com, separated by commas, and not {wrong:?}");
         }
         Ok(match hosts.as_slice() {
@@ -60,10 +64,13 @@ impl CallbackTargets {
         let host = url.host_str().unwrap_or_default();
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
         let is_loopback = host == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback());
+        let with_port = url.port_or_known_default().map(|port| format!("{host}:{port}"));
         match self {
             Self::Any => true,
             Self::Loopback => is_loopback,
-            Self::Hosts(hosts) => is_loopback || hosts.iter().any(|allowed| allowed == host),
+            Self::Hosts(hosts) => {
+                is_loopback || hosts.iter().any(|allowed| allowed == host || Some(allowed) == with_port.as_ref())
+            }
         }
     }
 }
@@ -71,22 +78,30 @@ impl CallbackTargets {
 /// Sends callbacks.
 pub struct CallbackSender {
     targets: CallbackTargets,
+    /// The scheme of the mock's own URL.
+    scheme: &'static str,
+    /// The body of each callback with its media type, or the reason why none can be generated, by the callback's pointer.
+    bodies: HashMap<String, Result<Option<(String, Bytes)>, String>>,
     client: Client,
     permits: Arc<Semaphore>,
     log: Logger,
 }
 
 impl CallbackSender {
-    /// Creates a sender that has sent nothing.
+    /// Creates a sender of the callbacks of a document.
     ///
     /// # Errors
     /// Returns an error if TLS can't be set up.
-    pub fn new(targets: CallbackTargets, log: &Logger) -> anyhow::Result<Self> {
+    pub fn new(targets: CallbackTargets, contract: &Contract, scheme: &'static str, log: &Logger) -> anyhow::Result<Self> {
         // A redirect could lead to a host that isn't allowed. A connection that was idle may be closed by the server just when a
         // callback is sent, which is then lost.
         let client = Client::builder().timeout(TIMEOUT).redirect(Policy::none()).pool_max_idle_per_host(0).no_proxy();
         let client = client.build().context("callbacks can't be sent")?;
-        Ok(Self { targets, client, permits: Arc::new(Semaphore::new(MAX_IN_PROGRESS)), log: log.clone() })
+        let body = |callback: &Callback| callback_body(contract, callback).map_err(|error| format!("{error:#}"));
+        let callbacks = contract.operations().flat_map(|operation| &operation.callbacks);
+        let bodies = callbacks.map(|callback| (callback.pointer.clone(), body(callback))).collect();
+        let permits = Arc::new(Semaphore::new(MAX_IN_PROGRESS));
+        Ok(Self { targets, scheme, bodies, client, permits, log: log.clone() })
     }
 
     /// Sends the callbacks of an operation in tasks of their own, and returns its response.
@@ -95,7 +110,6 @@ impl CallbackSender {
     /// Returns an error if the response's body can't be read.
     pub async fn send(
         &self,
-        contract: &Contract,
         operation: &Operation,
         request: &IncomingRequest,
         response: Response<Body>,
@@ -103,10 +117,9 @@ impl CallbackSender {
         let (head, body) = response.into_parts();
         let body = etag::collect_body(body).await?;
         let request_head = &request.head;
-        let host = request_head.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
         let values = RuntimeValues {
             operation,
-            url: &format!("http://{host}{}", request_head.uri),
+            url: &request_url(self.scheme, request_head),
             request_headers: &request_head.headers,
             arguments: &request.arguments,
             status: head.status.as_u16(),
@@ -114,7 +127,7 @@ impl CallbackSender {
             response_body: &serde_json::from_slice(&body).unwrap_or_default(),
         };
         for callback in &operation.callbacks {
-            match self.prepare(contract, callback, &values) {
+            match self.prepare(callback, &values) {
                 Ok(request) => self.spawn(&operation.id, &callback.name, request),
                 Err(error) => warn!(self.log, "callback not sent"; "operation" => &operation.id, "callback" => &callback.name,
                     "cause" => format!("{error:#}")),
@@ -124,7 +137,7 @@ impl CallbackSender {
     }
 
     /// Builds the request of a callback.
-    fn prepare(&self, contract: &Contract, callback: &Callback, values: &RuntimeValues<'_>) -> anyhow::Result<reqwest::Request> {
+    fn prepare(&self, callback: &Callback, values: &RuntimeValues<'_>) -> anyhow::Result<reqwest::Request> {
         let url = callback.resolve_url(values).map_err(anyhow::Error::msg)?;
         let url = Url::parse(&url).with_context(|| format!("{url} is not a URL"))?;
         ensure!(["http", "https"].contains(&url.scheme()), "{} is neither http nor https", url.scheme());
@@ -134,9 +147,13 @@ impl CallbackSender {
             url.host_str().unwrap_or("no host")
         );
         let mut request = reqwest::Request::new(Method::from_bytes(callback.method.as_bytes())?, url);
-        if let Some((media_type, body)) = callback_body(contract, callback)? {
-            request.headers_mut().insert(header::CONTENT_TYPE, media_type.parse()?);
-            *request.body_mut() = Some(body.into());
+        match &self.bodies[&callback.pointer] {
+            Ok(Some((media_type, body))) => {
+                request.headers_mut().insert(header::CONTENT_TYPE, media_type.parse()?);
+                *request.body_mut() = Some(body.clone().into());
+            }
+            Ok(None) => {}
+            Err(error) => bail!("{error}"),
         }
         Ok(request)
     }
@@ -161,6 +178,14 @@ impl CallbackSender {
     }
 }
 
+/// Returns the URL of a request. The host is in the URI with HTTP/2, and else in the header `Host`.
+fn request_url(scheme: &str, head: &Parts) -> String {
+    let host = || head.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let host = head.uri.authority().map_or_else(host, Authority::as_str);
+    let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    format!("{scheme}://{host}{path}")
+}
+
 /// Returns the media type and the body of a callback: its example, or else data generated from its schema. `None` if it has no body.
 fn callback_body(contract: &Contract, callback: &Callback) -> anyhow::Result<Option<(String, Bytes)>> {
     let Some(content) = &callback.content else { return Ok(None) };
@@ -179,6 +204,7 @@ fn callback_body(contract: &Contract, callback: &Callback) -> anyhow::Result<Opt
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use serde_json::json;
     use slog::Discard;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
@@ -190,7 +216,9 @@ mod tests {
     async fn each_callback_has_a_connection_of_its_own() {
         let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = Url::parse(&format!("http://{}", server.local_addr().unwrap())).unwrap();
-        let sender = CallbackSender::new(CallbackTargets::Loopback, &Logger::root(Discard, slog::o!())).unwrap();
+        let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": {} })).unwrap();
+        let log = Logger::root(Discard, slog::o!());
+        let sender = CallbackSender::new(CallbackTargets::Loopback, &contract, "http", &log).unwrap();
         // They remain open, like those of a server that closes them later.
         let mut connections = Vec::new();
         for callback in ["first", "second"] {
@@ -201,6 +229,19 @@ mod tests {
             connections.push(connection);
             // Until the callback has its response.
             let _all = sender.permits.acquire_many(MAX_IN_PROGRESS as u32).await.unwrap();
+        }
+    }
+
+    #[test]
+    fn url_has_scheme_and_host_of_request() {
+        for (scheme, uri, expected) in [
+            ("http", "/a?b=1", "http://mock.example:81/a?b=1"),
+            ("https", "/a", "https://mock.example:81/a"),
+            // The URI of a request with HTTP/2.
+            ("https", "https://other.example/a?b=1", "https://other.example/a?b=1"),
+        ] {
+            let request = http::Request::get(uri).header(header::HOST, "mock.example:81").body(()).unwrap();
+            assert_eq!(request_url(scheme, &request.into_parts().0), expected);
         }
     }
 
@@ -219,12 +260,17 @@ mod tests {
             ("hooks.example.com,10.0.0.1", "http://10.0.0.1/", true),
             ("hooks.example.com", "http://127.0.0.1/", true),
             ("hooks.example.com", "http://example.com/", false),
+            ("hooks.example.com:8443", "https://hooks.example.com:8443/a", true),
+            ("hooks.example.com:443", "https://hooks.example.com/a", true),
+            ("hooks.example.com:8443", "https://hooks.example.com/a", false),
+            ("[2001:db8::1]:80,[2001:db8::2]", "http://[2001:db8::1]/", true),
+            ("[2001:db8::1]:80,[2001:db8::2]", "http://[2001:db8::2]:9/", true),
             ("any", "http://example.com/", true),
         ] {
             let targets: CallbackTargets = targets.parse().unwrap();
             assert_eq!(targets.allows(&Url::parse(url).unwrap()), expected, "{targets:?} {url}");
         }
-        for wrong in ["", "a,,b", "http://a", "*.a"] {
+        for wrong in ["", "a,,b", "http://a", "*.a", "a:x", "2001:db8::1"] {
             assert!(wrong.parse::<CallbackTargets>().is_err(), "{wrong}");
         }
     }

@@ -129,7 +129,8 @@ pub fn start(
     let store = settings.is_stateful.then(|| MockStore::new(&context, &responses));
     let minimum_client_version = "3.0.0".parse()?;
     let impairment = Impairment::new(&settings, &contract)?;
-    let callbacks = settings.callbacks.clone().map(|targets| CallbackSender::new(targets, log)).transpose()?;
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
+    let callbacks = settings.callbacks.clone().map(|targets| CallbackSender::new(targets, &contract, scheme, log)).transpose()?;
     let mock = Mock {
         impairment,
         callbacks,
@@ -207,7 +208,7 @@ impl RequestHandler for Mock {
         if let Some(callbacks) =
             self.callbacks.as_ref().filter(|_| response.status().is_success() && !operation.callbacks.is_empty())
         {
-            response = callbacks.send(contract, operation, &request, response).await?;
+            response = callbacks.send(operation, &request, response).await?;
         }
         if !declares_etag(operation, &response) {
             return Ok(response);
