@@ -328,8 +328,10 @@ impl Mock {
             ));
         };
         // The platform sends JSON to every client.
-        let accept = head.headers.get(header::ACCEPT).filter(|_| !operation.is_builtin);
-        let selected = match responses.select(operation, prefer, accept) {
+        let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+        let accept: Vec<_> = accept.filter(|_| !operation.is_builtin).collect();
+        let accept = (!accept.is_empty()).then(|| accept.join(","));
+        let selected = match responses.select(operation, prefer, accept.as_deref()) {
             Ok(selected) => Some(selected),
             Err(SelectionError::UnknownPreference(detail)) => {
                 errors.push(FieldError::invalid(PREFER, detail));

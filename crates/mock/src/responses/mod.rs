@@ -106,7 +106,7 @@ impl OperationResponses {
         &'a self,
         operation: &'a Operation,
         prefer: Option<&PreferHeader>,
-        accept: Option<&HeaderValue>,
+        accept: Option<&str>,
     ) -> Result<SelectedResponse<'a>, SelectionError> {
         let code = prefer.and_then(|prefer| prefer.code);
         let status = code.unwrap_or(self.default_status);
@@ -160,7 +160,7 @@ impl<'a> SelectedResponse<'a> {
         template: &'a ResponseTemplate,
         example: &str,
         status: u16,
-        accept: Option<&HeaderValue>,
+        accept: Option<&str>,
     ) -> Option<Result<Self, SelectionError>> {
         let index = |content: &Content| {
             let names = || content.examples.keys();

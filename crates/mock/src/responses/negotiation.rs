@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use boxoffice_openapi::response::{Content, essence, matches_range};
-use http::HeaderValue;
 
 use super::{BodySource, SelectionError};
 
@@ -14,9 +13,9 @@ use super::{BodySource, SelectionError};
 /// Returns an error if the client accepts none of them, or only XML that can't be generated.
 pub fn negotiate<'a>(
     contents: impl Iterator<Item = (&'a Content, &'a BodySource)>,
-    accept: Option<&HeaderValue>,
+    accept: Option<&str>,
 ) -> Result<Option<(&'a Content, &'a BodySource)>, SelectionError> {
-    let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
+    let accept = accept.unwrap_or("*/*");
     // A range of the document may include an accepted media type.
     let includes_accepted = |declared: &str| {
         let mut accepted = accept.split(',').map(essence);

@@ -87,6 +87,10 @@ async fn accept_header_selects_media_type() {
         assert_eq!((reply.status, header(&reply, "content-type")), (200, media_type), "{accept}");
         assert_eq!(header(&reply, "vary"), "Accept, Prefer");
     }
+    let mut two_lines = Request::new("GET", "/pictures").with_header("Accept", "text/html");
+    two_lines.headers.push(("Accept".to_owned(), "image/png".to_owned()));
+    let reply = mock.send(&two_lines).await;
+    assert_eq!((reply.status, header(&reply, "content-type")), (200, "image/png"), "the second line counts too");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
