@@ -187,6 +187,7 @@ impl RequestHandler for Mock {
     }
 
     async fn reject(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
+        self.delay(request.principal.and_then(|prefer| prefer.as_deref())).await;
         self.reject(request.contract, request.operation, error)
     }
 
@@ -194,10 +195,7 @@ impl RequestHandler for Mock {
         let AuthorizedRequest { incoming: request, contract, operation, principal: prefer, .. } = request;
         let head = &request.head;
         let prefer = prefer.as_deref();
-        let preferred_delay = prefer.and_then(|prefer| prefer.delay);
-        if let Some(delay) = preferred_delay.or_else(|| self.impairment.next_delay()) {
-            tokio::time::sleep(delay).await;
-        }
+        self.delay(prefer).await;
         if let Some(status) = self.impairment.next_fault(operation) {
             return Ok(self.respond_fault(contract, operation, status));
         }
@@ -230,6 +228,14 @@ impl Mock {
 
     fn render_context<'a>(&'a self, contract: &'a Contract) -> RenderContext<'a> {
         RenderContext { contract, seed: self.settings.seed, log: &self.log, generated: &self.generated }
+    }
+
+    /// Waits for the delay that the client prefers, or else for the next one of the settings.
+    async fn delay(&self, prefer: Option<&PreferHeader>) {
+        let preferred = prefer.and_then(|prefer| prefer.delay);
+        if let Some(delay) = preferred.or_else(|| self.impairment.next_delay()) {
+            tokio::time::sleep(delay).await;
+        }
     }
 
     /// Returns a request's own seed, so that different requests get different data. The server's path prefix has no influence.

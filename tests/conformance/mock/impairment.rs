@@ -68,4 +68,9 @@ async fn every_response_is_delayed() {
         assert_eq!(mock.send(&mock_request("GET", "/time").with_header("Prefer", prefer)).await.status, 200);
         assert!(begun.elapsed() >= Duration::from_millis(least), "{prefer}");
     }
+    for (rejected, status) in [(mock_request("GET", "/regions?page=x"), 400), (Request::new("GET", "/time"), 412)] {
+        let begun = Instant::now();
+        assert_eq!(mock.send(&rejected).await.status, status);
+        assert!(begun.elapsed() >= Duration::from_millis(80), "{status}");
+    }
 }
