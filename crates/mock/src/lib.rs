@@ -38,6 +38,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use slog::{Logger, error, info};
 use state::{MockRequest, MockStore};
+use tokio::sync::Mutex;
 
 pub use callbacks::CallbackTargets;
 pub use config_file::MockConfigFile;
@@ -82,6 +83,8 @@ struct Mock {
     responses: HashMap<String, OperationResponses>,
     generated: GeneratedResponses,
     store: Option<MockStore>,
+    /// Held while a request may change the store.
+    changes: Mutex<()>,
     impairment: Impairment,
     callbacks: Option<CallbackSender>,
     reference_pages: Arc<ReferencePages>,
@@ -139,6 +142,7 @@ pub fn start(
         responses,
         generated,
         store,
+        changes: Mutex::default(),
         reference_pages,
         log: log.clone(),
     };
@@ -199,10 +203,14 @@ impl RequestHandler for Mock {
         if let Some(status) = self.impairment.next_fault(operation) {
             return Ok(self.respond_fault(contract, operation, status));
         }
+        // The check of `If-Match` and the change are one step.
+        let may_change = self.store.is_some() && operation.method != "GET";
+        let changing = if may_change { Some(self.changes.lock().await) } else { None };
         if !prefer.is_some_and(PreferHeader::selects_response) && self.fails_if_match(contract, operation, head).await? {
             return self.reject(contract, operation, Code::ResourceChanged.into());
         }
         let mut response = self.respond(contract, operation, prefer, head, &request.arguments)?;
+        drop(changing);
         if let Some(callbacks) =
             self.callbacks.as_ref().filter(|_| response.status().is_success() && !operation.callbacks.is_empty())
         {

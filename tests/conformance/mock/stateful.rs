@@ -1,6 +1,8 @@
 //! The stateful mock.
 
-use boxoffice_conformance::http_client::Request;
+use std::sync::Arc;
+
+use boxoffice_conformance::http_client::{HttpClient, Request};
 use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
@@ -343,6 +345,26 @@ async fn oldest_items_are_evicted() {
     let status = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().status;
     assert_eq!([status("/pets/1").await, status("/pets/2").await, status("/pets/10001").await], [404, 200, 200]);
     assert_eq!(status("/pets/1000000").await, 200, "the examples stay");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_one_of_simultaneous_changes_matches_an_etag() {
+    let mock = stateful();
+    let client = Arc::new(HttpClient::new(&mock.server.base_url).unwrap());
+    for round in 0..20 {
+        let seen = header(&mock.send(&request("GET", "/regions/17637000000011")).await, "etag").to_owned();
+        let changes = (0..8).map(|number| {
+            let name = json!({ "name": format!("Region {round} {number}") });
+            let change = request("PUT", "/regions/17637000000011").with_json(&name).with_header("If-Match", &seen);
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { client.send(&change).await.unwrap().status })
+        });
+        let mut statuses = Vec::new();
+        for change in changes.collect::<Vec<_>>() {
+            statuses.push(change.await.unwrap());
+        }
+        assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
