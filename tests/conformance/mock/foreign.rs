@@ -337,6 +337,13 @@ async fn document_of_openapi_3_1_is_served() {
 async fn invalid_example_is_not_served() {
     let reply = mock().send(&Request::new("GET", "/wrong")).await;
     assert!(reply.json()["size"].is_i64(), "{}", reply.json());
+
+    let examples = json!({ "bad": { "value": "one" }, "good": { "value": 4711 }, "other": { "value": 2 } });
+    let mut numbers = answered(json!({ "application/json": { "schema": { "type": "integer" }, "examples": examples } }));
+    numbers["get"]["responses"]["200"]["headers"] =
+        json!({ "X-Number": { "schema": { "type": "integer" }, "examples": examples } });
+    let reply = small(json!({ "/numbers": numbers }), json!({})).send(&Request::new("GET", "/numbers")).await;
+    assert_eq!((reply.json(), header(&reply, "x-number")), (json!(4711), "4711"), "the first valid example");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -35,9 +35,9 @@ pub fn rendered_headers(spec: &ResponseSpec) -> impl Iterator<Item = &Parameter>
 /// # Errors
 /// Returns an error if no value can be generated, or it can't be sent as a header.
 pub fn render_header(context: &RenderContext<'_>, header: &Parameter) -> anyhow::Result<(HeaderName, HeaderValue)> {
-    let example = header.examples.values().next().cloned().filter(|example| header.schema.violations(example).is_empty());
+    let example = header.examples.values().find(|example| header.schema.violations(example).is_empty());
     let value = match example {
-        Some(example) => example,
+        Some(example) => example.clone(),
         None => sampler(context, &header.schema)?.sample_with(context.seed, ExampleUse::Always)?,
     };
     let text = header.serialize(&value).into_iter().map(|(_, text)| text).collect::<String>();

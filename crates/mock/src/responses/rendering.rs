@@ -28,8 +28,8 @@ pub struct RenderContext<'a> {
 }
 
 impl SelectedResponse<'_> {
-    /// Renders the example. If there is none, it is invalid or `is_dynamic` is set, renders data generated from the schema by
-    /// `seed`: from the schema's own examples, or without them if `is_dynamic` is set.
+    /// Renders the example, or the next valid one if it is invalid. If there is none or `is_dynamic` is set, renders data generated
+    /// from the schema by `seed`: from the schema's own examples, or without them if `is_dynamic` is set.
     ///
     /// # Errors
     /// Returns an error if no data can be generated; the error contains the location in the document.
@@ -44,17 +44,18 @@ impl SelectedResponse<'_> {
             let rendered = RenderedResponse { headers, body: Bytes::new() };
             return Ok(self.to_response(&rendered));
         };
-        if let Some(index) = self.example_index.filter(|_| !is_dynamic)
-            && let Some((name, example)) = content.examples.iter().nth(index)
-        {
-            let rendered = source.examples[index].get_or_init(|| {
+        if let Some(index) = self.example_index.filter(|_| !is_dynamic) {
+            let render = |name: &str, example: &Value| {
                 if let Some(violation) = first_violation(content, example) {
                     let location = format!("{}/content/{}", self.spec.pointer, escape(&content.media_type));
                     warn!(context.log, "invalid example skipped"; "location" => location, "name" => name, "error" => violation);
                     return None;
                 }
                 self.render_value(context, source, example, None).ok()
-            });
+            };
+            let mut examples = content.examples.iter().zip(&source.examples).skip(index);
+            let rendered =
+                examples.find_map(|((name, example), rendered)| rendered.get_or_init(|| render(name, example)).as_ref());
             if let Some(rendered) = rendered {
                 return Ok(self.to_response(rendered));
             }
