@@ -29,7 +29,8 @@ use crate::responses::{OperationResponses, RenderContext, SelectedResponse};
 /// Maximum number of attempts per alphabet to find an identifier for a new resource that is unused and valid.
 const MAX_ID_ATTEMPTS: u64 = 100;
 
-/// The stateful part of a mock: the collections of a document and their resources. All paths are those of the document.
+/// The stateful part of a mock: the collections of a document and their resources. All paths are those of the document, without a
+/// slash at their end.
 pub struct MockStore {
     collection_paths: HashSet<String>,
     /// Paths of items, and other paths in their `self`: `/events/{event}/sections/{section}` and `/sections/{section}`.
@@ -73,7 +74,7 @@ impl MockStore {
     pub fn new(context: &RenderContext<'_>, responses: &HashMap<String, OperationResponses>) -> Self {
         let contract = context.contract;
         let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
-        let has = |method: &str, path: &str| contract.operations().any(|other| other.method == method && other.path == path);
+        let has = |method: &str, path: &str| find_operation(contract, method, path).is_some();
         let item_paths = paths.iter().filter(|path| last_variable(path).is_some() && has("POST", parent(path)));
         let (mut item_paths, unidentified): (Vec<_>, Vec<_>) =
             item_paths.map(|path| (*path).to_owned()).partition(|path| has_identifier(contract, path));
@@ -86,15 +87,16 @@ impl MockStore {
         // Parents before children.
         item_paths.sort_by_key(|path| (path.matches('/').count(), path.clone()));
         let is_singleton = |operation: &&Operation| {
-            let path = operation.path.as_str();
-            operation.method == "GET" && last_variable(path).is_none() && (has("PUT", path) || has("PATCH", path))
+            let path = template(operation);
+            operation.method == "GET" && last_variable(&operation.path).is_none() && (has("PUT", path) || has("PATCH", path))
         };
         let initial_value = |operation: &Operation| {
             let selected = responses.get(&operation.pointer)?.select(operation, None, None).ok()?;
             selected.body_value(context, context.seed).ok()
         };
         let singletons = contract.operations().filter(is_singleton);
-        let singletons = singletons.map(|operation| (operation.path.clone(), initial_value(operation).unwrap_or_default()));
+        let singletons =
+            singletons.map(|operation| (template(operation).to_owned(), initial_value(operation).unwrap_or_default()));
         let mut store = Self {
             singletons: singletons.collect(),
             collection_paths: item_paths.iter().map(|path| parent(path).to_owned()).collect(),
@@ -123,7 +125,7 @@ impl MockStore {
     /// 404 if the requested item or one of its parents doesn't exist, or a list has no such page.
     pub fn respond(&self, request: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
         let path = normalize_path(request.path);
-        let template = request.operation.path.as_str();
+        let template = template(request.operation);
         let resources = &mut *self.resources.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = |path: &str| path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]).collect::<Vec<_>>();
         // A missing parent is 404 only if the document declares that.
@@ -198,7 +200,7 @@ impl MockStore {
 
     /// Returns whether a POST below an item returns another item of the same collection, such as a copy of an event.
     fn creates_sibling(&self, request: &MockRequest<'_>) -> bool {
-        let item_path = parent(&request.operation.path);
+        let item_path = parent(template(request.operation));
         let contract = request.context.contract;
         let own = self.item_examples.get(item_path).and_then(|example| self_path(contract, example));
         let returned = request.selected.examples().next().and_then(|example| self_path(contract, example));
@@ -207,7 +209,7 @@ impl MockStore {
 
     /// Returns the path of the items of a collection; the first by name, if the document has more than one.
     fn item_path(&self, collection: &Operation) -> Option<&str> {
-        self.item_paths.iter().map(String::as_str).filter(|path| parent(path) == collection.path).min()
+        self.item_paths.iter().map(String::as_str).filter(|path| parent(path) == template(collection)).min()
     }
 
     /// Stores a new resource and returns it with its new identifier. Returns `None` if the example has no identifier.
@@ -257,7 +259,7 @@ impl MockStore {
     fn apply_action(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<Value> {
         let schema = request.selected.schema()?;
         let resource = resources.get_mut(parent(path)).filter(|resource| violation_count(Some(schema), &resource.value) == 0)?;
-        let item_path = parent(&request.operation.path);
+        let item_path = parent(template(request.operation));
         let id_name = last_variable(item_path)?;
         let examples = self.item_examples.get(item_path).zip(request.selected.examples().next());
         if let Some((before, after)) = examples.filter(|(before, after)| identity(before, id_name) == identity(after, id_name)) {
@@ -277,7 +279,7 @@ impl MockRequest<'_> {
     fn returns_parent(&self) -> bool {
         let example = self.selected.examples().next();
         let found = example.and_then(|example| self_path(self.context.contract, example));
-        found.is_some_and(|(operation, _)| operation.path == parent(&self.operation.path))
+        found.is_some_and(|(operation, _)| operation.path == parent(template(self.operation)))
     }
 
     /// Returns the example of a path with variables, with the requested path in its URIs.
@@ -322,7 +324,7 @@ impl MockRequest<'_> {
             changes.shift_remove(name);
         }
         // The response may be another value than the resource, such as `{"success": true}`.
-        let schema = success_schema(self.context.contract, &self.operation.path);
+        let schema = success_schema(self.context.contract, template(self.operation));
         resource.value = merge(schema, resource.value.take(), &changes);
         Some(merge(self.selected.schema(), self.project(&resource.value)?, &changes))
     }
@@ -364,7 +366,7 @@ fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, p
         if is_read {
             return request.project(&example);
         }
-        resources.create(&request.operation.path, path.to_owned(), vec![path.to_owned()], example);
+        resources.create(template(request.operation), path.to_owned(), vec![path.to_owned()], example);
     }
     if is_read {
         request.project(&resources.get_mut(path)?.value)
@@ -373,9 +375,19 @@ fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, p
     }
 }
 
+/// Returns an operation's path without the slash at its end: `/things/` is the collection of `/things/{id}`.
+fn template(operation: &Operation) -> &str {
+    operation.path.trim_end_matches('/')
+}
+
+/// Returns the operation at a path without a slash at its end.
+fn find_operation<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Operation> {
+    contract.operations().find(|operation| operation.method == method && template(operation) == path)
+}
+
 /// Returns the JSON content of an operation's lowest success.
 fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
-    let operation = contract.operations().find(|operation| operation.method == method && operation.path == path)?;
+    let operation = find_operation(contract, method, path)?;
     let successes = operation.responses.iter().filter(|response| (200..300).contains(response.statuses.start()));
     let response = successes.min_by_key(|response| *response.statuses.start())?;
     response.contents.iter().find(|content| content.is_json())

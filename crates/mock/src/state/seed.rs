@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::resource::{identity, path_segment, violation_count};
 use super::store::ResourceStore;
-use super::{MockStore, last_variable, list, parent, self_path};
+use super::{MockStore, find_operation, last_variable, list, parent, self_path};
 use crate::responses::{OperationResponses, SelectedResponse};
 
 impl MockStore {
@@ -20,8 +20,8 @@ impl MockStore {
         item_path: &str,
     ) {
         let examples = |method: &str, path: &str| -> Vec<Value> {
-            let operation = contract.operations().find(|operation| operation.method == method && operation.path == path);
-            let selected = operation.and_then(|operation| responses.get(&operation.pointer)?.select(operation, None, None).ok());
+            let selected = find_operation(contract, method, path)
+                .and_then(|operation| responses.get(&operation.pointer)?.select(operation, None, None).ok());
             selected.iter().flat_map(SelectedResponse::examples).cloned().collect()
         };
         let Some(collection) = self.example_path(contract, parent(item_path)) else { return };

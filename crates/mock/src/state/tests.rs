@@ -102,6 +102,20 @@ async fn created_resource_has_values_of_request() {
 }
 
 #[tokio::test]
+async fn collection_path_may_end_with_slash() {
+    let thing = object(json!({ "id": { "type": "integer" }, "name": { "type": "string" } }), json!({ "id": 1, "name": "x" }));
+    let mut paths = things(&thing);
+    paths["/things/"] = paths.as_object_mut().unwrap().shift_remove("/things").unwrap();
+    let mock = TestMock::start(paths);
+
+    let created = mock.send("POST", "/things/", Some(json!({ "id": 7, "name": "a" }))).await;
+
+    assert_eq!((created.status, created.headers[header::LOCATION].to_str().unwrap()), (StatusCode::CREATED, "/things/7"));
+    assert_eq!(mock.get("/things/7").await, created.body);
+    assert_eq!(mock.get("/things/").await.as_array().unwrap().last(), Some(&created.body));
+}
+
+#[tokio::test]
 async fn property_that_equals_the_identifier_can_be_changed() {
     let number = json!({ "type": "integer" });
     let thing = object(json!({ "id": number, "quantity": number }), json!({ "id": 3, "quantity": 3 }));
