@@ -141,7 +141,7 @@ impl MockStore {
         let is_collection = self.collection_paths.contains(template);
         let value = match request.operation.method.as_str() {
             "GET" if is_item => resources.get_mut(&path).and_then(|resource| request.project(&resource.value)),
-            "PUT" | "PATCH" if is_item => resources.update(&path, |resource| request.update(resource)),
+            "PUT" | "PATCH" if is_item => resources.update(template, &path, |resource| request.update(resource)),
             "DELETE" if is_item => resources.remove(&path).and_then(|resource| request.project(&resource.value)),
             "GET" if is_collection => {
                 let values: Vec<_> = resources.list(&path).map(|resource| &resource.value).collect();
@@ -371,7 +371,7 @@ fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, p
     if is_read {
         request.project(&resources.get_mut(path)?.value)
     } else {
-        resources.update(path, |resource| request.update(resource))
+        resources.update(template(request.operation), path, |resource| request.update(resource))
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-/// Maximum number of created resources per item path; beyond that, the oldest are evicted.
+/// Maximum number of created and changed resources per item path; beyond that, the oldest are evicted.
 const MAX_CREATED: usize = 10_000;
 
-/// Maximum size in bytes, as JSON, of the created resources per item path.
+/// Maximum size in bytes, as JSON, of the created and changed resources per item path.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// In-memory store of resources. Resources from the document's examples stay until they are deleted; created ones are subject to
-/// a quota.
+/// In-memory store of resources. Resources from the document's examples stay until they are deleted or changed; created and changed
+/// ones are subject to a quota.
 #[derive(Default)]
 pub struct ResourceStore {
     /// By number, in insertion order.
@@ -32,13 +32,13 @@ pub struct Resource {
     pub paths: Vec<String>,
     /// Its content, as in the response for the item.
     pub value: Value,
-    /// The item path of its quota; `None` if it comes from the document's examples.
+    /// The item path of its quota; `None` for an unchanged example of the document.
     quota: Option<String>,
     /// Its size in bytes, as counted in the quota.
     size: usize,
 }
 
-/// Created resources of one item path.
+/// Created and changed resources of one item path.
 #[derive(Default)]
 struct Quota {
     numbers: BTreeSet<u64>,
@@ -80,9 +80,7 @@ impl ResourceStore {
     /// Adds a created resource, which counts against the quota of its item path.
     pub fn create(&mut self, item_path: &str, collection: String, paths: Vec<String>, value: Value) {
         self.add(collection, paths, value);
-        self.quotas.entry(item_path.to_owned()).or_default().numbers.insert(self.last_number);
-        self.resources.entry(self.last_number).and_modify(|resource| resource.quota = Some(item_path.to_owned()));
-        self.enforce_quota(self.last_number);
+        self.enforce_quota(item_path, self.last_number);
     }
 
     /// Adds a path that leads to a resource.
@@ -91,11 +89,11 @@ impl ResourceStore {
         self.by_path.insert(path, number);
     }
 
-    /// Changes the resource at a path.
-    pub fn update<T>(&mut self, path: &str, change: impl FnOnce(&mut Resource) -> Option<T>) -> Option<T> {
+    /// Changes the resource at a path. An example of the document counts against the quota of this item path from then on.
+    pub fn update<T>(&mut self, item_path: &str, path: &str, change: impl FnOnce(&mut Resource) -> Option<T>) -> Option<T> {
         let number = self.number(path)?;
         let changed = change(self.resources.get_mut(&number)?);
-        self.enforce_quota(number);
+        self.enforce_quota(item_path, number);
         changed
     }
 
@@ -104,11 +102,12 @@ impl ResourceStore {
         self.remove_number(self.number(path)?)
     }
 
-    /// Updates the size of a created resource and evicts the oldest ones while its quota is exceeded.
-    fn enforce_quota(&mut self, number: u64) {
+    /// Updates the size of a resource in its quota, or else in that of the item path, and evicts the oldest ones while it is exceeded.
+    fn enforce_quota(&mut self, item_path: &str, number: u64) {
         let Some(resource) = self.resources.get_mut(&number) else { return };
-        let Some(item_path) = resource.quota.clone() else { return };
-        let Some(quota) = self.quotas.get_mut(&item_path) else { return };
+        let item_path = resource.quota.get_or_insert_with(|| item_path.to_owned()).clone();
+        let quota = self.quotas.entry(item_path.clone()).or_default();
+        quota.numbers.insert(number);
         let size = resource.value.to_string().len();
         quota.bytes = quota.bytes - resource.size + size;
         resource.size = size;

@@ -247,6 +247,24 @@ async fn list_with_empty_example_has_posted_entries() {
 }
 
 #[tokio::test]
+async fn changed_examples_are_evicted_like_created_resources() {
+    let thing = object(json!({ "id": { "type": "integer" }, "name": { "type": "string" } }), json!({ "id": 1 }));
+    let mut paths = things(&thing);
+    let examples: Vec<_> = (1..=300).map(|id| json!({ "id": id })).collect();
+    paths["/things"]["get"]["responses"]["200"]["content"]["application/json"]["example"] = examples.into();
+    let mock = TestMock::start(paths);
+    let status = async |id: usize| mock.send("GET", &format!("/things/{id}"), None).await.status;
+
+    for id in 1..300 {
+        let change = json!({ "name": "x".repeat(60_000) });
+        assert_eq!(mock.send("PATCH", &format!("/things/{id}"), Some(change)).await.status, StatusCode::OK);
+    }
+
+    // Fewer than 300 of these names have room in 16 MiB.
+    assert_eq!([status(1).await, status(299).await, status(300).await], [StatusCode::NOT_FOUND, StatusCode::OK, StatusCode::OK]);
+}
+
+#[tokio::test]
 async fn if_match_on_missing_resource_is_404() {
     let mut paths = things(&object(json!({ "id": { "type": "integer" } }), json!({ "id": 1 })));
     let mut missing = response(&json!({ "type": "object", "required": ["reason"] }));
