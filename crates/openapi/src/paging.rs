@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::Parameter;
+
 /// Names of the number of a page, which mostly starts at 1.
 pub const PAGE_NAMES: [&str; 3] = ["page", "pagenumber", "currentpage"];
 /// Names of the size of a page.
@@ -34,6 +36,12 @@ pub fn has_name(names: &[&str], name: &str) -> bool {
 pub fn entries_property(list: &Value) -> Option<&str> {
     let arrays = list.as_object()?.iter().filter_map(|(name, value)| Some((name, value.as_array()?)));
     arrays.min_by_key(|(_, items)| !items.iter().any(Value::is_object)).map(|(name, _)| name.as_str())
+}
+
+/// Returns the number of the first page by the parameter that selects a page: 1, unless the document has another default or minimum.
+pub fn first_page(parameter: &Parameter) -> u64 {
+    let schema = &parameter.schema.resolved;
+    ["default", "minimum"].iter().find_map(|keyword| schema[*keyword].as_u64()).unwrap_or(1)
 }
 
 #[cfg(test)]

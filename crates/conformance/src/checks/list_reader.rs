@@ -1,7 +1,7 @@
 //! Reading of whole lists, page after page. Lists of other documents are paged by a page number or an offset, under several names.
 
 use boxoffice_openapi::paging::{
-    CURSOR_NAMES, NEXT_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name,
+    CURSOR_NAMES, NEXT_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, first_page, has_name,
 };
 use boxoffice_openapi::{Operation, Parameter, ParameterLocation, to_plain_string};
 use http::HeaderName;
@@ -196,10 +196,4 @@ fn cursor_of(parameter: &Parameter, next: &Value, last: Option<&Value>) -> Optio
     let text = to_plain_string(next);
     let Some((_, query)) = text.split_once('?') else { return Some(text) };
     form_urlencoded::parse(query.as_bytes()).find(|(name, _)| *name == parameter.name).map(|(_, value)| value.into_owned())
-}
-
-/// Returns the number of the first page: 1, unless the document has another default or minimum.
-fn first_page(parameter: &Parameter) -> u64 {
-    let schema = &parameter.schema.resolved;
-    ["default", "minimum"].iter().find_map(|keyword| schema[*keyword].as_u64()).unwrap_or(1)
 }

@@ -3,9 +3,9 @@
 use boxoffice_http::error::{Code, Error};
 use boxoffice_openapi::Schema;
 use boxoffice_openapi::paging::{
-    OFFSET_NAMES, PAGE_COUNT_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, has_name, normalize_name,
+    OFFSET_NAMES, PAGE_COUNT_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, first_page, has_name, normalize_name,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::MockRequest;
 use super::resource::{project_to_schema, violation_count};
@@ -51,10 +51,7 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         None => usize::MAX,
     };
     let values: Vec<&Value> = values.iter().copied().filter(|value| matches_query(request, value)).collect();
-    // The first page is 1, unless the document has another default or minimum.
-    let first_page = parameter(&PAGE_NAMES)
-        .and_then(|parameter| ["default", "minimum"].iter().find_map(|keyword| to_number(&parameter.schema.resolved[*keyword])));
-    let first_page = first_page.unwrap_or(1);
+    let first_page = usize::try_from(parameter(&PAGE_NAMES).map_or(1, first_page)).unwrap_or(1);
     let page = argument(&PAGE_NAMES).unwrap_or(first_page).max(first_page);
     let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - first_page).saturating_mul(size));
     if page > first_page && offset >= values.len() && request.operation.statuses.contains(&404) {
