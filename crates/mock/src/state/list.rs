@@ -68,9 +68,10 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         let projected = on_page().filter_map(|value| project_to_schema(&entry_schema, value, || Some(example(value))));
         set_entries(&mut list, property.as_deref(), projected.collect());
     }
-    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| has_name(&TOTAL_NAMES, name)));
     let total = values.len();
-    for (name, value) in list.as_object_mut().into_iter().flatten().filter(|(_, value)| value.is_u64()) {
+    let numbers = list.as_object_mut().map(numbers).unwrap_or_default();
+    let has_total = numbers.iter().any(|(name, _)| has_name(&TOTAL_NAMES, name));
+    for (name, value) in numbers {
         let number = match normalize_name(name).as_str() {
             name if TOTAL_NAMES.contains(&name) => total,
             "count" if has_total => count,
@@ -121,6 +122,17 @@ fn declared_part(schema: &Schema, value: &Value) -> Value {
         object.retain(|name, _| declared.iter().any(|(other, _)| other == name));
     }
     value
+}
+
+/// Returns the whole numbers of an envelope: its own, and those of objects in it such as `meta`. A resource has numbers of its own.
+fn numbers(envelope: &mut Map<String, Value>) -> Vec<(&String, &mut Value)> {
+    let numbers = envelope.iter_mut().flat_map(|(name, value)| match value {
+        Value::Object(part) if part.contains_key("self") => Vec::new(),
+        Value::Object(part) => numbers(part),
+        Value::Number(_) => vec![(name, value)],
+        _ => Vec::new(),
+    });
+    numbers.filter(|(_, value)| value.is_u64()).collect()
 }
 
 fn set_entries(list: &mut Value, property: Option<&str>, entries: Vec<Value>) {

@@ -234,6 +234,28 @@ async fn first_page_may_be_zero() {
 }
 
 #[tokio::test]
+async fn nested_envelope_has_numbers_of_the_page() {
+    let thing = object(json!({ "id": { "type": "integer" }, "size": { "type": "integer" } }), json!({ "id": 1, "size": 40 }));
+    let mut paths = things(&thing);
+    let example =
+        json!({ "data": [], "meta": { "total": 90, "page": 9, "per_page": 10 }, "links": { "self": "/things", "total": 3 } });
+    paths["/things"]["get"]["responses"]["200"] = response(&json!({ "type": "object" }));
+    paths["/things"]["get"]["responses"]["200"]["content"]["application/json"]["example"] = example;
+    let number = |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer" } });
+    paths["/things"]["get"]["parameters"] = json!([number("page"), number("per_page")]);
+    let mock = TestMock::start(paths);
+    let mut created = Vec::new();
+    for _ in 0..3 {
+        created.push(mock.send("POST", "/things", Some(json!({ "size": 5 }))).await.body);
+    }
+
+    let page = mock.get("/things?page=2&per_page=2").await;
+
+    let meta = json!({ "total": 3, "page": 2, "per_page": 2 });
+    assert_eq!(page, json!({ "data": [created[2]], "meta": meta, "links": { "self": "/things", "total": 3 } }));
+}
+
+#[tokio::test]
 async fn list_with_empty_example_has_posted_entries() {
     let text = json!({ "type": "string" });
     let mut paths = things(&object(json!({ "id": text, "name": text, "note": text }), json!({ "id": "x1" })));
