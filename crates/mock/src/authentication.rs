@@ -1,5 +1,7 @@
 //! Authentication: the checks of a request's key and scope.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use boxoffice_http::error::{Code, Error};
 use boxoffice_openapi::{Operation, SecurityScheme};
 use http::request::Parts;
@@ -22,10 +24,18 @@ pub fn authenticate(
     if !operation.needs_key {
         return Ok(());
     }
-    let credentials = |schemes: &Vec<SecurityScheme>| {
-        schemes.iter().map(|scheme| scheme.credential(&head.headers, head.uri.query())).collect::<Option<Vec<_>>>()
+    let is_accepted = |scheme: &SecurityScheme, credential: String| {
+        // Basic credentials may be given as they are, or encoded already.
+        let is_basic = matches!(scheme, SecurityScheme::Authorization(kind) if kind.eq_ignore_ascii_case("basic"));
+        accepted_key.is_none_or(|accepted| credential == accepted || is_basic && credential == STANDARD.encode(accepted))
     };
-    let mut alternatives = operation.security.iter().filter_map(credentials).peekable();
+    // Whether all credentials of an alternative are accepted; `None` if one is missing.
+    let check = |schemes: &Vec<SecurityScheme>| {
+        let credential = |scheme: &SecurityScheme| scheme.credential(&head.headers, head.uri.query());
+        let checked = schemes.iter().map(|scheme| Some(is_accepted(scheme, credential(scheme)?)));
+        checked.collect::<Option<Vec<_>>>().map(|checked| !checked.contains(&false))
+    };
+    let mut alternatives = operation.security.iter().filter_map(check).peekable();
     if alternatives.peek().is_none() {
         return Err(Code::KeyMissing.into());
     }
@@ -35,8 +45,7 @@ pub fn authenticate(
         // A document without scopes allows every operation to all of them.
         Some(AssumedScope::Of(scope)) => operation.scopes.is_empty() || operation.scopes.contains(&scope),
     };
-    let is_accepted = accepted_key.is_none_or(|accepted| alternatives.any(|keys| keys.iter().all(|key| key == accepted)));
-    if is_in_scope && is_accepted { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    if is_in_scope && alternatives.any(|is_accepted| is_accepted) { Ok(()) } else { Err(Code::KeyRefused.into()) }
 }
 
 #[cfg(test)]
@@ -59,14 +68,16 @@ mod tests {
             "openapi": "3.0.3", "paths": { "/things": { "get": operation } }, "components": { "securitySchemes": schemes },
         });
         let contract = Contract::new(document).unwrap();
-        let is_accepted = |headers: &[(&str, &str)]| {
+        let accepts = |key: &str, headers: &[(&str, &str)]| {
             let request = headers.iter().fold(Request::get("/things"), |request, (name, value)| request.header(*name, *value));
             let (head, ()) = request.body(()).unwrap().into_parts();
-            authenticate(contract.find("GET", "/things").unwrap(), &head, Some("secret"), None).is_ok()
+            authenticate(contract.find("GET", "/things").unwrap(), &head, Some(key), None).is_ok()
         };
+        let is_accepted = |headers: &[(&str, &str)]| accepts("secret", headers);
 
         let basic = ("Authorization", "Basic eDp5");
         assert!(is_accepted(&[("X-Key", "secret")]) && is_accepted(&[basic, ("X-Key", "secret")]));
+        assert!(accepts("x:y", &[basic]) && accepts("eDp5", &[basic]) && !accepts("x:z", &[basic]));
         assert!(!is_accepted(&[]) && !is_accepted(&[basic]) && !is_accepted(&[basic, ("X-Key", "other")]));
     }
 }
