@@ -50,16 +50,19 @@ pub struct MockOptions {
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
     /// Store what is posted to a collection, so that it can be read, listed, changed and deleted until the mock stops
-    #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
-    stateful: bool,
+    #[arg(long, env = "BOXOFFICE_STATEFUL", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_parser = FalseyValueParser::new())]
+    stateful: Option<bool>,
     /// Load the document again when one of its files changes; stored resources are lost
-    #[arg(long, env = "BOXOFFICE_WATCH", value_parser = FalseyValueParser::new())]
-    watch: bool,
+    #[arg(long, env = "BOXOFFICE_WATCH", value_name = "BOOL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_parser = FalseyValueParser::new())]
+    watch: Option<bool>,
     /// Delay of every response in milliseconds: a number, or a range such as 20..200
     #[arg(long, env = "BOXOFFICE_DELAY", value_name = "DELAY", value_parser = str::parse::<DelayRange>)]
     delay: Option<DelayRange>,
-    /// Let some valid requests fail: a percentage and a status, for all operations or for one: "5% 503", "50% 409 POST /orders"
-    #[arg(long, env = "BOXOFFICE_FAULT", value_name = "RULE", value_delimiter = ',', value_parser = str::parse::<FaultRule>)]
+    /// Let some valid requests fail: a percentage and a status, for all operations or for one: "5% 503", "50% 409 POST /orders". Separate
+    /// several rules by semicolons
+    #[arg(long, env = "BOXOFFICE_FAULT", value_name = "RULE", value_delimiter = ';', value_parser = str::parse::<FaultRule>)]
     fault: Vec<FaultRule>,
     /// Send the document's callbacks to servers on this machine, or to these hosts too, separated by commas; `any` for all hosts
     #[arg(long, env = "BOXOFFICE_CALLBACKS", value_name = "HOSTS", num_args = 0..=1, require_equals = true,
@@ -95,13 +98,13 @@ impl MockOptions {
         let settings = MockSettings {
             seed: self.seed.or(file.seed).unwrap_or_default(),
             key: self.key.or(file.key),
-            is_stateful: self.stateful || file.stateful,
+            is_stateful: self.stateful.unwrap_or(file.stateful),
             delay: self.delay.or(file.delay),
             callbacks: self.callbacks.or(file.callbacks),
             faults: if self.fault.is_empty() { file.faults } else { self.fault },
         };
         let listener = self.tls.listener(&address)?;
-        Ok(MockConfig { listener, spec: self.spec.or(file.spec), watch: self.watch || file.watch, settings })
+        Ok(MockConfig { listener, spec: self.spec.or(file.spec), watch: self.watch.unwrap_or(file.watch), settings })
     }
 }
 

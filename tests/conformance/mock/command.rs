@@ -83,6 +83,28 @@ async fn options_are_read_from_configuration_file() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn command_line_turns_off_what_the_file_turns_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = json!({ "responses": { "200": { "description": "", "content": { "text/plain": { "example": "text" } } } } });
+    let id = json!({ "content": { "application/json": { "example": { "id": 1 } } } });
+    let document = json!({ "openapi": "3.0.0", "info": {}, "paths": {
+        "/a,b": { "get": text },
+        "/things": { "get": text, "post": { "responses": { "201": id } } },
+        "/things/{thing}": { "get": { "responses": { "200": id } } },
+    } });
+    fs::write(folder.path().join("openapi.json"), document.to_string()).unwrap();
+    let config = folder.path().join("mock.yaml");
+    fs::write(&config, "spec: openapi.json\nlisten: 127.0.0.1:0\nstateful: true\n").unwrap();
+    let config = config.to_str().unwrap();
+
+    assert_eq!(MockProcess::start(&["--config", config]).get("/things/9").await.status, 404);
+    let faults = "100% 504 GET /a,b; 100% 503 GET /things";
+    let stateless = MockProcess::start(&["--config", config, "--stateful=false", "--fault", faults]);
+    assert_eq!(stateless.get("/things/9").await.status, 200);
+    assert_eq!([stateless.get("/a,b").await.status, stateless.get("/things").await.status], [504, 503]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn configuration_in_the_documents_is_valid() {
     let guide = include_str!("../../../docs/qa.md");
     let config = guide.split("```yaml\n").find(|block| block.starts_with("spec: ")).unwrap().split("```").next().unwrap();
