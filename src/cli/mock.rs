@@ -111,11 +111,11 @@ impl MockOptions {
 /// Serves a document until a stop signal, and loads it again when it changes.
 pub async fn serve(options: MockOptions, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     let MockConfig { mut listener, spec, watch, settings } = options.merge()?;
-    let contract = load(spec.as_deref(), log)?;
+    let mut watcher = None;
+    let contract = load(spec.as_deref(), watch, &mut watcher, log)?;
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     handle_other_signals(listener.certificate.clone(), log, level)?;
     let mut stop = StopSignals::listen()?;
-    let mut watcher = if watch { Some(FileWatcher::new(&contract.files)?) } else { None };
     let mut mock = start(&contract, &settings, &listener, log)?;
     listener.address = mock.address();
     print(format!(
@@ -131,11 +131,10 @@ pub async fn serve(options: MockOptions, log: &Logger, level: &LevelControl) -> 
             () = changed(watcher.as_mut()) => {}
         }
         // The previous document is served until the new one can be loaded and has the operations that the faults name.
-        let loaded = load(spec.as_deref(), log).and_then(|contract| settings.validate(&contract).map(|()| contract));
+        let loaded =
+            load(spec.as_deref(), watch, &mut watcher, log).and_then(|contract| settings.validate(&contract).map(|()| contract));
         match loaded {
             Ok(contract) => {
-                // Other files than before may belong to the document.
-                watcher = Some(FileWatcher::new(&contract.files)?);
                 mock.stop().await?;
                 mock = start(&contract, &settings, &listener, log)?;
             }
@@ -144,9 +143,20 @@ pub async fn serve(options: MockOptions, log: &Logger, level: &LevelControl) -> 
     }
 }
 
-/// Loads the document, and logs its parts that are left out.
-fn load(spec: Option<&Path>, log: &Logger) -> anyhow::Result<Arc<Contract>> {
-    let contract = spec.map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
+/// Loads the document, and logs its parts that are left out. With `watch`, its files are watched before they are read, so that no
+/// change is missed. Which files these are is known only after the first time, so it is read again if they are others than before.
+fn load(spec: Option<&Path>, watch: bool, watcher: &mut Option<FileWatcher>, log: &Logger) -> anyhow::Result<Arc<Contract>> {
+    let mut files = watcher.as_ref().map_or_else(Vec::new, |watcher| watcher.files.clone());
+    let contract = loop {
+        if watch {
+            *watcher = Some(FileWatcher::new(&files)?);
+        }
+        let contract = spec.map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
+        if !watch || contract.files == files {
+            break contract;
+        }
+        files.clone_from(&contract.files);
+    };
     for warning in &contract.warnings {
         warn!(log, "{}", warning);
     }

@@ -13,6 +13,8 @@ const QUIET_TIME: Duration = Duration::from_millis(100);
 
 /// A watcher of files.
 pub struct FileWatcher {
+    /// The watched files.
+    pub files: Vec<PathBuf>,
     changes: Receiver<()>,
     _watcher: RecommendedWatcher,
 }
@@ -27,14 +29,14 @@ impl FileWatcher {
         // One pending change is enough: the files are read after it.
         let (sender, changes) = channel(1);
         let absolute = |file: &PathBuf| std::path::absolute(file).with_context(|| format!("cannot watch {}", file.display()));
-        let files = files.iter().map(absolute).collect::<anyhow::Result<Vec<_>>>()?;
-        let files: Vec<PathBuf> = files.iter().map(|file| nearest_path(file).to_owned()).collect();
-        let mut folders: Vec<PathBuf> = files.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
+        let absolute_files = files.iter().map(absolute).collect::<anyhow::Result<Vec<_>>>()?;
+        let watched: Vec<PathBuf> = absolute_files.iter().map(|file| nearest_path(file).to_owned()).collect();
+        let mut folders: Vec<PathBuf> = watched.iter().filter_map(|file| file.parent()).map(Path::to_owned).collect();
         folders.sort();
         folders.dedup();
         let notify_change = move |event: notify::Result<Event>| {
             let is_change = |event: &Event| !matches!(event.kind, EventKind::Access(_));
-            let is_watched = |event: &Event| event.paths.iter().any(|path| files.contains(path));
+            let is_watched = |event: &Event| event.paths.iter().any(|path| watched.contains(path));
             if event.is_ok_and(|event| is_change(&event) && is_watched(&event)) {
                 // A full channel already has a pending change.
                 let _pending = sender.try_send(());
@@ -45,7 +47,7 @@ impl FileWatcher {
             let watched = watcher.watch(&folder, RecursiveMode::NonRecursive);
             watched.with_context(|| format!("cannot watch {}", folder.display()))?;
         }
-        Ok(Self { changes, _watcher: watcher })
+        Ok(Self { files: files.to_vec(), changes, _watcher: watcher })
     }
 
     /// Waits until a file was changed.
