@@ -55,6 +55,10 @@ const SCHEMA_KEYWORDS: [&str; 24] = [
     "writeOnly",
 ];
 
+/// Keywords whose values contain parts of other kinds than schemas, or references to them.
+const REFERENCE_OBJECTS: [&str; 8] =
+    ["parameters", "headers", "responses", "requestBody", "requestBodies", "examples", "links", "callbacks"];
+
 /// Keywords that identify a schema for references, and have no meaning in this dialect. `$id` would change the base of references.
 /// `$recursiveRef` is of an earlier draft.
 const IDENTIFIERS: [&str; 8] =
@@ -64,7 +68,7 @@ const IDENTIFIERS: [&str; 8] =
 pub fn convert(document: &mut Value, version: &str) -> Vec<String> {
     let is_3_1 = !version.starts_with("3.0");
     let mut converter = Converter { is_3_1, pattern_errors: HashMap::new(), warnings: Vec::new() };
-    converter.convert(document, false, &Location { parent: None, step: Step::Name("") }, None);
+    converter.convert(document, false, &Location { parent: None, step: Step::Name(""), keyword: "" }, None);
     remove_broken_references(document, &mut converter.warnings);
     subtypes::add_branches(document);
     cycles::remove(document, &mut converter.warnings);
@@ -75,6 +79,8 @@ pub fn convert(document: &mut Value, version: &str) -> Vec<String> {
 struct Location<'a> {
     parent: Option<&'a Location<'a>>,
     step: Step<'a>,
+    /// The nearest keyword on the way: `headers` at `/headers/X-Size`.
+    keyword: &'a str,
 }
 
 enum Step<'a> {
@@ -110,13 +116,15 @@ impl Converter {
                     self.convert_node(object, at, definitions);
                 }
                 for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_map)) {
-                    let at = Location { parent: Some(at), step: Step::Name(key) };
+                    let keyword: &str = if is_map { at.keyword } else { key };
+                    let at = Location { parent: Some(at), step: Step::Name(key), keyword };
                     self.convert(value, has_names(key, is_map), &at, definitions);
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.convert(item, false, &Location { parent: Some(at), step: Step::Index(index) }, definitions);
+                    let at = Location { parent: Some(at), step: Step::Index(index), keyword: at.keyword };
+                    self.convert(item, false, &at, definitions);
                 }
             }
             _ => {}
@@ -140,7 +148,8 @@ impl Converter {
         convert_example(node);
         convert_item_schema(node);
         if node.contains_key("$ref") {
-            convert_reference(node, self.is_3_1, definitions);
+            // Keywords beside a reference have a meaning in schemas only.
+            convert_reference(node, self.is_3_1 && !REFERENCE_OBJECTS.contains(&at.keyword), definitions);
         }
         if is_schema(node) {
             if self.is_3_1 {

@@ -185,6 +185,26 @@ fn generates_values_for_keywords_of_json_schema_2020_12() {
 }
 
 #[test]
+fn keywords_beside_a_reference_to_a_parameter_have_no_meaning() {
+    let reference = |to: &str| json!({ "$ref": format!("#/components/{to}"), "required": true, "example": 5 });
+    let response = json!({ "description": "", "headers": { "X-Size": reference("headers/Size") } });
+    let operation = json!({ "parameters": [reference("parameters/Limit")], "responses": { "200": response } });
+    let size = json!({ "schema": { "type": "integer" } });
+    let limit = json!({ "name": "limit", "in": "query", "schema": { "type": "integer" } });
+    let contract = Contract::new(json!({
+        "openapi": "3.1.0",
+        "paths": { "/things": { "get": operation } },
+        "components": { "parameters": { "Limit": limit }, "headers": { "Size": size } },
+    }));
+
+    let contract = contract.unwrap();
+    let operation = contract.operations().next().unwrap();
+    assert_eq!((contract.warnings.len(), operation.parameters.len()), (0, 1), "{:?}", contract.warnings);
+    assert_eq!((operation.parameters[0].name.as_str(), operation.parameters[0].required), ("limit", false));
+    assert_eq!(operation.responses[0].headers[0].schema.resolved["type"], "integer");
+}
+
+#[test]
 fn follows_examples_of_schemas_always_or_never() {
     let schemas = json!({
         "Name": { "type": "string", "examples": ["Ama", "Kofi"] },
