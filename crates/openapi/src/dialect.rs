@@ -321,22 +321,52 @@ fn convert_type(schema: &mut Map<String, Value>) {
     }
 }
 
+/// Returns whether neither the type of a schema, after the conversion of lists of types, nor its enumeration excludes null.
 fn allows_null(schema: &Map<String, Value>) -> bool {
-    schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
+    !schema.contains_key("type")
+        && schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(&Value::Null))
 }
 
-/// Removes the branches of `anyOf` or `oneOf` that allow only null, and makes the schema nullable instead.
+/// Returns whether the type of a branch allows null; `None` if it has no type.
+fn type_allows_null(branch: &Value) -> Option<bool> {
+    let kind = branch.get("type")?;
+    Some(kind == "null" || kind.as_array().is_some_and(|kinds| kinds.contains(&json!("null"))))
+}
+
+/// Returns whether the values that a branch lists contain null; `None` if it lists none.
+fn values_allow_null(branch: &Value) -> Option<bool> {
+    let values = branch.get("enum").map(|values| values.as_array().is_some_and(|values| values.contains(&Value::Null)));
+    values.or_else(|| branch.get("const").map(Value::is_null))
+}
+
+/// Returns whether a branch allows null and nothing else.
+fn is_null(branch: &Value) -> bool {
+    let is_null_type = branch["type"] == "null" || branch["type"] == json!(["null"]);
+    let is_null_value = branch["enum"] == json!([null]) || branch.get("const").is_some_and(Value::is_null);
+    let has_subschemas = branch.as_object().is_some_and(|branch| branch.keys().any(|keyword| subschema_form(keyword).is_some()));
+    let excludes_null = type_allows_null(branch) == Some(false) || values_allow_null(branch) == Some(false);
+    (is_null_type || is_null_value) && !has_subschemas && !excludes_null
+}
+
+/// Returns whether a branch evidently allows null, among others. The targets of references are not considered.
+fn may_be_null(branch: &Value) -> bool {
+    let is_composed = ["$ref", "allOf", "anyOf", "oneOf", "not", "if"].iter().any(|keyword| branch.get(keyword).is_some());
+    let (kind, values) = (type_allows_null(branch), values_allow_null(branch));
+    branch != false && !is_composed && kind.unwrap_or(true) && values.unwrap_or(true)
+}
+
+/// Removes the branch of `anyOf` or `oneOf` that allows only null, and makes the schema nullable instead. That would allow null
+/// although another keyword, or in `oneOf` another branch, excludes it: such a schema remains as it is.
 fn convert_null_branch(schema: &mut Map<String, Value>, keyword: &str) {
-    let is_null = |branch: &Value| {
-        let is_null_type = branch["type"] == "null" || branch["type"] == json!(["null"]);
-        is_null_type || branch["enum"] == json!([null]) || branch.get("const").is_some_and(Value::is_null)
-    };
+    let mut others = ["allOf", "anyOf", "oneOf", "not", "if"].into_iter().filter(|other| *other != keyword);
+    let is_restricted = others.any(|other| schema.contains_key(other));
     let Some(Value::Array(branches)) = schema.get_mut(keyword) else { return };
-    let count = branches.len();
-    branches.retain(|branch| !is_null(branch));
-    if branches.len() == count {
+    let null_count = branches.iter().filter(|branch| is_null(branch)).count();
+    let is_ambiguous = keyword == "oneOf" && branches.iter().filter(|branch| may_be_null(branch)).count() > 1;
+    if null_count == 0 || is_restricted || is_ambiguous {
         return;
     }
+    branches.retain(|branch| !is_null(branch));
     let branches = std::mem::take(branches);
     if allows_null(schema) {
         schema.insert("nullable".to_owned(), json!(true));

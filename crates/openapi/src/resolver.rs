@@ -25,10 +25,11 @@ const MAX_HOPS: usize = 64;
 const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "value"];
 
 /// Keywords whose values are maps from names: their keys are not keywords.
-const MAP_KEYWORDS: [&str; 21] = [
+const MAP_KEYWORDS: [&str; 22] = [
     EXTERNAL_FILES,
     "$defs",
     "definitions",
+    "dependentRequired",
     "dependentSchemas",
     "mediaTypes",
     "pathItems",

@@ -90,6 +90,23 @@ fn validates_keywords_of_json_schema_2020_12() {
             json!([{}, null]),
             json!([1]),
         ),
+        (
+            json!({ "type": "object", "anyOf": [{ "required": ["a"] }, { "type": "null" }] }),
+            json!([{ "a": 1 }]),
+            json!([null, {}]),
+        ),
+        (json!({ "allOf": [{ "type": "string" }], "anyOf": [name, { "type": "null" }] }), json!(["ab"]), json!([null, "a"])),
+        (json!({ "not": { "type": "null" }, "anyOf": [name, { "type": "null" }] }), json!(["ab"]), json!([null, "a"])),
+        (json!({ "anyOf": [name, { "type": "string", "enum": [null] }] }), json!(["ab"]), json!([null, "a"])),
+        (json!({ "oneOf": [{ "type": ["string", "null"] }, { "type": "null" }] }), json!(["a"]), json!([null, 1])),
+        (json!({ "oneOf": [{ "minLength": 2 }, { "const": null }] }), json!(["ab", 1]), json!([null, "a"])),
+        (json!({ "oneOf": [{ "type": "null" }, { "type": "null" }] }), json!([]), json!([null, 1])),
+        (json!({ "anyOf": [{}, { "type": "null" }] }), json!([null, 1]), json!([])),
+        (
+            json!({ "dependentRequired": { "format": ["unit"], "examples": ["unit"], "$ref": ["unit"] } }),
+            json!([{ "format": 1, "unit": 1 }]),
+            json!([{ "format": 1 }, { "examples": 1 }, { "$ref": 1 }]),
+        ),
         (json!({ "exclusiveMinimum": 1, "exclusiveMaximum": 3 }), json!([2]), json!([1, 3])),
         (
             json!({ "prefixItems": [{ "type": "string" }, name], "items": false }),
@@ -159,6 +176,26 @@ fn keywords_beside_a_reference_apply_from_openapi_3_1() {
 }
 
 #[test]
+fn keywords_beside_a_reference_to_a_parameter_have_no_meaning() {
+    let reference = |to: &str| json!({ "$ref": format!("#/components/{to}"), "required": true, "example": 5 });
+    let response = json!({ "description": "", "headers": { "X-Size": reference("headers/Size") } });
+    let operation = json!({ "parameters": [reference("parameters/Limit")], "responses": { "200": response } });
+    let size = json!({ "schema": { "type": "integer" } });
+    let limit = json!({ "name": "limit", "in": "query", "schema": { "type": "integer" } });
+    let contract = Contract::new(json!({
+        "openapi": "3.1.0",
+        "paths": { "/things": { "get": operation } },
+        "components": { "parameters": { "Limit": limit }, "headers": { "Size": size } },
+    }));
+
+    let contract = contract.unwrap();
+    let operation = contract.operations().next().unwrap();
+    assert_eq!((contract.warnings.len(), operation.parameters.len()), (0, 1), "{:?}", contract.warnings);
+    assert_eq!((operation.parameters[0].name.as_str(), operation.parameters[0].required), ("limit", false));
+    assert_eq!(operation.responses[0].headers[0].schema.resolved["type"], "integer");
+}
+
+#[test]
 fn generates_values_for_keywords_of_json_schema_2020_12() {
     for schema in [
         json!({ "type": ["string", "integer"], "maxLength": 5, "maximum": 5 }),
@@ -182,26 +219,6 @@ fn generates_values_for_keywords_of_json_schema_2020_12() {
             }
         }
     }
-}
-
-#[test]
-fn keywords_beside_a_reference_to_a_parameter_have_no_meaning() {
-    let reference = |to: &str| json!({ "$ref": format!("#/components/{to}"), "required": true, "example": 5 });
-    let response = json!({ "description": "", "headers": { "X-Size": reference("headers/Size") } });
-    let operation = json!({ "parameters": [reference("parameters/Limit")], "responses": { "200": response } });
-    let size = json!({ "schema": { "type": "integer" } });
-    let limit = json!({ "name": "limit", "in": "query", "schema": { "type": "integer" } });
-    let contract = Contract::new(json!({
-        "openapi": "3.1.0",
-        "paths": { "/things": { "get": operation } },
-        "components": { "parameters": { "Limit": limit }, "headers": { "Size": size } },
-    }));
-
-    let contract = contract.unwrap();
-    let operation = contract.operations().next().unwrap();
-    assert_eq!((contract.warnings.len(), operation.parameters.len()), (0, 1), "{:?}", contract.warnings);
-    assert_eq!((operation.parameters[0].name.as_str(), operation.parameters[0].required), ("limit", false));
-    assert_eq!(operation.responses[0].headers[0].schema.resolved["type"], "integer");
 }
 
 #[test]
