@@ -17,6 +17,7 @@
 
 pub mod callback;
 mod charset_policy;
+mod composition;
 mod cycles;
 mod deprecation;
 mod dialect;

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::composition::{self, combined_properties, is_read_only, names_only, property, required_in_requests};
 use crate::error::{FieldError, RequestError, Result};
-use crate::parameter::{self, Parameter, ParameterLocation, combined_properties, required_in_requests};
+use crate::parameter::{Parameter, ParameterLocation, coerce};
+use crate::request_body::field_errors;
 use crate::response::{essence, matches_range, media_type_parameter, parameters};
 use crate::schema::Schema;
 
@@ -16,6 +18,10 @@ pub(crate) struct Multipart {
     /// The names of the required parts.
     pub required: Vec<String>,
     parts: Vec<DeclaredPart>,
+    /// The schema of a form whose parts are all parsed.
+    schema: Schema,
+    /// The schema of the names of the parts, for any other form.
+    names: Schema,
 }
 
 /// A property of a multipart form.
@@ -40,21 +46,23 @@ impl Multipart {
     ///
     /// # Errors
     /// If a part has a style that is not one of OpenAPI.
-    pub(crate) fn new(schema: &Schema, encoding: &Value) -> anyhow::Result<Self> {
+    pub(crate) fn new(schema: Schema, encoding: &Value) -> anyhow::Result<Self> {
         let part = |(name, property): (String, Value)| {
             let media_types = encoding[&name]["contentType"].as_str().into_iter().flat_map(|types| types.split(','));
             let part = Arc::new(schema.part(&property));
             Ok(DeclaredPart {
                 parameter: Parameter::from_parts(&name, ParameterLocation::Query, false, part, &Value::Null)?,
                 media_types: media_types.map(|media_type| media_type.trim().to_owned()).collect(),
-                is_binary: parameter::parts(&property).iter().any(|part| part["format"] == "binary"),
+                is_binary: composition::parts(&property).iter().any(|part| part["format"] == "binary"),
             })
         };
         let parts = combined_properties(&schema.resolved).into_iter().map(part).collect::<anyhow::Result<_>>()?;
-        Ok(Self { required: required_in_requests(&schema.resolved), parts })
+        let names = schema.part(&names_only(&schema.resolved));
+        Ok(Self { required: required_in_requests(&schema.resolved), parts, schema, names })
     }
 
-    /// Validates a form: the names of its parts, and their media types and values as far as they are declared.
+    /// Validates a form: first the media type and the value of each part, as far as they are declared, and then the form as a whole if
+    /// each is valid. Parts that are declared for responses are ignored.
     ///
     /// # Errors
     /// If the media type has no boundary, or a schema can't be compiled.
@@ -65,25 +73,40 @@ impl Multipart {
         };
         let sent = parts(bytes, boundary);
         let is_missing = |name: &&String| !sent.iter().any(|part| part.name == **name);
+        let count = errors.len();
         errors.extend(self.required.iter().filter(is_missing).map(|name| FieldError::missing(name)));
-        for declared in &self.parts {
-            declared.check(&sent, errors)?;
+        let (mut form, mut is_parsed) = (Map::new(), true);
+        for declared in self.parts.iter().filter(|part| !is_read_only(&part.parameter.schema.resolved)) {
+            let sent: Vec<_> = sent.iter().filter(|part| part.name == declared.parameter.name).collect();
+            if !sent.is_empty() {
+                let value = declared.check(&sent, errors)?;
+                is_parsed &= value.is_some();
+                form.insert(declared.parameter.name.clone(), value.unwrap_or_default());
+            }
+        }
+        let is_declared = |name: &str| self.parts.iter().any(|part| part.parameter.name == name);
+        for part in sent.iter().filter(|part| !is_declared(&part.name)) {
+            is_parsed &= part.is_text();
+            form.insert(part.name.clone(), coerce(property(&self.schema.resolved, &part.name), &part.content));
+        }
+        if errors.len() == count {
+            let schema = if is_parsed { &self.schema } else { &self.names };
+            errors.extend(field_errors(schema, &[], &form.into())?);
         }
         Ok(())
     }
 }
 
 impl DeclaredPart {
-    fn check(&self, sent: &[Part<'_>], errors: &mut Vec<FieldError>) -> Result<()> {
-        let name = &self.parameter.name;
-        let sent: Vec<_> = sent.iter().filter(|part| part.name == *name).collect();
+    /// Validates the parts of its name. Returns the value; `None` if it is not parsed, such as a file.
+    fn check(&self, sent: &[&Part<'_>], errors: &mut Vec<FieldError>) -> Result<Option<Value>> {
         if sent.iter().any(|part| !self.accepts_media_type(part)) {
-            errors.push(FieldError::invalid(name, format!("must be {}", self.media_types.join(" or "))));
+            errors.push(FieldError::invalid(&self.parameter.name, format!("must be {}", self.media_types.join(" or "))));
         } else if self.parameter.is_scalar() && !self.is_binary && sent.iter().all(|part| part.is_text()) {
             let raw = sent.iter().map(|part| (part.name.as_str().into(), part.content.as_ref().into())).collect();
-            self.parameter.parse(&raw, errors)?;
+            return Ok(self.parameter.parse(&raw, errors)?);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns whether a part has a declared media type. The one for any bytes is sent if the right one is not known.

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use serde_json::map::Entry;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::charset_policy::{AllowedCharacters, NUL};
+use crate::composition::{additional, items, properties, property};
 use crate::error::FieldError;
 use crate::json;
 use crate::resolver::{References, reference};
@@ -491,78 +491,6 @@ pub(crate) fn coerce(schema: &Value, text: &str) -> Value {
     kinds(schema).into_iter().find_map(|kind| kind.parse(text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
-/// Returns the parts of a schema: itself, and those that it combines by `allOf`, `oneOf` and `anyOf`.
-pub(crate) fn parts(schema: &Value) -> Vec<&Value> {
-    let combined = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten();
-    [schema].into_iter().chain(combined.flat_map(parts)).collect()
-}
-
-/// Returns the properties of a schema and its parts.
-pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    parts(schema).into_iter().filter_map(|part| part["properties"].as_object()).flatten()
-}
-
-/// Returns the properties of a schema and its parts by name. One that several parts declare has a combined schema: a value may be that of
-/// any branch of a `oneOf` or `anyOf`.
-pub(crate) fn combined_properties(schema: &Value) -> Map<String, Value> {
-    let of_parts =
-        |keyword: &str| schema[keyword].as_array().into_iter().flatten().flat_map(combined_properties).collect::<Vec<_>>();
-    let mut all = schema["properties"].as_object().cloned().unwrap_or_default();
-    combine(&mut all, "allOf", of_parts("allOf"));
-    for keyword in ["oneOf", "anyOf"] {
-        let mut alternatives = Map::new();
-        combine(&mut alternatives, "anyOf", of_parts(keyword));
-        combine(&mut all, "allOf", alternatives);
-    }
-    all
-}
-
-/// Adds properties to others. Two with the same name become the branches of a schema with this keyword.
-fn combine(all: &mut Map<String, Value>, keyword: &str, properties: impl IntoIterator<Item = (String, Value)>) {
-    for (name, property) in properties {
-        match all.entry(name) {
-            Entry::Vacant(entry) => _ = entry.insert(property),
-            Entry::Occupied(entry) if *entry.get() == property => {}
-            Entry::Occupied(mut entry) => {
-                let first = entry.get_mut().take();
-                entry.insert(json!({ keyword: [first, property] }));
-            }
-        }
-    }
-}
-
-/// Returns the names of the properties that a request must have by a schema or its `allOf`. Those that are `readOnly` are in responses
-/// only.
-pub(crate) fn required_in_requests(schema: &Value) -> Vec<String> {
-    let (mut names, properties) = (required(schema), combined_properties(schema));
-    let is_read_only =
-        |name: &str| properties.get(name).is_some_and(|property| parts(property).iter().any(|part| part["readOnly"] == true));
-    names.retain(|name| !is_read_only(name));
-    names
-}
-
-fn required(schema: &Value) -> Vec<String> {
-    let own = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-    let parts = schema["allOf"].as_array().into_iter().flatten();
-    own.chain(parts.flat_map(required)).collect()
-}
-
-/// Returns the schema of a property, or null.
-pub(crate) fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
-    let declared = properties(schema).find(|(property, _)| *property == name).map(|(_, property)| property);
-    declared.or_else(|| additional(schema)).unwrap_or(&Value::Null)
-}
-
-/// Returns the schema of the properties that a schema and its parts don't declare by name.
-fn additional(schema: &Value) -> Option<&Value> {
-    parts(schema).into_iter().find_map(|part| part.get("additionalProperties"))
-}
-
-/// Returns the schema of the items of an array, or null.
-fn items(schema: &Value) -> &Value {
-    parts(schema).into_iter().find_map(|part| part.get("items")).unwrap_or(&Value::Null)
-}
-
 /// Returns the types that a schema allows, the most specific first.
 fn kinds(schema: &Value) -> Vec<ValueKind> {
     let mut kinds = Vec::new();
@@ -584,8 +512,14 @@ fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
         None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
         None if schema["items"].is_object() => kinds.push(ValueKind::Array),
         None => {
-            let branches = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|branches| schema[branches].as_array());
-            branches.flatten().for_each(|branch| collect_kinds(branch, kinds));
+            let branches = |keyword: &str| schema[keyword].as_array().into_iter().flatten();
+            branches("allOf").for_each(|branch| collect_kinds(branch, kinds));
+            for branch in branches("oneOf").chain(branches("anyOf")) {
+                let mut of_branch = Vec::new();
+                collect_kinds(branch, &mut of_branch);
+                // A branch without a type allows any text.
+                kinds.extend(if of_branch.is_empty() { vec![ValueKind::Text] } else { of_branch });
+            }
             kinds.extend(schema["enum"].as_array().into_iter().flatten().filter_map(kind_of));
         }
     }

@@ -14,16 +14,17 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::Context;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use crate::charset_policy::{AllowedCharacters, is_invisible};
+use crate::composition::{combined_properties, is_read_only, property, required_in_requests};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
 use crate::multipart::Multipart;
-use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce, combined_properties, property, required_in_requests};
+use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json, matches_range};
 use crate::schema::{Direction, Schema, client_message, counted};
@@ -158,8 +159,9 @@ impl RequestBody {
             return Err(RequestError::UnsupportedMediaType(text.to_owned()));
         }
         let Some(media_type) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
-            let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
-            return Ok(self.parsers.get(json));
+            let json = self.contents.iter().position(Content::is_json);
+            let json = json.or_else(|| find_content(&self.contents, "application/json"));
+            return Ok(self.parsers.get(json.unwrap_or_default()));
         };
         let index = find_content(&self.contents, media_type.to_str().unwrap_or_default()).ok_or_else(|| {
             let declared: Vec<_> = self.contents.iter().map(|content| content.media_type.as_str()).collect();
@@ -184,10 +186,7 @@ impl RequestBody {
                 Ok(Value::Null)
             }
             BodyParser::Json(schema, names) => parse_json(schema, names, bytes, errors),
-            BodyParser::JsonInRange(schema, names) => match headers.get(header::CONTENT_TYPE).map(HeaderValue::to_str) {
-                Some(Ok(media_type)) if is_json(essence(media_type)) => parse_json(schema, names, bytes, errors),
-                _ => Ok(Value::Null),
-            },
+            BodyParser::JsonInRange(schema, names) if is_sent_as_json(headers) => parse_json(schema, names, bytes, errors),
             BodyParser::Form(form) => form.parse(bytes, errors),
             BodyParser::Multipart(form) => {
                 let media_type = headers.get(header::CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok());
@@ -200,9 +199,15 @@ impl RequestBody {
                 }
                 Ok(Value::Null)
             }
-            BodyParser::BuiltinObject(_) | BodyParser::Opaque => Ok(Value::Null),
+            BodyParser::BuiltinObject(_) | BodyParser::JsonInRange(..) | BodyParser::Opaque => Ok(Value::Null),
         }
     }
+}
+
+/// Returns whether a body has the media type of JSON, or none, which counts as JSON.
+fn is_sent_as_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(header::CONTENT_TYPE);
+    media_type.is_none_or(|media_type| media_type.to_str().is_ok_and(|media_type| is_json(essence(media_type))))
 }
 
 fn is_empty(bytes: &[u8]) -> bool {
@@ -223,7 +228,7 @@ impl BodyParser {
             return Ok(Self::Form(Form::new(Arc::new(schema), &node["encoding"])?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Multipart(Multipart::new(&schema, &node["encoding"])?));
+            return Ok(Self::Multipart(Multipart::new(schema, &node["encoding"])?));
         }
         if !is_builtin && media_type.to_lowercase().starts_with("text/") && node["schema"].is_object() {
             let text = Parameter::from_parts(BODY, ParameterLocation::Query, true, Arc::new(schema), &Value::Null)?;
@@ -376,7 +381,7 @@ fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<
 }
 
 /// Returns one error for each invalid property, those with `names` first, in this order.
-fn field_errors(schema: &Schema, names: &[String], value: &Value) -> Result<Vec<FieldError>> {
+pub(crate) fn field_errors(schema: &Schema, names: &[String], value: &Value) -> Result<Vec<FieldError>> {
     let (mut field_errors, mut reported) = (Vec::new(), HashSet::new());
     for (name, _) in value.as_object().into_iter().flatten().filter(|(_, value)| json::is_out_of_range(value)) {
         field_errors.push(FieldError::invalid(name, OUT_OF_RANGE));
@@ -424,11 +429,12 @@ impl Form {
         Ok(Self { properties, schema })
     }
 
-    /// Parses and validates a request's form: first each property, and then all of them if each is valid.
+    /// Parses and validates a request's form: first each property, and then all of them if each is valid. Properties of responses are
+    /// ignored.
     fn parse(&self, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
         let raw: RawValues = form_urlencoded::parse(bytes).collect();
         let (mut object, count, mut is_parsed) = (Map::new(), errors.len(), true);
-        for property in &self.properties {
+        for property in self.properties.iter().filter(|property| !is_read_only(&property.schema.resolved)) {
             match property.parse(&property.own_values(&self.properties, &raw), errors)? {
                 Some(value) => _ = object.insert(property.name.clone(), value),
                 // Some values are not parsed, such as one with several levels of brackets.

@@ -190,8 +190,71 @@ fn forms_have_the_values_of_any_branch() {
         let [urlencoded, multipart] = form_errors(&form, &invalid);
         assert!(!urlencoded.is_empty() && !multipart.is_empty(), "{invalid:?}");
     }
-    let [urlencoded, _] = form_errors(&form, &[("grant_type", "password"), ("token", "a")]);
-    assert!(!urlencoded.is_empty(), "the form is also validated as a whole");
+    let [urlencoded, multipart] = form_errors(&form, &[("grant_type", "password"), ("token", "a")]);
+    assert!(!urlencoded.is_empty() && !multipart.is_empty(), "the form is also validated as a whole");
+}
+
+#[test]
+fn property_of_one_branch_is_free_in_the_others() {
+    let branch = |name: &str| json!({ "required": [name], "properties": { name: { "type": "integer" } } });
+    let form = json!({ "type": "object", "anyOf": [branch("a"), branch("b")] });
+    for valid in [[("a", "1"), ("b", "x")], [("a", "x"), ("b", "1")]] {
+        assert_eq!(form_errors(&form, &valid), [vec![""; 0], vec![]], "{valid:?}");
+    }
+    let [urlencoded, multipart] = form_errors(&form, &[("a", "x"), ("b", "y")]);
+    assert!(!urlencoded.is_empty() && !multipart.is_empty());
+    let closed = |name: &str| {
+        let mut branch = branch(name);
+        branch["additionalProperties"] = json!(false);
+        branch
+    };
+    let form = json!({ "type": "object", "anyOf": [closed("a"), closed("b")] });
+    assert_eq!(form_errors(&form, &[("a", "x")]), [["a must be an integer"]; 2]);
+}
+
+#[test]
+fn validates_multipart_forms_as_a_whole() {
+    let properties = json!({
+        "file": { "type": "string", "format": "binary", "maxLength": 3 },
+        "name": { "type": "string" },
+        "size": { "type": "integer" },
+        "tags": { "type": "object", "required": ["a"], "properties": { "a": {} } },
+        "id": { "type": "integer", "readOnly": true },
+    });
+    let either = json!([{ "required": ["file"] }, { "required": ["name"] }]);
+    let kinds = json!([
+        { "properties": { "name": { "enum": ["a"] }, "file": { "maxLength": 1 } }, "required": ["file"] },
+        { "properties": { "name": { "enum": ["b"] } }, "required": ["size"] },
+    ]);
+    for (keyword, value, parts, expected) in [
+        ("required", json!(["id", "name"]), vec!["name"], ""),
+        ("allOf", json!([{ "required": ["id"] }]), vec!["name"], ""),
+        ("dependentRequired", json!({ "name": ["size"] }), vec!["name", "size"], ""),
+        ("dependentRequired", json!({ "name": ["size"] }), vec!["name"], "-size"),
+        ("dependentRequired", json!({ "file": ["size"] }), vec!["file"], "-size"),
+        ("minProperties", json!(2), vec!["file", "tags"], ""),
+        ("minProperties", json!(2), vec!["file"], "body must have at least 2 entries"),
+        ("additionalProperties", json!(false), vec!["name", "other"], "other is not among the properties of the body"),
+        ("additionalProperties", json!(false), vec!["file", "other"], "other is not among the properties of the body"),
+        ("additionalProperties", json!({ "type": "integer" }), vec!["file", "other"], ""),
+        ("oneOf", either.clone(), vec!["file"], ""),
+        ("oneOf", either.clone(), vec!["name", "tags"], ""),
+        ("oneOf", either.clone(), vec!["size"], "body must match one of several schemas"),
+        ("oneOf", either, vec!["file", "name"], "body must match only one of several schemas"),
+        ("oneOf", kinds, vec!["file", "tags"], ""),
+    ] {
+        let mut schema = json!({ "type": "object", "properties": properties });
+        schema[keyword] = value;
+        let contract = operation(json!([]), json!({ "multipart/form-data": { "schema": schema } }));
+        let part = |name: &&str| {
+            let file = if *name == "file" { "; filename=\"a\"" } else { "" };
+            let value = if *name == "size" { "7" } else { "long text" };
+            format!("--X\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
+        };
+        let body = format!("{}--X--\r\n", parts.iter().map(part).collect::<String>());
+        let errors = errors_of(&contract, "/things/1", &[("content-type", "multipart/form-data; boundary=X")], &body);
+        assert_eq!(errors.join(" "), expected, "{schema} {parts:?}");
+    }
 }
 
 #[test]
@@ -203,6 +266,7 @@ fn requests_need_no_properties_of_responses() {
     });
 
     assert_eq!(form_errors(&schema, &[("name", "a")]), [vec![""; 0], vec![]]);
+    assert_eq!(form_errors(&schema, &[("name", "a"), ("id", "x")]), [vec![""; 0], vec![]], "the value is ignored");
     assert_eq!(form_errors(&schema, &[("other", "a")]), [["-name"]; 2]);
     let contract = operation(json!([]), json!({ "application/json": { "schema": schema } }));
     assert_eq!(errors_of(&contract, "/things/1", &[("content-type", "application/json")], ""), ["-name"]);
@@ -219,6 +283,9 @@ fn validates_json_of_a_declared_range() {
             assert_eq!(errors(json, r#"{"a": "x"}"#), ["a must be an integer"]);
         }
         assert_eq!(errors("application/xml", "<a/>"), [""; 0]);
+        assert_eq!(errors_of(&contract, "/things/1", &[], r#"{"a": "x"}"#), ["a must be an integer"], "without a media type");
+        let contract = operation(json!([]), json!({ "image/*": {}, range: { "schema": schema } }));
+        assert_eq!(errors_of(&contract, "/things/1", &[], r#"{"a": "x"}"#), ["a must be an integer"]);
     }
 }
 
@@ -265,6 +332,7 @@ fn reads_parameters_by_their_schema() {
         (query(json!({ "enum": [1, 2] })), "?p=2", "", ""),
         (query(json!({ "enum": [1, 2] })), "?p=3", "", "p must be one of: 1, 2"),
         (query(json!({ "const": true })), "?p=true", "", ""),
+        (query(json!({ "anyOf": [{}, { "type": "integer" }] })), "?p=abc", "", ""),
         (query(json!({ "enum": [1.5, "a"] })), "?p=1.5", "", ""),
         (query(json!({ "type": "integer" })), "?p=18446744073709551615", "", ""),
         (query(json!({ "type": "number", "nullable": true })), "?p=nan", "", "p must be a number"),
