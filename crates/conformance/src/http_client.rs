@@ -1,7 +1,7 @@
 //! HTTP requests as they are sent, their responses, and the client of one server.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::essence;
 use bytes::{Bytes, BytesMut};
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::{AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::Method;
@@ -35,6 +36,9 @@ const MAX_CREATION_BYTES: usize = 64 << 10;
 
 /// Longest total pause of one request because of `429 Too Many Requests`.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
+
+/// Longest total pause that a server can demand by `Retry-After` after responses from 500, in seconds.
+const MAX_FAILURE_SECONDS: u64 = 60;
 
 /// Header of the API key.
 pub const API_KEY_HEADER: &str = "X-API-Key";
@@ -83,6 +87,7 @@ pub struct HttpClient {
     pub extra_headers: Vec<(String, String)>,
     client: reqwest::Client,
     request_count: AtomicUsize,
+    failure_seconds: AtomicU64,
     created_uris: Mutex<Vec<String>>,
     deleted_paths: Mutex<Vec<String>>,
     creations: Mutex<Vec<(String, ReceivedResponse)>>,
@@ -219,6 +224,13 @@ impl ReceivedResponse {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// Returns how long the server demands to wait by `Retry-After`, which has seconds or a date (RFC 9110, section 10.2.3).
+    pub fn retry_after(&self) -> Option<Duration> {
+        let text = self.header(RETRY_AFTER)?;
+        let until = || (DateTime::parse_from_rfc2822(text).ok()?.to_utc() - Utc::now()).to_std().ok();
+        text.parse().ok().map(Duration::from_secs).or_else(until)
+    }
+
     /// Returns status and body for a report.
     pub fn describe(&self) -> String {
         match self.body.len() {
@@ -260,6 +272,7 @@ impl HttpClient {
             extra_headers: Vec::new(),
             client,
             request_count: AtomicUsize::new(0),
+            failure_seconds: AtomicU64::new(0),
             created_uris: Mutex::default(),
             deleted_paths: Mutex::default(),
             creations: Mutex::default(),
@@ -309,13 +322,22 @@ impl HttpClient {
         }
         let response = ReceivedResponse { status, headers, body: body.freeze() };
         if response.status >= 500 {
-            tokio::time::sleep(FAILURE_PAUSE).await;
+            tokio::time::sleep(self.failure_pause(&response)).await;
         }
         if request.method == "POST" && response.is_success() && response.body.len() <= MAX_CREATION_BYTES {
             let mut creations = self.creations.lock().unwrap_or_else(PoisonError::into_inner);
             creations.push((request.path.clone(), response.clone()));
         }
         Ok(response)
+    }
+
+    /// Returns the pause after a response from 500: as long as the server demands, until all pauses add up to a minute.
+    fn failure_pause(&self, response: &ReceivedResponse) -> Duration {
+        let used = self.failure_seconds.load(Ordering::Relaxed);
+        let demanded = response.retry_after().unwrap_or_default().as_secs();
+        let pause = demanded.min(MAX_FAILURE_SECONDS.saturating_sub(used));
+        self.failure_seconds.fetch_add(pause, Ordering::Relaxed);
+        FAILURE_PAUSE.max(Duration::from_secs(pause))
     }
 
     /// Sends a request, and retries it after 429 as soon as `Retry-After` allows (RFC 6585, RFC 9110 section 10.2.3).
@@ -328,8 +350,7 @@ impl HttpClient {
         let mut remaining = MAX_RETRY_PAUSE;
         loop {
             let response = self.send(request).await?;
-            let retry_after = response.header(RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
-            let pause = Duration::from_secs(retry_after.unwrap_or(1).max(1));
+            let pause = response.retry_after().unwrap_or_default().max(Duration::from_secs(1));
             if response.status != 429 || pause > remaining {
                 return Ok(response);
             }
@@ -366,10 +387,13 @@ impl HttpClient {
 mod tests {
     use std::time::Duration;
 
+    use bytes::Bytes;
+    use chrono::{TimeDelta, Utc};
+    use http::header::RETRY_AFTER;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    use super::{HttpClient, IDLE_TIMEOUT, RESPONSE_TIMEOUT, Request};
+    use super::{FAILURE_PAUSE, HttpClient, IDLE_TIMEOUT, RESPONSE_TIMEOUT, ReceivedResponse, Request};
 
     #[tokio::test]
     async fn idle_connection_is_not_used_again() {
@@ -412,6 +436,22 @@ mod tests {
         let failed = client.send(&Request::new("GET", "/a")).await.unwrap();
         let next = client.send(&Request::new("POST", "/a")).await.unwrap();
         assert_eq!((failed.status, next.status), (500, 204));
+    }
+
+    #[test]
+    fn pauses_after_failures_are_as_demanded_and_bounded() {
+        let client = HttpClient::new("http://127.0.0.1:1").unwrap();
+        let response = |retry_after: &str| {
+            let headers = [(RETRY_AFTER, retry_after.parse().unwrap())].into_iter().collect();
+            ReceivedResponse { status: 503, headers, body: Bytes::new() }
+        };
+        let date = (Utc::now() + TimeDelta::seconds(100)).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        for (retry_after, expected) in
+            [("soon", FAILURE_PAUSE), ("0", FAILURE_PAUSE), ("40", Duration::from_secs(40)), (&date, Duration::from_secs(20))]
+        {
+            assert_eq!(client.failure_pause(&response(retry_after)), expected, "{retry_after}");
+        }
+        assert_eq!(client.failure_pause(&response("40")), FAILURE_PAUSE, "the pauses have added up to a minute");
     }
 
     #[tokio::test]
