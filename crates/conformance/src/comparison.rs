@@ -52,13 +52,16 @@ impl Comparison {
     /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints.
     pub fn new(
         contract: impl Into<Arc<Contract>>,
-        target: Target,
-        reference: Option<Target>,
+        mut target: Target,
+        mut reference: Option<Target>,
         seed: u64,
         selected: BTreeSet<String>,
         emitted: &Value,
     ) -> Self {
         let contract = contract.into();
+        for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
+            target.client.contract = Some(Arc::clone(&contract));
+        }
         let is_builtin = is_builtin_document(&contract);
         let mut drift: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
         if is_builtin {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use boxoffice_openapi::Contract;
 use boxoffice_openapi::response::essence;
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
@@ -17,6 +18,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::proxy::recording::is_secret_name;
+use crate::resources::CreatedResources;
 
 /// Timeout of one request, up to the end of the response body.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,9 +32,6 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(20);
 
 /// Largest body of a response, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
-
-/// Largest body of a response to POST that is kept to find what was created, in bytes.
-const MAX_CREATION_BYTES: usize = 64 << 10;
 
 /// Longest total pause of one request because of `429 Too Many Requests`.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
@@ -85,12 +84,14 @@ pub struct HttpClient {
     pub stopped: Arc<AtomicBool>,
     /// Headers to add to each request, with their names.
     pub extra_headers: Vec<(String, String)>,
+    /// The document. With it, the client finds what its POST requests create.
+    pub contract: Option<Arc<Contract>>,
     client: reqwest::Client,
     request_count: AtomicUsize,
     failure_seconds: AtomicU64,
     created_uris: Mutex<Vec<String>>,
     deleted_paths: Mutex<Vec<String>>,
-    creations: Mutex<Vec<(String, ReceivedResponse)>>,
+    created: Mutex<CreatedResources>,
 }
 
 impl Request {
@@ -270,12 +271,13 @@ impl HttpClient {
             base_url,
             stopped: Arc::default(),
             extra_headers: Vec::new(),
+            contract: None,
             client,
             request_count: AtomicUsize::new(0),
             failure_seconds: AtomicU64::new(0),
             created_uris: Mutex::default(),
             deleted_paths: Mutex::default(),
-            creations: Mutex::default(),
+            created: Mutex::default(),
         })
     }
 
@@ -324,9 +326,13 @@ impl HttpClient {
         if response.status >= 500 {
             tokio::time::sleep(self.failure_pause(&response)).await;
         }
-        if request.method == "POST" && response.is_success() && response.body.len() <= MAX_CREATION_BYTES {
-            let mut creations = self.creations.lock().unwrap_or_else(PoisonError::into_inner);
-            creations.push((request.path.clone(), response.clone()));
+        if let Some(contract) = self.contract.as_ref().filter(|_| response.is_success()) {
+            let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+            match request.method.as_str() {
+                "POST" => created.add(contract, &self.base_url, &request.path, &response),
+                "DELETE" => created.remove(&request.path),
+                _ => {}
+            }
         }
         Ok(response)
     }
@@ -371,9 +377,9 @@ impl HttpClient {
             && !is_it(&self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns the paths and the responses of the successful POST requests, the oldest first. They may have created resources.
-    pub fn creations(&self) -> Vec<(String, ReceivedResponse)> {
-        self.creations.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the resources that the POST requests of this client created, and no DELETE deleted.
+    pub fn created(&self) -> CreatedResources {
+        self.created.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.

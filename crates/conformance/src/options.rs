@@ -17,6 +17,7 @@ use super::comparison::{Comparison, is_builtin_document};
 use super::model::{Coverage, Report};
 use super::operation_under_test::first_tag;
 use super::report;
+use super::server_kind::ServerKind;
 use super::target::Target;
 
 /// Least similarity of a suggested name to an unknown one, from 0 to 1.
@@ -115,7 +116,9 @@ impl CompareOptions {
         let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
-        report.notes.extend(comparison.target.remove_created(&comparison.contract, seed).await);
+        if comparison.kind() != ServerKind::StatelessMock {
+            report.notes.extend(comparison.target.remove_created(&comparison.contract, seed).await);
+        }
         report.notes.extend(comparison.target.clean_up().await);
         if let Some(reference) = &mut comparison.reference {
             let notes = [reference.remove_created(&comparison.contract, seed).await, reference.clean_up().await].concat();

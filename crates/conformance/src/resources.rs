@@ -1,5 +1,7 @@
 //! Identifiers and paths of the resources of a collection.
 
+use std::collections::BTreeMap;
+
 use boxoffice_openapi::{Contract, Operation, ParameterLocation, RouteError, segments, to_plain_string};
 use http::header::LOCATION;
 use percent_encoding::utf8_percent_encode;
@@ -11,6 +13,37 @@ use super::operation_under_test::PATH_ESCAPES;
 
 /// Names of properties that are identifiers, whatever the path of a resource calls them.
 const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
+
+/// The resources that POST requests created, and no DELETE deleted.
+#[derive(Debug, Clone, Default)]
+pub struct CreatedResources {
+    /// Their paths, the oldest first.
+    pub paths: Vec<String>,
+    /// The number of responses that don't identify what they created, by the path in the document.
+    pub unidentified: BTreeMap<String, usize>,
+}
+
+impl CreatedResources {
+    /// Adds what a successful POST created.
+    pub fn add(&mut self, contract: &Contract, base_url: &str, path: &str, response: &ReceivedResponse) {
+        if let Some(created) = new_path(contract, base_url, path, response) {
+            if !self.paths.contains(&created) {
+                self.paths.push(created);
+            }
+            return;
+        }
+        let is_creation = response.status == 201 || item_operation(contract, path).is_some();
+        if is_creation && created_path(contract, base_url, path, response).is_none() {
+            let template = contract.find("POST", path).map_or(path, |operation| &operation.path);
+            *self.unidentified.entry(template.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Removes what a successful DELETE deleted.
+    pub fn remove(&mut self, path: &str) {
+        self.paths.retain(|created| !segments(created).eq(segments(path)));
+    }
+}
 
 /// Returns an operation of the items of a collection, such as `GET /pets/{petId}` for `/pets` or `/pets/{petId}/photos/{id}` for
 /// `/pets/7/photos`.

@@ -1,16 +1,16 @@
 //! A server to check, with the fixtures created on it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use boxoffice_openapi::{Contract, Operation};
+use boxoffice_openapi::{Contract, Operation, counted};
 
 use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
 use super::operation_under_test::OperationUnderTest;
-use super::resources::{new_path, with_declared_slash};
+use super::resources::with_declared_slash;
 
 /// Key that is sent if the options have none. A mock accepts any key.
 pub const PLACEHOLDER_KEY: &str = "compare";
@@ -101,15 +101,21 @@ impl Target {
     /// Deletes the resources that requests of the comparison created, the newest first, if the document has a DELETE and there are no
     /// fixtures. Sends requests even after the client was stopped.
     ///
-    /// Returns a sentence for each resource that the server refuses to delete.
+    /// Returns a sentence for each resource that the server refuses to delete, and for each kind that can't be deleted.
     pub async fn remove_created(&self, contract: &Contract, seed: u64) -> Vec<String> {
         let mut notes = Vec::new();
         if self.has_fixtures() {
             return notes;
         }
         self.client.stopped.store(false, Ordering::Relaxed);
-        for path in self.created_paths(contract).iter().rev() {
-            let Ok(spec) = contract.find("DELETE", path) else { continue };
+        let created = self.client.created();
+        let mut undeletable: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for path in created.paths.iter().rev() {
+            let Ok(spec) = contract.find("DELETE", path) else {
+                let template = contract.find("GET", path).map_or(path.as_str(), |operation| &operation.path);
+                undeletable.entry(template).or_default().push(path);
+                continue;
+            };
             let operation = OperationUnderTest::new(contract, spec);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
             let request = Request { path: with_declared_slash(spec, path), ..request };
@@ -121,15 +127,15 @@ impl Target {
             };
             notes.push(format!("{path} stays: {reason}."));
         }
+        for (template, paths) in undeletable {
+            let count = counted(paths.len() as u64, "resource stays", "resources stay");
+            notes.push(format!("{count}, because the document has no DELETE for {template}: {}.", paths.join(", ")));
+        }
+        for (path, count) in created.unidentified {
+            let responses = counted(count as u64, "response", "responses");
+            notes.push(format!("{responses} to POST {path} don't identify what it created, which stays."));
+        }
         notes
-    }
-
-    /// Returns the paths of the resources that requests of the comparison created, the oldest first.
-    pub fn created_paths(&self, contract: &Contract) -> Vec<String> {
-        let creations = self.client.creations();
-        let paths = creations.iter().filter_map(|(path, response)| new_path(contract, &self.client.base_url, path, response));
-        let mut seen = HashSet::new();
-        paths.filter(|path| seen.insert(path.clone())).collect()
     }
 
     /// Builds a request that should succeed, from the fixtures or else from the document's examples alone.

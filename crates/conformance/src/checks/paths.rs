@@ -6,7 +6,6 @@ use boxoffice_http::error::Code;
 use boxoffice_openapi::{METHODS, Operation, RouteError, segments};
 use http::header;
 
-use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
@@ -42,13 +41,12 @@ impl OperationRun<'_> {
 
     /// Returns if a request may change the resource in its path: it has none, the comparison created it, or the server is a mock.
     fn may_change(&self, request: &Request) -> bool {
-        let Comparison { contract, target, .. } = self.comparison;
         let template: Vec<_> = segments(&self.operation.spec.path).collect();
         let Some(last) = template.iter().rposition(|segment| segment.contains('{')) else { return true };
         let is_in_path = |created: &String| segments(created).eq(segments(&request.path).take(last + 1));
         self.comparison.is_builtin()
             || self.comparison.kind() != ServerKind::Real
-            || target.created_paths(contract).iter().any(is_in_path)
+            || self.comparison.target.client.created().paths.iter().any(is_in_path)
     }
 
     /// Returns if another path of the document matches a request, too.

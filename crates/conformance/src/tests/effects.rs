@@ -228,6 +228,24 @@ async fn created_resources_are_deleted_or_noted() {
 }
 
 #[tokio::test]
+async fn resources_that_cannot_be_deleted_are_noted() {
+    let (report, remaining, _) = PetServer { methods: &["put"], ..PetServer::default() }.compare().await;
+    let paths: Vec<_> =
+        remaining.iter().filter(|id| !["11", "12"].contains(&id.as_str())).map(|id| format!("/pets/{id}")).collect();
+    let [note] = report.notes.as_slice() else { panic!("{:?}", report.notes) };
+    assert!(
+        note.starts_with(&format!("{} resources stay, because the document has no DELETE for /pets/{{id}}: ", paths.len())),
+        "{note}"
+    );
+    assert!(paths.len() > 2 && paths.iter().all(|path| note.contains(path)), "{note} {paths:?}");
+
+    let created: Created = (201, "", |pet| json!({ "data": pet }));
+    let (report, remaining, _) = PetServer { created, ..PetServer::default() }.compare().await;
+    let count = remaining.len() - 2;
+    assert_eq!(report.notes, [format!("{count} responses to POST /pets don't identify what it created, which stays.")]);
+}
+
+#[tokio::test]
 async fn resources_on_the_reference_are_deleted() {
     #[derive(Parser)]
     struct Command {
