@@ -28,7 +28,7 @@ pub struct AttemptLimits {
     names_of_address: AttemptLimit,
     /// Changes of password or e-mail address, by account.
     pub credential_changes: AttemptLimit,
-    /// Mailed codes, by purpose and e-mail address.
+    /// Mailed codes, by purpose, e-mail address, and whether someone has signed in to the account from the client's address.
     pub codes: AttemptLimit,
     /// Codes that no admission token has, by client address.
     pub token_codes: AttemptLimit,

@@ -25,6 +25,8 @@ on_both_databases![
     mails_about_cancellations_are_limited,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
+    strangers_do_not_use_up_the_codes_of_the_owner,
+    strangers_do_not_use_up_the_attempts_of_the_owner,
     unknown_codes_of_tokens_are_limited_by_address,
 ];
 
@@ -276,6 +278,58 @@ async fn codes_are_limited_by_email_address(app: TestApp) {
     assert_limited(&ask("/resets", "ama").await, policy);
     assert_eq!(ask("/resets", "mensah").await.status, 201);
     assert_eq!(ask("/resets", "nobody").await.status, 404, "no code was mailed");
+}
+
+/// Requests a code for Ama's account from an address.
+async fn ask(app: &TestApp, server: &SecondServer, path: &str, from: &str) -> Response {
+    let body = json!({ "email": "ama@example.com" });
+    app.request("POST", path).at(server.address).header("X-Forwarded-For", from).json(&body).send().await
+}
+
+async fn strangers_do_not_use_up_the_codes_of_the_owner(app: TestApp) {
+    app.sign_up("ama").await;
+    let server = limited_server(&app, LimitSettings { codes: 2, ..LimitSettings::default() }).await;
+    let home = "198.51.100.1";
+    assert_eq!(sign_in(&app, &server, "ama", PASSWORD, home).await.status, 201);
+    let policy = "\"codes\";q=2;w=3600";
+
+    for path in ["/resets", "/verifications"] {
+        for last in 2..4 {
+            assert_eq!(ask(&app, &server, path, &format!("198.51.100.{last}")).await.status, 201);
+        }
+        assert_limited(&ask(&app, &server, path, "198.51.100.4").await, policy);
+
+        for _ in 0..2 {
+            let at_home = ask(&app, &server, path, home).await;
+            assert_eq!(at_home.status, 201, "the address is known: {}", at_home.body);
+        }
+
+        assert_limited(&ask(&app, &server, path, home).await, policy);
+    }
+}
+
+async fn strangers_do_not_use_up_the_attempts_of_the_owner(app: TestApp) {
+    app.sign_up("ama").await;
+    let server = limited_server(&app, LimitSettings { codes: 0, ..LimitSettings::default() }).await;
+    let wrong = json!({ "code": "000000", "password": "another horse" });
+    let policy = "\"attempts\";q=50;w=86400";
+    // From the address of the tests, from which Ama has signed in.
+    let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
+
+    for last in 0..10 {
+        let stranger = format!("198.51.100.{last}");
+        let requested = ask(&app, &server, "/resets", &stranger).await.body;
+        for _ in 0..5 {
+            let patch = app.request("PATCH", requested["self"].as_str().unwrap()).at(server.address);
+            patch.header("X-Forwarded-For", &stranger).json(&wrong).send().await;
+        }
+    }
+
+    assert_limited(&ask(&app, &server, "/resets", "198.51.100.10").await, policy);
+    let reset = app.submit_code(&uri, json!({ "code": code, "password": "another horse" })).await;
+    assert_eq!(reset.status, 200, "{}", reset.body);
+    app.execute_sql("update codes set tries = 50 where known_address").await;
+    assert_limited(&app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await, policy);
 }
 
 async fn unknown_codes_of_tokens_are_limited_by_address(app: TestApp) {

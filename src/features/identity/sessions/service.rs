@@ -64,9 +64,7 @@ async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<
 /// from which someone has signed in to the account before: otherwise, anyone could lock its owner out.
 async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, address: IpAddr, password: String) -> Result<()> {
     let Credentials { account, password_hash } = credentials;
-    let since = ctx.app.clock.now().minus(ADDRESS_RETENTION);
-    let digest = address_digest(account.id, address);
-    let is_known = store::is_known_address(&mut ctx.unit.read().await?, account.id, &digest, since).await?;
+    let is_known = is_known_address(ctx, account.id, address).await?;
     let begin = || ctx.app.attempts.logins.begin(account.id);
     // Before the password is verified, so that concurrent log-ins can't exceed the limit.
     let attempt = if is_known { None } else { Some(begin()?) };
@@ -78,6 +76,12 @@ async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, 
     }
     attempt.into_iter().for_each(Attempt::forgive);
     is_correct.map(drop)
+}
+
+/// Returns whether someone has signed in to the account from this address in the last 30 days.
+pub async fn is_known_address(ctx: &Ctx, account: Id, address: IpAddr) -> Result<bool> {
+    let since = ctx.app.clock.now().minus(ADDRESS_RETENTION);
+    store::is_known_address(&mut ctx.unit.read().await?, account, &address_digest(account, address), since).await
 }
 
 /// Returns the form in which the address of a client is stored: 24 bits of a hash. That is enough to recognize an address, and too

@@ -26,8 +26,12 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn verification_create(ctx: Ctx, Json(body): Json<VerificationCreate>) -> Result<Created<Verification>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Verification, &body.email).await?.into()))
+async fn verification_create(
+    ctx: Ctx,
+    ClientAddress(address): ClientAddress,
+    Json(body): Json<VerificationCreate>,
+) -> Result<Created<Verification>> {
+    Ok(Created(service::request(&ctx, CodePurpose::Verification, address, &body.email).await?.into()))
 }
 
 async fn verification_get(ctx: Ctx, Path(path): Path<VerificationPath>) -> Result<Verification> {
@@ -45,8 +49,8 @@ async fn verification_update(
     Ok(code.into())
 }
 
-async fn reset_create(ctx: Ctx, Json(body): Json<ResetCreate>) -> Result<Created<Reset>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Reset, &body.email).await?.into()))
+async fn reset_create(ctx: Ctx, ClientAddress(address): ClientAddress, Json(body): Json<ResetCreate>) -> Result<Created<Reset>> {
+    Ok(Created(service::request(&ctx, CodePurpose::Reset, address, &body.email).await?.into()))
 }
 
 async fn reset_get(ctx: Ctx, Path(path): Path<ResetPath>) -> Result<Reset> {

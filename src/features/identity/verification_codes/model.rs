@@ -142,6 +142,25 @@ pub struct CodeRow {
     pub expires: Timestamp,
     pub tries: i64,
     pub status: CodeStatus,
+    /// True if it was requested from an address from which someone had signed in to the account.
+    pub known_address: bool,
+}
+
+impl CodeRow {
+    /// Returns the codes with which this one shares its limit of attempts.
+    pub const fn group(&self) -> CodeGroup {
+        CodeGroup { kind: self.kind, account: self.account_id, known_address: self.known_address }
+    }
+}
+
+/// The codes of an account that share a limit of attempts, and of which one at most is pending. Codes that were requested from an
+/// address from which someone had signed in to the account are a group of their own: otherwise, anyone could keep its owner from
+/// using codes.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeGroup {
+    pub kind: CodePurpose,
+    pub account: Id,
+    pub known_address: bool,
 }
 
 /// A code with its identifier and validity.

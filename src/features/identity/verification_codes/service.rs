@@ -7,9 +7,10 @@ use boxoffice_http::error::{Code as Refusal, Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use serde_json::json;
 
-use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
+use super::model::{CodeGroup, CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
 use crate::features::identity::accounts::{self, AccountRow};
+use crate::features::identity::sessions;
 use crate::kernel::auth::HashRequester;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
@@ -22,45 +23,69 @@ use crate::state::{App, Ctx};
 const CODE_LIFETIME: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of attempts at one code.
 const MAX_ATTEMPTS: i64 = 5;
-/// Maximum number of attempts per day at all codes of one kind of an account. Without this limit, a client could request one code
+/// Maximum number of attempts per day at all codes of a [`CodeGroup`]. Without this limit, a client could request one code
 /// after another until it guesses one.
 const MAX_DAILY_ATTEMPTS: i64 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Creates a code for the account with this e-mail address and mails it. Closes the account's earlier codes of this kind.
+/// The request of a code by a client.
+struct CodeRequest<'a> {
+    kind: CodePurpose,
+    email: &'a str,
+    /// The account with this e-mail address, if someone has signed in to it from the address of the client before.
+    known_account: Option<Id>,
+}
+
+/// Creates a code for the account with this e-mail address and mails it, for a client at this address. Closes the account's earlier
+/// codes of the same [`CodeGroup`].
 ///
 /// The number of codes for an e-mail address is limited. Otherwise, an attacker could send its owner any number of mails, also by
-/// giving the address to one account after another, and invalidate each code before its owner can use it.
-pub async fn request(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
-    let attempt = ctx.app.attempts.codes.begin((kind, email.to_ascii_lowercase()))?;
-    let code = create(ctx, kind, email).await;
+/// giving the address to one account after another, and invalidate each code before its owner can use it. Addresses from which
+/// someone has signed in to the account have a limit of their own, which others can't use up.
+pub async fn request(ctx: &Ctx, kind: CodePurpose, address: IpAddr, email: &str) -> Result<VerificationCode> {
+    let known_account = known_account(ctx, address, email).await?;
+    let attempt = ctx.app.attempts.codes.begin((kind, email.to_ascii_lowercase(), known_account.is_some()))?;
+    let code = create(ctx, &CodeRequest { kind, email, known_account }).await;
     if code.is_err() {
         attempt.forgive();
     }
     code
 }
 
-async fn create(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
+/// Returns the active account with this e-mail address, if someone has signed in to it from this address.
+async fn known_account(ctx: &Ctx, address: IpAddr, email: &str) -> Result<Option<Id>> {
+    let account = accounts::id_of_email(&mut ctx.unit.read().await?, email).await?;
+    Ok(match account {
+        Some(account) if sessions::is_known_address(ctx, account, address).await? => Some(account),
+        _ => None,
+    })
+}
+
+async fn create(ctx: &Ctx, request: &CodeRequest<'_>) -> Result<VerificationCode> {
     let (identifier, digits) = (secret::api_key(), secret::verification_code());
-    let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, kind, email, &identifier, &digits).await)?;
+    let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, request, &identifier, &digits).await)?;
     Ok(VerificationCode { identifier: Identifier(identifier), row, validity: CodeValidity::Open })
 }
 
-async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier: &str, digits: &str) -> Result<CodeRow> {
-    let account = accounts::lock_by_email(tx, email).await?;
+async fn make(app: &App, tx: &mut Tx, request: &CodeRequest<'_>, identifier: &str, digits: &str) -> Result<CodeRow> {
+    let account = accounts::lock_by_email(tx, request.email).await?;
     let account = account.ok_or_else(|| Refusal::AccountUnknown.with_message("No account has this e-mail address."))?;
-    reject_without_attempts(tx, kind, account.id, app.clock.now()).await?;
-    store::close(tx, kind, account.id).await?;
+    // By now, another account may have the e-mail address.
+    let known_address = request.known_account == Some(account.id);
+    let group = CodeGroup { kind: request.kind, account: account.id, known_address };
+    reject_without_attempts(tx, group, app.clock.now()).await?;
+    store::close(tx, group).await?;
     store::delete_expired(tx, account.id, app.clock.now().minus(DAY)).await?;
     let row = CodeRow {
         hash: secret::hash(identifier),
-        kind,
+        kind: request.kind,
         account_id: account.id,
         code_hash: code_hash(identifier, digits),
         expires: app.clock.now().plus(CODE_LIFETIME),
         tries: 0,
         status: CodeStatus::Pending,
         email: account.email.clone(),
+        known_address,
     };
     store::insert(tx, &row).await?;
     outbox::push_until(app, tx, [mail(&row, &account, digits)], row.expires).await?;
@@ -81,7 +106,7 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
     let validity = match row.status {
         CodeStatus::Used => CodeValidity::Used,
         CodeStatus::Pending if row.expires > now && row.tries < MAX_ATTEMPTS && email_unchanged(&account, &row) => {
-            if within_attempt_limit(&mut tx, kind, row.account_id, now).await? {
+            if within_attempt_limit(&mut tx, row.group(), now).await? {
                 CodeValidity::Open
             } else {
                 CodeValidity::Over
@@ -147,7 +172,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code.kind, code.account_id, now).await?;
+    let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code.group(), now).await?;
     if !counts || !store::count_try(tx, &code.hash, now, MAX_ATTEMPTS).await? {
         return Err(code.kind.closed());
     }
@@ -158,26 +183,26 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
             None => accounts::set_verified(tx, account.id).await?,
         }
     }
-    if !within_attempt_limit(tx, code.kind, code.account_id, now).await? {
+    if !within_attempt_limit(tx, code.group(), now).await? {
         // Close the codes permanently. A client that sent several attempts at once may learn from the response times which digits
         // were correct, and must not be able to use them a day later.
-        store::close(tx, code.kind, account.id).await?;
+        store::close(tx, code.group()).await?;
     }
     Ok(())
 }
 
-/// Returns whether the account has attempts left today for codes of this kind.
-async fn within_attempt_limit(tx: &mut Tx, kind: CodePurpose, account: Id, now: Timestamp) -> Result<bool> {
-    Ok(store::tries_since(tx, kind, account, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
+/// Returns whether any attempts are left today for these codes.
+async fn within_attempt_limit(tx: &mut Tx, codes: CodeGroup, now: Timestamp) -> Result<bool> {
+    Ok(store::tries_since(tx, codes, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
 }
 
 /// Rejects the request of a code that would accept no attempt.
-async fn reject_without_attempts(tx: &mut Tx, kind: CodePurpose, account: Id, now: Timestamp) -> Result<()> {
-    if within_attempt_limit(tx, kind, account, now).await? {
+async fn reject_without_attempts(tx: &mut Tx, codes: CodeGroup, now: Timestamp) -> Result<()> {
+    if within_attempt_limit(tx, codes, now).await? {
         return Ok(());
     }
     // The attempts at the first code are the first that no longer count.
-    let first = store::first_end(tx, kind, account, now.minus(DAY)).await?;
+    let first = store::first_end(tx, codes, now.minus(DAY)).await?;
     let wait = first.unwrap_or(now).plus(DAY).seconds() - now.seconds();
     let wait = Duration::from_secs(u64::try_from(wait).unwrap_or_default());
     Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("attempts", MAX_DAILY_ATTEMPTS as u32, DAY, wait))))

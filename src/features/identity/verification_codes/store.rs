@@ -2,15 +2,15 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{CodePurpose, CodeRow};
+use super::model::{CodeGroup, CodePurpose, CodeRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
 pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     tx.query(
-        "insert into codes (hash, kind, account_id, email, code_hash, expires, tries, status)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into codes (hash, kind, account_id, email, code_hash, expires, tries, status, known_address)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(row.hash.clone())
     .bind(row.kind)
@@ -20,29 +20,29 @@ pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     .bind(row.expires)
     .bind(row.tries)
     .bind(row.status)
+    .bind(row.known_address)
     .execute()
     .await
 }
 
 pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
-    tx.query("select hash, kind, account_id, email, code_hash, expires, tries, status from codes where hash = $1 and kind = $2")
-        .bind(hash.to_owned())
-        .bind(kind)
-        .optional()
-        .await
+    let find = "select hash, kind, account_id, email, code_hash, expires, tries, status, known_address from codes
+        where hash = $1 and kind = $2";
+    tx.query(find).bind(hash.to_owned()).bind(kind).optional().await
 }
 
-/// Returns the number of attempts at the account's codes of this kind that expire after `since`.
-pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<i64> {
-    let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes where account_id = $1 and kind = $2 and expires > $3";
-    tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
+/// Returns the number of attempts at these codes that expire after `since`.
+pub async fn tries_since(tx: &mut Tx, codes: CodeGroup, since: Timestamp) -> Result<i64> {
+    let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes
+        where account_id = $1 and kind = $2 and known_address = $3 and expires > $4";
+    tx.query(tries).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).scalar().await
 }
 
-/// Returns the first end of the account's codes of this kind that were tried and expire after `since`.
-pub async fn first_end(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<Option<Timestamp>> {
-    let first = "select expires from codes where account_id = $1 and kind = $2 and expires > $3 and tries > 0
-        order by expires limit 1";
-    tx.query(first).bind(account).bind(kind).bind(since).optional_scalar().await
+/// Returns the first end of these codes that were tried and expire after `since`.
+pub async fn first_end(tx: &mut Tx, codes: CodeGroup, since: Timestamp) -> Result<Option<Timestamp>> {
+    let first = "select expires from codes where account_id = $1 and kind = $2 and known_address = $3 and expires > $4
+        and tries > 0 order by expires limit 1";
+    tx.query(first).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).optional_scalar().await
 }
 
 /// Deletes the codes of an account that expired at or before this time.
@@ -61,10 +61,11 @@ pub async fn set_end(tx: &mut Tx, latest: Timestamp, end: Timestamp) -> Result<u
     tx.query("update codes set expires = $1 where expires > $2").bind(end).bind(latest).rows_affected().await
 }
 
-/// Closes the pending codes of an account of this kind.
-pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
-    let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";
-    tx.query(update).bind(account).bind(kind).execute().await
+/// Closes those of these codes that are pending.
+pub async fn close(tx: &mut Tx, codes: CodeGroup) -> Result<()> {
+    let update = "update codes set status = 'Closed'
+        where account_id = $1 and kind = $2 and known_address = $3 and status = 'Pending'";
+    tx.query(update).bind(codes.account).bind(codes.kind).bind(codes.known_address).execute().await
 }
 
 /// Counts an attempt at a code. Returns false, and counts nothing, if the code is no longer valid.

@@ -96,6 +96,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("expires", "expires", Time),
         ("tries", "tries", Plain),
         ("status", "status", Plain),
+        ("fromKnownAddress", "known_address", Bool),
     ]),
     rows("administeredHost", "host_administrators", "account_id", "host_id").columns(&[("host", "host_id", Id)]),
     rows("createdVenue", "venues", "creator_id", "id").columns(&[
