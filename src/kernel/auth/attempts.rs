@@ -16,6 +16,8 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const TRANSFER_MAILS: u32 = 20;
 /// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may be somebody else's.
 const CANCELLATION_MAILS: u32 = 10;
+/// Mails with the tickets of free orders to an e-mail address in an hour, unless the account has verified it.
+const FREE_ORDER_MAILS: u32 = 20;
 
 /// The limits of a server. Each server counts separately.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct AttemptLimits {
     pub transfer_mails: AttemptLimit,
     /// Mails about orders that their customer has cancelled, by customer.
     pub cancellation_mails: AttemptLimit,
+    /// Mails with the tickets of free orders, by e-mail address.
+    pub free_order_mails: AttemptLimit,
 }
 
 impl AttemptLimits {
@@ -50,6 +54,7 @@ impl AttemptLimits {
             token_codes: AttemptLimit::new("tokens", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
             cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
+            free_order_mails: AttemptLimit::new("mails", FREE_ORDER_MAILS, HOUR),
         }
     }
 

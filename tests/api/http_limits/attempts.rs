@@ -23,6 +23,7 @@ on_both_databases![
     concurrent_complimentary_orders_do_not_exceed_the_limit,
     limited_complimentary_orders_do_not_fail_other_orders,
     mails_about_cancellations_are_limited,
+    mails_about_free_orders_are_limited_until_the_address_is_verified,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
     strangers_do_not_use_up_the_codes_of_the_owner,
@@ -389,4 +390,26 @@ async fn mails_about_cancellations_are_limited(app: TestApp) {
     }
 
     assert_eq!(app.scalar::<i64>("select count(*) from outbox where template = 'order-cancelled'").await, 10);
+}
+
+/// The address of the account may be somebody else's.
+async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
+    let mails = async || app.scalar::<i64>("select count(*) from outbox where template = 'order-confirmation'").await;
+
+    for _ in 0..22 {
+        assert_eq!(ama.order_free_tickets(&event.sections[0], 1).await.len(), 1);
+    }
+    assert_eq!(mails().await, 20);
+    let order = app.request("POST", "/orders").key(&ama.key).json(&json!({ "items": { &event.sections[0]: 1 } })).send().await;
+    assert_eq!((order.status, &order.body["status"]), (201, &json!("Fulfilled")));
+    let gift = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
+    let given = app.post(&kofi.key, &format!("{}/complimentary-orders", event.uri), gift).await;
+    assert_eq!(given.status, 201);
+    assert_eq!(mails().await, 20);
+
+    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    assert_eq!(mails().await, 21);
 }

@@ -52,7 +52,9 @@ pub async fn fulfill(
     let writes = sections::adjust_counts(tx.writes(), &changes);
     let writes = store::set_fulfilled(writes, fulfilled.iter().map(|order| order.id), now);
     let items = fulfilled.iter().flat_map(|order| items_of(items, order.id).map(|item| (*order, item)));
-    issue_tickets(app, writes, &items.collect::<Vec<_>>())?.execute().await?;
+    let writes = issue_tickets(app, writes, &items.collect::<Vec<_>>());
+    let mailed = fulfilled.iter().map(|order| (order.id, order.account_id)).collect();
+    mail_tickets(app, writes, mailed)?.execute().await?;
     Ok(unfulfilled)
 }
 
@@ -164,9 +166,8 @@ fn freed(reservations: &[ReservationRow]) -> BTreeMap<Id, (i64, i64)> {
     changes
 }
 
-/// Issues the tickets of order items, whose places already count as sold, adds them to the popularity of their events, and mails
-/// the tickets to the customers.
-pub fn issue_tickets<'a>(app: &App, writes: Writes<'a>, items: &[(&OrderRow, &ItemRow)]) -> Result<Writes<'a>> {
+/// Issues the tickets of order items, whose places already count as sold, and adds them to the popularity of their events.
+pub fn issue_tickets<'a>(app: &App, writes: Writes<'a>, items: &[(&OrderRow, &ItemRow)]) -> Writes<'a> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
     for (_, item) in items {
         *sold.entry(item.event_id).or_default() += item.quantity;
@@ -179,9 +180,12 @@ pub fn issue_tickets<'a>(app: &App, writes: Writes<'a>, items: &[(&OrderRow, &It
         section: item.section_id,
         quantity: item.quantity,
     });
-    let writes = tickets::issue(app, writes, tickets);
-    let orders: BTreeMap<Id, Id> = items.iter().map(|(order, _)| (order.id, order.account_id)).collect();
-    outbox::write(app, writes, mails(MailTemplate::OrderConfirmation, orders.into_iter().collect(), &Map::new()))
+    tickets::issue(app, writes, tickets)
+}
+
+/// Mails the tickets of orders to their customers: pairs of an order and its account.
+pub fn mail_tickets<'a>(app: &App, writes: Writes<'a>, orders: Vec<(Id, Id)>) -> Result<Writes<'a>> {
+    outbox::write(app, writes, mails(MailTemplate::OrderConfirmation, orders, &Map::new()))
 }
 
 /// Stores a mail to the customer of each order: pairs of an order and its account. `values` are what the template needs beside the
