@@ -30,6 +30,9 @@ async fn export_has_everything_about_account(app: TestApp) {
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
     esi.order(&event.sections[0], 1).await.unwrap();
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let offer = json!({ "recipient": esi.number, "tickets": [wallet["entries"][0]["serial"]] });
+    let transfer = app.post(&ama.key, "/transfers", offer).await;
     app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "firstName": "Ama" })).send().await;
 
     let export = app.export(&ama.key, &ama.number).await;
@@ -42,7 +45,12 @@ async fn export_has_everything_about_account(app: TestApp) {
         (&json!(order.self_.rsplit('/').next().unwrap()), &json!(20.0))
     );
     assert_eq!((of("ticket").len(), &of("payment")[0]["amount"]), (2, &json!(21.98)));
+    assert_eq!((of("transaction").len(), &of("transaction")[0]["amount"]), (1, &json!(21.98)));
+    let transferred = json!({ "transfer": transfer.uri().rsplit('/').next().unwrap(), "ticket": of("ticket")[0]["ticket"] });
+    assert_eq!(of("transferredTicket"), [&transferred]);
     assert!(of("auditEntry").iter().any(|entry| entry["operation"] == "order_create"));
+    let recipient = app.export(&esi.key, &esi.number).await;
+    assert!(recipient.contains(&("transferredTicket".to_owned(), transferred)));
     let host = app.export(&app.staff.key, &kofi.number).await;
     assert!(host.iter().any(|(kind, _)| kind == "administeredHost") && host.iter().any(|(kind, _)| kind == "submission"));
     let text = serde_json::to_string(&export).unwrap();

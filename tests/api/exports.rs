@@ -39,10 +39,13 @@ async fn exports_are_tables(app: TestApp) {
 
     let orders = lines(&app, &kofi.key, &format!("{}/exports/orders", event.uri)).await;
     assert_eq!(orders.len(), 3, "{orders:?}");
-    assert_eq!(orders[0], "number,status,placed,complimentary,customer,firstName,lastName,email,tickets,subtotal,fees,total");
+    assert_eq!(
+        orders[0],
+        "number,status,placed,complimentary,customer,firstName,lastName,email,tickets,subtotal,fees,total,refunded"
+    );
     assert!(orders[1].starts_with(&format!("{number},Fulfilled,{placed}")), "{orders:?}");
-    assert!(orders[1].ends_with(&format!(",false,{},{person},2,200.00,3.98,203.98", ama.number)), "{orders:?}");
-    assert!(orders[2].starts_with(&format!("{},Placed,", open.number)) && orders[2].ends_with(",1,100.00,1.99,101.99"));
+    assert!(orders[1].ends_with(&format!(",false,{},{person},2,200.00,3.98,203.98,101.99", ama.number)), "{orders:?}");
+    assert!(orders[2].starts_with(&format!("{},Placed,", open.number)) && orders[2].ends_with(",1,100.00,1.99,101.99,0.00"));
 
     let tickets = lines(&app, &kofi.key, &format!("{}/exports/tickets", event.uri)).await;
     let expected = format!("{left},'+Floor,Issued,{person},{number},");

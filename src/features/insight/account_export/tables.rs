@@ -146,6 +146,15 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("owed", "owed", Time),
         ("done", "done", Time),
     ]),
+    rows_of_orders("transaction", "transactions", "id").columns(&[
+        ("number", "id", Id),
+        ("kind", "type", Plain),
+        ("order", "order_id", Id),
+        ("payment", "payment_id", Id),
+        ("amount", "amount", Money),
+        ("fees", "fees", Money),
+        ("placed", "placed", Time),
+    ]),
     rows_of_orders("return", "revocations", "id").columns(&[
         ("kind", "type", Plain),
         ("order", "order_id", Id),
@@ -191,6 +200,9 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
     ]),
     rows("sentTransfer", "transfers", "sender_id", "id").columns(&[("transfer", "id", Id), ("status", "status", Plain)]),
     rows("receivedTransfer", "transfers", "recipient_id", "id").columns(&[("transfer", "id", Id), ("status", "status", Plain)]),
+    rows("transferredTicket", "transfer_tickets", "transfer_id", "transfer_id, ticket_id")
+        .filtered("transfer_id in (select t.id from transfers t where t.sender_id = ? or t.recipient_id = ?)")
+        .columns(&[("transfer", "transfer_id", Id), ("ticket", "ticket_id", Id)]),
     rows("mail", "outbox", "account_id", "id")
         .filtered("(account_id = ? or lower(recipient) = (select lower(a.email) from accounts a where a.id = ?))")
         .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),

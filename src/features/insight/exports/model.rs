@@ -38,6 +38,8 @@ pub struct OrderExportRow {
     pub tickets: i64,
     pub price: Money,
     pub fees: Money,
+    /// The share of the event's host of the order's refunds, made or scheduled.
+    pub refunded: Money,
 }
 
 impl TableRow for OrderExportRow {
@@ -54,6 +56,7 @@ impl TableRow for OrderExportRow {
         "subtotal",
         "fees",
         "total",
+        "refunded",
     ];
 
     fn id(&self) -> Id {
@@ -74,6 +77,7 @@ impl TableRow for OrderExportRow {
             amount(self.price),
             amount(self.fees),
             amount(self.price + self.fees),
+            amount(self.refunded),
         ]
     }
 }

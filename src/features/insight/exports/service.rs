@@ -14,9 +14,9 @@ use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
 pub async fn orders(ctx: &Ctx, caller: &Caller, event: Id) -> Result<StreamedFile> {
-    events::load_managed(&mut ctx.unit.read().await?, caller, event).await?;
+    let host = events::load_managed(&mut ctx.unit.read().await?, caller, event).await?.host_id;
     let now = ctx.app.clock.now();
-    stream(ctx, "orders.csv", Box::new(move |tx, after| store::orders(tx, event, after, now).boxed())).await
+    stream(ctx, "orders.csv", Box::new(move |tx, after| store::orders(tx, (event, host), after, now).boxed())).await
 }
 
 pub async fn tickets(ctx: &Ctx, caller: &Caller, event: Id) -> Result<StreamedFile> {

@@ -8,10 +8,15 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
-/// Returns the next orders of an event, with the tickets of the event alone.
-pub async fn orders(tx: &mut Tx, event: Id, after: Id, now: Timestamp) -> Result<Vec<OrderExportRow>> {
+/// Returns the next orders of an event, with the tickets of the event alone, and the share of its host of their refunds.
+pub async fn orders(tx: &mut Tx, (event, host): (Id, Id), after: Id, now: Timestamp) -> Result<Vec<OrderExportRow>> {
     tx.select("o.id, ")
         .push_bind("case when o.status = 'Placed' and o.expires <= ? then 'Timed Out' else o.status end as status", now)
+        .push_bind(
+            ", coalesce((select cast(sum(s.amount) as bigint) from payments p join refunds r on r.payment_id = p.id
+             join refund_shares s on s.refund_id = r.id where p.order_id = o.id and s.host_id = ?), 0) as refunded",
+            host,
+        )
         .push(
             ", o.placed, o.complimentary, a.number, a.first_name, a.last_name, a.email, x.tickets, x.price, x.fees from (
              select i.order_id, cast(sum(i.quantity) as bigint) as tickets,
