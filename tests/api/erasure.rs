@@ -22,6 +22,7 @@ on_both_databases![
     deleted_account_is_not_found,
     deletion_ends_open_transfers,
     deletion_removes_codes_and_mail,
+    deletion_removes_mail_to_earlier_addresses,
     names_of_deleted_account_are_free,
     keys_of_deleted_account_are_rejected,
     deletion_removes_host_roles_and_preferences,
@@ -227,6 +228,21 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
     assert_eq!((reset.status, reset.code()), (404, "account.unknown"));
     let lookup = app.request("POST", "/lookups").json(&json!({ "identification": "ama" })).send().await;
     assert_eq!(lookup.body["found"], false);
+}
+
+async fn deletion_removes_mail_to_earlier_addresses(app: TestApp) {
+    app.stop_jobs().await;
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    for user in [&ama, &esi] {
+        let email = json!({ "email": format!("{}.mensah@example.com", user.username) });
+        let changed = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&email).send().await;
+        assert_eq!(changed.status, 200, "the change is reported to the earlier address");
+    }
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    let left: Vec<(String,)> = app.rows("select recipient from outbox").await;
+    assert_eq!(left, [("esi@example.com".to_owned(),)]);
 }
 
 async fn names_of_deleted_account_are_free(app: TestApp) {

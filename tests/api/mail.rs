@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, Mail, MailTemplate, OutgoingMail, Recipient};
+use boxoffice::kernel::types::id::Id;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
@@ -60,9 +61,15 @@ struct Row {
 impl TestApp {
     /// Adds a mail about a cancelled event with this title to the outbox.
     async fn enqueue_mail(&self, recipient: &str, title: &str) {
+        let account = self.account().await;
         let mut tx = self.state.db.begin().await.unwrap();
-        outbox::push(&self.state, &mut tx, [mail_about(recipient, title)]).await.unwrap();
+        outbox::push(&self.state, &mut tx, [mail_about(account, recipient, title)]).await.unwrap();
         tx.commit().await.unwrap();
+    }
+
+    /// Returns an account to whose addresses the mails are sent.
+    async fn account(&self) -> Id {
+        self.scalar("select min(id) from accounts").await
     }
 
     async fn outbox(&self) -> Vec<Row> {
@@ -99,9 +106,9 @@ impl TestApp {
     }
 }
 
-fn mail_about<'a>(email: &'a str, title: &str) -> Mail<'a> {
+fn mail_about<'a>(account: Id, email: &'a str, title: &str) -> Mail<'a> {
     let event = json!({ "number": "17630000000001", "title": title, "starts": 0, "venue": "Pier", "address": "Accra" });
-    let recipient = Recipient::Address { email, language: None };
+    let recipient = Recipient::Address { account, email, language: None };
     Mail { recipient, template: MailTemplate::EventCancelled, values: json!({ "name": "Ama", "event": event }) }
 }
 
@@ -145,8 +152,9 @@ async fn delivers_mail_once(app: TestApp) {
 async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
+    let account = app.account().await;
     let mut tx = app.state.db.begin().await.unwrap();
-    outbox::push(&app.state, &mut tx, [mail_about("ama@example.com", "Good news")]).await.unwrap();
+    outbox::push(&app.state, &mut tx, [mail_about(account, "ama@example.com", "Good news")]).await.unwrap();
     drop(tx);
 
     app.deliver_mail().await;

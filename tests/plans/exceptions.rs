@@ -84,7 +84,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("update tickets set owner_id = owner_id", "an account's tickets, when it is deleted"),
     exception("from transfers where status = 'Pending' and (sender_id =", "an account's transfers, when it is deleted"),
     exception("from transfers where status = 'Pending' and id in", "the transfers of the tickets that are returned"),
-    exception("delete from outbox where account_id = $1 or lower(recipient) = lower($2)", "an account's mail, when it is deleted"),
+    exception("delete from outbox where account_id = $1 or address_account_id = $1", "an account's mail, when it is deleted"),
     exception("cast(json_object(", "the export of an account, which is rare"),
     exception("update api_keys set ended = $2 where account_id =", ALL_OF_THEM),
     exception("update api_keys set ended = $4 where account_id =", ALL_OF_THEM),

@@ -26,8 +26,10 @@ pub struct Mail<'a> {
 pub enum Recipient<'a> {
     /// An account, at the e-mail address and in the language that it has when the mail is sent.
     Account(Id),
-    /// An e-mail address. Its owner's account may have another one by the time the mail is sent.
+    /// An e-mail address of an account, which may have another one by the time the mail is sent.
     Address {
+        /// The account.
+        account: Id,
         /// The address.
         email: &'a str,
         /// The language of the mail; `None` for the platform's default.
@@ -41,6 +43,8 @@ pub struct NewMail<'a> {
     /// The e-mail address; empty if the recipient is an account.
     pub recipient: &'a str,
     pub account_id: Option<Id>,
+    /// The account that has or had the e-mail address.
+    pub address_account_id: Option<Id>,
     pub template: &'static str,
     /// The encrypted values.
     pub body: String,

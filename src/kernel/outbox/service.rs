@@ -101,13 +101,13 @@ fn encrypt<'w, 'm>(
 ) -> Result<Writes<'w>> {
     let encrypt = |Mail { recipient, template, values }| {
         let id = kernel.clock.next_id();
-        let (recipient, account_id, language) = match recipient {
-            Recipient::Account(account) => ("", Some(account), None),
-            Recipient::Address { email, language } => (email, None, language),
+        let (recipient, account_id, address_account_id, language) = match recipient {
+            Recipient::Account(account) => ("", Some(account), None, None),
+            Recipient::Address { account, email, language } => (email, None, Some(account), language),
         };
         let body = serde_json::to_string(&StoredValues { language, values }).map_err(|error| Error::Internal(error.into()))?;
         let body = kernel.mail_cipher.encrypt(id, recipient, account_id, &body)?;
-        Ok(NewMail { id, recipient, account_id, template: template.name(), body, expires })
+        Ok(NewMail { id, recipient, account_id, address_account_id, template: template.name(), body, expires })
     };
     let mails = mails.into_iter().map(encrypt).collect::<Result<Vec<_>>>()?;
     Ok(store::insert(writes, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()))

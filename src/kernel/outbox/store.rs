@@ -18,9 +18,11 @@ macro_rules! queued_columns {
 }
 
 pub fn insert<'a>(writes: Writes<'a>, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Writes<'a> {
-    let into = "outbox (id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due)";
+    let into = "outbox (id, recipient, account_id, address_account_id, template, subject, body, key_id, expires, created,
+        attempts, due)";
     writes.insert_rows(into, mails, |columns| {
         columns.add(|mail| mail.id).add(|mail| mail.recipient.to_owned()).add(|mail| mail.account_id);
+        columns.add(|mail| mail.address_account_id);
         columns.add(|mail| mail.template.to_owned()).add(|_| String::new());
         columns.add(|mail| mail.body.clone()).add(|_| key_id.to_owned()).add(|mail| mail.expires);
         columns.add(|_| now).add(|_| 0_i64).add(|_| now);
@@ -149,9 +151,10 @@ pub async fn delete_failed_before(tx: &mut Tx, before: Timestamp) -> Result<u64>
     tx.query(delete).bind(before).rows_affected().await
 }
 
-/// Deletes all unsent and failed mail to an account with this address.
+/// Deletes all unsent and failed mail to an account with this address, and to the addresses that it had before. Mails of servers of an
+/// earlier version are only found by the present address.
 pub async fn forget(tx: &mut Tx, account: Id, email: &str) -> Result<()> {
-    let delete = tx.query("delete from outbox where account_id = $1 or lower(recipient) = lower($2)");
+    let delete = tx.query("delete from outbox where account_id = $1 or address_account_id = $1 or lower(recipient) = lower($2)");
     delete.bind(account).bind(email.to_owned()).execute().await
 }
 

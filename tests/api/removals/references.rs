@@ -127,6 +127,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
         &[
             "login_addresses(account_id)",
             "outbox(account_id)",
+            "outbox(address_account_id)",
             "order_items(order_id)",
             "payments(order_id)",
             "refund_shares(host_id)",

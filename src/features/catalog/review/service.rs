@@ -14,7 +14,7 @@ use crate::features::catalog::hosts;
 use crate::features::catalog::venues;
 use crate::features::identity::accounts;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailTemplate};
+use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
@@ -83,21 +83,17 @@ async fn lock_content(tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
 async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let content = Content { kind: row.kind, id: row.content_id };
     let recipients = match (store::host(tx, content).await?, &row.submitter) {
-        (Some(host), _) => {
-            let administrators = hosts::administrator_ids(tx, host).await?;
-            accounts::find_all(tx, administrators).await?
-        }
-        (None, Some(number)) => accounts::find_by_number(tx, number).await?.into_iter().collect(),
+        (Some(host), _) => hosts::administrator_ids(tx, host).await?,
+        (None, Some(number)) => accounts::id_of(tx, number).await?.into_iter().collect(),
         (None, None) => Vec::new(),
     };
     let title = store::title(tx, content).await?.unwrap_or_default();
     let approved = row.status == SubmissionStatus::Approved;
-    let mails = recipients.iter().map(|account| {
+    let mails = recipients.into_iter().map(|account| {
         let values = json!({
-            "name": account.greeting(), "kind": row.kind.noun(), "title": title, "path": content.uri(), "approved": approved,
-            "reason": row.reason,
+            "kind": row.kind.noun(), "title": title, "path": content.uri(), "approved": approved, "reason": row.reason,
         });
-        Mail { recipient: account.mail_address(), template: MailTemplate::ReviewDecision, values }
+        Mail { recipient: Recipient::Account(account), template: MailTemplate::ReviewDecision, values }
     });
     outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }

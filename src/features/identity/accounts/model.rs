@@ -291,7 +291,7 @@ impl AccountRow {
 
     /// Returns the recipient of a mail to the account's present address, whatever address the account has when the mail is sent.
     pub fn mail_address(&self) -> Recipient<'_> {
-        Recipient::Address { email: &self.email, language: self.language }
+        Recipient::Address { account: self.id, email: &self.email, language: self.language }
     }
 }
 

@@ -224,7 +224,7 @@ fn mail<'a>(code: &'a CodeRow, account: &AccountRow, digits: &str) -> Mail<'a> {
         CodePurpose::Verification => MailTemplate::VerificationCode,
         CodePurpose::Reset => MailTemplate::PasswordReset,
     };
-    let recipient = Recipient::Address { email: &code.email, language: account.language };
+    let recipient = Recipient::Address { account: account.id, email: &code.email, language: account.language };
     let values = json!({ "name": account.greeting(), "code": digits, "expires": code.expires.0 });
     Mail { recipient, template, values }
 }

@@ -206,6 +206,9 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
     rows("mail", "outbox", "account_id", "id")
         .filtered("(account_id = ? or lower(recipient) = (select lower(a.email) from accounts a where a.id = ?))")
         .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),
+    rows("mailToEarlierAddress", "outbox", "address_account_id", "id")
+        .filtered("address_account_id = ? and lower(recipient) <> (select lower(a.email) from accounts a where a.id = ?)")
+        .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),
     rows("auditEntry", "audit", "account_id", "id").columns(&[
         ("at", "at", Time),
         ("operation", "operation", Plain),
