@@ -17,6 +17,7 @@ on_both_databases![
     deleted_token_revokes_its_keys,
     new_code_ends_the_keys_of_the_previous_one,
     code_is_exchanged_for_new_key_each_time,
+    token_has_a_maximum_of_keys,
     keys_and_codes_expire_twelve_hours_after_event,
     key_expiry_follows_event_end,
     deleting_event_deletes_its_tokens,
@@ -265,6 +266,27 @@ async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     assert_eq!(with_a_redeemers_key.rejection(), (403, "key.refused".to_owned()));
     assert_eq!(rejection(&app.request("GET", "/tokens/ZZZZZZZZ").send().await), (404, "resource.not-found"));
     assert_eq!(rejection(&app.request("GET", "/tokens/short").send().await), (404, "resource.not-found"));
+}
+
+async fn token_has_a_maximum_of_keys(app: TestApp) {
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
+    let token = global_token(&event).await;
+    let (used, unused) = (redeemer_key(&app, &token).await, redeemer_key(&app, &token).await);
+    let status = async |key: &str| app.get(key, &event.uri).await.status;
+    assert_eq!(status(&used).await, 200);
+    // As if the code had been exchanged 998 times since.
+    app.execute_sql(
+        "insert into api_keys (id, hash, kind, name, role, token_id, created)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 998)
+         select k.id + n, 'hash ' || n, k.kind, k.name, k.role, k.token_id, k.created
+         from numbers, (select * from api_keys where token_id is not null order by id desc limit 1) k",
+    )
+    .await;
+
+    let newest = redeemer_key(&app, &token).await;
+
+    assert_eq!(app.scalar::<i64>("select count(*) from api_keys where token_id is not null").await, 1000);
+    assert_eq!([status(&used).await, status(&newest).await, status(&unused).await], [200, 200, 403]);
 }
 
 async fn key_expiry_follows_event_end(app: TestApp) {

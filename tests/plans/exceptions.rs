@@ -63,6 +63,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("select count from event_changes", ONE_ROW),
     exception("from event_changes c left join", ONE_ROW),
     exception("update event_changes set count", ONE_ROW),
+    exception("select id from api_keys where token_id =", "the keys of a token, whose number is limited"),
     exception("select min(ends) from events", "ends at the first row"),
     exception("delete from submissions where true and type =", ALL_OF_THEM),
     exception("select o.account_id, r.section_id, r.quantity from orders o", "the open orders of an account"),

@@ -25,6 +25,8 @@ use crate::state::{App, Ctx};
 
 /// Maximum number of admission tokens of an event.
 const MAX_TOKENS: i64 = 1000;
+/// Maximum number of valid keys of an admission token. More devices than that don't admit with one token.
+const MAX_KEYS: i64 = 1000;
 const NO_SECTION: &str = "names no section of this event";
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
@@ -117,13 +119,15 @@ pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Resul
     outcome
 }
 
-/// Issues a key for a code. Locks the token, so that its removal also ends this key.
+/// Issues a key for a code. Locks the token, so that its removal also ends this key, and so that concurrent requests can't exceed the
+/// maximum of keys: without one, they would pile up until the end of the event, which may have none.
 async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
     let row = store::lock_by_code(tx, code.0.to_ascii_uppercase()).await?.ok_or(Error::NOT_FOUND)?;
     let ends = events::load(tx, row.event_id).await?.ends;
     if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
         return Err(Error::NOT_FOUND);
     }
+    store::delete_oldest_keys(tx, row.id, MAX_KEYS - 1).await?;
     let new = NewKey {
         kind: KeyKind::Admission,
         name: "Admission token",

@@ -79,6 +79,14 @@ pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where token_id = $1 and ended is null").bind(token).bind(now).execute().await
 }
 
+/// Deletes some of the valid keys of a token except the `kept` ones that were used last. Keys that were never used are deleted first.
+pub async fn delete_oldest_keys(tx: &mut Tx, token: Id, kept: i64) -> Result<()> {
+    let delete = "delete from api_keys where id in (
+            select id from api_keys where token_id = $1 and ended is null
+            order by last_used desc nulls last, id desc limit 100 offset $2)";
+    tx.query(delete).bind(token).bind(kept).execute().await
+}
+
 /// Ends the keys that were issued for any token of an event. Locks the tokens, so that no more keys are issued for them.
 pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result<()> {
     let tokens = tx.select("id from tokens where true").and_where("event_id = ?", Some(event));
