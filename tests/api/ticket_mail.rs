@@ -20,6 +20,7 @@ on_both_databases![
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
     changes_of_an_event_are_mailed_to_holders_once,
     other_end_and_admission_time_are_mailed_to_holders,
+    other_name_or_address_of_a_venue_is_mailed_to_holders,
     cancellation_of_an_event_is_mailed_to_holders,
     tickets_are_read_as_pdf,
 ];
@@ -326,6 +327,32 @@ async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {
         "{admission}"
     );
     assert!(!admission.contains("End:") && title == admission, "{admission} {title}");
+}
+
+async fn other_name_or_address_of_a_venue_is_mailed_to_holders(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
+    ama.order_free_tickets(&event.sections[0], 2).await;
+    let venue = app.read(&event.uri).await["venue"].clone();
+    let text = |name: &str| venue[name].as_str().unwrap().to_owned();
+    let mails_after = async |change: Value| {
+        assert_eq!(app.put(&app.staff.key, &text("self"), change).await.status, 200);
+        app.report_events().await;
+        app.advance_clock(Duration::from_secs(10 * 60));
+        app.report_events().await;
+        app.mails_of(&ama).await.iter().map(|mail| readable(mail)).collect::<Vec<_>>()
+    };
+
+    assert_eq!(mails_after(json!({ "name": text("name"), "latitude": 6.25 })).await.len(), 1, "her tickets");
+    let renamed = mails_after(json!({ "name": "Old Fort" })).await;
+    let moved = mails_after(json!({ "address": "2 Castle Road, Accra" })).await;
+
+    assert_eq!((renamed.len(), moved.len(), app.mails_of(&esi).await.len()), (2, 3, 0));
+    let is_in = |mail: &str, parts: &[&str]| parts.iter().all(|part| mail.contains(part));
+    assert!(is_in(&renamed[1], &["changed its venue", "Old Fort", &text("name")]), "{}", renamed[1]);
+    assert!(is_in(&moved[2], &["changed its venue", "2 Castle Road, Accra", &text("address")]), "{}", moved[2]);
+    assert_eq!(app.scalar::<i64>("select count(*) from venue_changes").await, 0);
 }
 
 async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {

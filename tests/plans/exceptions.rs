@@ -63,6 +63,8 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("select count from event_changes", ONE_ROW),
     exception("from event_changes c left join", ONE_ROW),
     exception("update event_changes set count", ONE_ROW),
+    exception("select exists (select 1 from venue_changes)", "ends at the first row"),
+    exception("from events e where e.venue_id =", "the events of a changed venue, 200 at a time"),
     exception("select id from api_keys where token_id =", "the keys of a token, whose number is limited"),
     exception("select min(ends) from events", "ends at the first row"),
     exception("delete from submissions where true and type =", ALL_OF_THEM),

@@ -58,7 +58,10 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             };
             let time = json!(TIME);
             let before = |starts: i64, ends: &Value, venue: &str| json!({ "starts": starts, "ends": ends, "admission_from": ends, "venue": venue });
+            let mut moved = before(TIME, &time, "National Theatre");
+            moved["address"] = "High Street, Accra".into();
             vec![
+                form(moved, time.clone()),
                 form(before(TIME, &time, "Old Theatre"), time.clone()),
                 form(before(TIME - 1, &time, "National Theatre"), time.clone()),
                 form(before(TIME - 1, &Value::Null, "Old Theatre"), time.clone()),

@@ -10,6 +10,7 @@ use crate::support::{Response, TestApp, section};
 
 on_both_databases![
     listed_event_is_a_calendar_file,
+    change_of_the_venue_is_a_revision,
     number_of_changes_is_never_negative,
     hostile_texts_stay_within_their_property,
 ];
@@ -73,6 +74,22 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     assert!(sequence[0] < sequence[1] && sequence[1] < sequence[2], "{sequence:?}");
     let times = files.map(|file| (value(file, "DTSTAMP"), value(file, "LAST-MODIFIED")));
     assert!(times[0] < times[1] && times[1] < times[2], "{times:?}");
+}
+
+async fn change_of_the_venue_is_a_revision(app: TestApp) {
+    let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let venue = app.read(&event.uri).await["venue"]["self"].as_str().unwrap().to_owned();
+    let path = format!("{}/calendar.ics", event.uri);
+    let before = lines(&app.get(&app.public_key, &path).await);
+    app.advance_clock(Duration::from_secs(60));
+
+    assert_eq!(app.put(&app.staff.key, &venue, json!({ "name": "Old Fort" })).await.status, 200);
+
+    let after = lines(&app.get(&app.public_key, &path).await);
+    assert!(value(&after, "LOCATION").starts_with("Old Fort\\, "), "{after:?}");
+    let sequence = [&before, &after].map(|file| value(file, "SEQUENCE").parse::<u64>().unwrap());
+    assert!(sequence[0] < sequence[1], "{sequence:?}");
+    assert!(value(&before, "LAST-MODIFIED") < value(&after, "LAST-MODIFIED"));
 }
 
 async fn number_of_changes_is_never_negative(app: TestApp) {

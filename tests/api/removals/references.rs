@@ -162,6 +162,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
             "advertisement_zones(advertisement_id)",
             "event_returns(event_id)",
             "order_item_modifiers(order_id,position)",
+            "venue_changes(venue_id)",
         ],
     ),
     (

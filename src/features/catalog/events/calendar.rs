@@ -22,11 +22,12 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<String> {
     let row = service::load_visible(&mut tx, caller, id).await?;
     let venue = venues::event_venues(&ctx.app, &mut tx, [row.venue_id]).await?.remove(&row.venue_id);
     let venue = venue.context("a foreign key holds an event's venue")?;
-    Ok(render(&row, &venue, &page_link(&ctx.app.settings, &format!("/events/{id}"))))
+    let venue_revised = venues::revised(&mut tx, row.venue_id).await?;
+    Ok(render(&row, &venue, venue_revised, &page_link(&ctx.app.settings, &format!("/events/{id}"))))
 }
 
 /// Returns the file. An event without an end has none in the calendar either.
-fn render(row: &EventRow, venue: &EventVenue, link: &str) -> String {
+fn render(row: &EventRow, venue: &EventVenue, venue_revised: Option<Timestamp>, link: &str) -> String {
     let status = match row.status {
         EventStatus::Draft | EventStatus::UnderReview => CalendarStatus::Tentative,
         EventStatus::Listed => CalendarStatus::Confirmed,
@@ -34,7 +35,8 @@ fn render(row: &EventRow, venue: &EventVenue, link: &str) -> String {
     };
     // An identifier is a time in units of 100 microseconds.
     let created = Timestamp(row.id.0 * 100);
-    let revised = row.revised.or(row.published).unwrap_or(created);
+    let own = row.revised.or(row.published).unwrap_or(created);
+    let revised = venue_revised.map_or(own, |venue| venue.max(own));
     // It need only grow with each change. An identifier of a clock that was ahead can be later than the change.
     let sequence = ((revised.0 - created.0) / 1_000_000).max(0);
     let mut event = icalendar::Event::with_uid(&format!("{}@boxoffice", row.id));

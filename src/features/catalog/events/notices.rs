@@ -5,19 +5,23 @@ use std::time::Duration;
 use boxoffice_http::error::Result;
 
 use super::model::EventRow;
-use crate::kernel::db::Tx;
+use crate::features::catalog::venues::{self, VenueChangeRow};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
+use crate::state::Ctx;
 
 /// The time for which changes of an event are collected before they are reported. It bounds the number of mails that a host can
 /// cause.
 const CHANGE_DELAY: Duration = Duration::from_secs(10 * 60);
+/// Events of a changed venue for which a step stores notices.
+const VENUE_BATCH: i64 = 200;
 
 /// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 pub enum NoticeKind {
-    /// The start, the end, the time from which gates admit, or the venue was changed.
+    /// The start, the end, the time from which gates admit, the venue, or its name or address was changed.
     Changed,
     /// The event was cancelled.
     Cancelled,
@@ -40,6 +44,8 @@ pub struct NoticeRow {
     pub admission_from: Option<Timestamp>,
     /// The name of the venue that the holders know.
     pub venue: String,
+    /// The address of the venue that the holders know; `None` in a row of a server of an earlier version.
+    pub address: Option<String>,
     /// The holders of tickets up to this one have got their mail.
     pub last_ticket_id: Id,
 }
@@ -58,28 +64,84 @@ pub async fn store_cancellation(tx: &mut Tx, event: &EventRow, now: Timestamp) -
     if event.popularity == 0 || event.ends <= now { Ok(()) } else { insert(tx, event, NoticeKind::Cancelled, now).await }
 }
 
-/// Inserts a notice. If there is one already, it keeps what the holders know, and all of them get a mail. After some of them were mailed,
-/// they know what was true until now.
-async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
-    tx.query(
-        "insert into event_notices (event_id, kind, starts, venue, due, last_ticket_id, ends, admission_from)
-         select $1, $2, $3, name, $5, 0, $6, $7 from venues where id = $4
-         on conflict (event_id, kind) do update set last_ticket_id = 0,
+/// Job step: stores the notices of a few events whose venue got another name or address. Returns 1, or 0 if there is nothing to do; call
+/// it until it returns 0.
+pub async fn store_changes_of_venues(ctx: &Ctx) -> Result<u64> {
+    if !venues::has_changes(&mut ctx.unit.read().await?).await? {
+        return Ok(0);
+    }
+    transaction!(ctx.unit, |tx| store_next_change_of_venue(tx, ctx.app.clock.now()).await)
+}
+
+async fn store_next_change_of_venue(tx: &mut Tx, now: Timestamp) -> Result<u64> {
+    let Some(change) = venues::claim_change(tx).await? else { return Ok(0) };
+    let events = lock_of_venue(tx, &change).await?;
+    let Some(last) = events.last().copied() else {
+        venues::remove_change(tx, change.venue_id).await?;
+        return Ok(1);
+    };
+    insert_for_venue(tx, &change, last, now).await?;
+    venues::advance_change(tx, change.venue_id, last).await?;
+    Ok(1)
+}
+
+/// Returns the next events of a changed venue, which can't be removed before the transaction ends.
+async fn lock_of_venue(tx: &mut Tx, change: &VenueChangeRow) -> Result<Vec<Id>> {
+    let lock = if tx.is_postgres() { " for key share" } else { "" };
+    let events = tx.select("id from events where true").and_where("venue_id = ?", Some(change.venue_id));
+    let events = events.and_where("id > ?", Some(change.last_event_id)).push(" order by id");
+    events.push_bind(" limit ?", VENUE_BATCH).push(lock).scalars().await
+}
+
+/// The statement that inserts notices. If there is one of an event already, it keeps what the holders know, and all of them get a mail.
+/// After some of them were mailed, they know what was true until now.
+macro_rules! insert {
+    ($known:literal) => {
+        concat!(
+            "insert into event_notices (event_id, kind, starts, ends, admission_from, venue, address, due, last_ticket_id) select ",
+            $known,
+            " on conflict (event_id, kind) do update set last_ticket_id = 0,
              starts = case when event_notices.last_ticket_id = 0 then event_notices.starts else excluded.starts end,
-             venue = case when event_notices.last_ticket_id = 0 then event_notices.venue else excluded.venue end,
              ends = case when event_notices.last_ticket_id = 0 then event_notices.ends else excluded.ends end,
              admission_from = case when event_notices.last_ticket_id = 0 then event_notices.admission_from
-                 else excluded.admission_from end",
-    )
-    .bind(known.id)
-    .bind(kind)
-    .bind(known.starts)
-    .bind(known.venue_id)
-    .bind(due)
-    .bind(known.ends)
-    .bind(known.admission_from)
+                 else excluded.admission_from end,
+             venue = case when event_notices.last_ticket_id = 0 then event_notices.venue else excluded.venue end,
+             address = case when event_notices.last_ticket_id = 0 then event_notices.address else excluded.address end"
+        )
+    };
+}
+
+/// Inserts the notices of those events of a changed venue after the last ones and up to this one that tickets were sold for and that are
+/// not over.
+async fn insert_for_venue(tx: &mut Tx, change: &VenueChangeRow, last_event: Id, now: Timestamp) -> Result<()> {
+    tx.query(insert!(
+        "e.id, $1, e.starts, e.ends, e.admission_from, $2, $3, $4, 0 from events e
+         where e.venue_id = $5 and e.id > $6 and e.id <= $7 and e.ends > $8 and e.popularity > 0 and e.status <> 'Cancelled'"
+    ))
+    .bind(NoticeKind::Changed)
+    .bind(change.name.clone())
+    .bind(change.address.clone())
+    .bind(now.plus(CHANGE_DELAY))
+    .bind(change.venue_id)
+    .bind(change.last_event_id)
+    .bind(last_event)
+    .bind(now)
     .execute()
     .await
+}
+
+/// Inserts the notice of an event.
+async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
+    tx.query(insert!("$1, $2, $3, $6, $7, name, address, $5, 0 from venues where id = $4"))
+        .bind(known.id)
+        .bind(kind)
+        .bind(known.starts)
+        .bind(known.venue_id)
+        .bind(due)
+        .bind(known.ends)
+        .bind(known.admission_from)
+        .execute()
+        .await
 }
 
 /// Returns whether a notice is due. A cheap check, because usually there is none.
@@ -90,10 +152,10 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
 /// Locks and returns a due notice that no other server works on.
 pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<NoticeRow>> {
     let select = if tx.is_postgres() {
-        "select event_id, kind, starts, ends, admission_from, venue, last_ticket_id from event_notices where due <= $1
+        "select event_id, kind, starts, ends, admission_from, venue, address, last_ticket_id from event_notices where due <= $1
          order by due limit 1 for update skip locked"
     } else {
-        "select event_id, kind, starts, ends, admission_from, venue, last_ticket_id from event_notices where due <= $1
+        "select event_id, kind, starts, ends, admission_from, venue, address, last_ticket_id from event_notices where due <= $1
          order by due limit 1"
     };
     tx.query(select).bind(now).optional().await

@@ -9,6 +9,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{EventVenue, Venue};
+pub use model::{EventVenue, Venue, VenueChangeRow};
 pub use service::{event_venues, lock_usable};
-pub use store::{approve, lock, set_staged};
+pub use store::{advance_change, approve, claim_change, has_changes, lock, remove_change, revised, set_staged};

@@ -105,6 +105,19 @@ pub struct VenueRow {
     pub creator_id: Option<Id>,
 }
 
+/// A row of `venue_changes`.
+#[derive(Debug, sqlx_macros::FromRow)]
+pub struct VenueChangeRow {
+    /// The venue.
+    pub venue_id: Id,
+    /// The name that the holders of tickets know.
+    pub name: String,
+    /// The address that the holders of tickets know.
+    pub address: String,
+    /// The events up to this one have their notice.
+    pub last_event_id: Id,
+}
+
 impl VenueRow {
     /// Returns whether the caller may see and use the venue: every caller if it is approved, otherwise only its creator and
     /// platform administrators.

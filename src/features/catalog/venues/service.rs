@@ -12,6 +12,7 @@ use crate::features::catalog::review::{self, SubmissionType};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
@@ -64,12 +65,18 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Venue> {
 }
 
 pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
-    let row = transaction!(ctx.unit, |tx| {
-        store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-        require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
-        store::update(tx, id, change).await.on_taken("venues", "name", Code::VenueTaken)
-    })?;
-    Ok(view(row.ok_or(Error::NOT_FOUND)?))
+    transaction!(ctx.unit, |tx| change_in_tx(tx, id, change, ctx.app.clock.now()).await).map(view)
+}
+
+async fn change_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -> Result<VenueRow> {
+    store::lock_change(tx, id).await?;
+    let before = store::find_and_lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
+    let after = store::update(tx, id, change, now).await.on_taken("venues", "name", Code::VenueTaken)?.ok_or(Error::NOT_FOUND)?;
+    if (&before.name, &before.address) != (&after.name, &after.address) {
+        store::insert_change(tx, &before).await?;
+    }
+    Ok(after)
 }
 
 /// Removes a venue with its submissions, whose identifiers are derived from its URI.

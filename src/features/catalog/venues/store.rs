@@ -2,8 +2,9 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use super::model::{VenueChangeRow, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -68,12 +69,18 @@ pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("update venues set approved = true where id = $1").bind(id).execute().await
 }
 
+/// Locks and returns a venue. No other transaction changes it before this one ends.
+pub async fn find_and_lock(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
+    let find = tx.select(concat!(columns!(), " from venues where true"));
+    find.and_where("id = ?", Some(id)).for_update().optional().await
+}
+
 /// Updates the fields present in `change` and leaves the others unchanged.
-pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
+pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -> Result<Option<VenueRow>> {
     tx.query(concat!(
         "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),
          longitude = coalesce($5, longitude), latitude = coalesce($6, latitude),
-         folded_name = case when name = coalesce($2, name) then folded_name else $7 end where id = $1
+         folded_name = case when name = coalesce($2, name) then folded_name else $7 end, revised = $8 where id = $1
          returning ",
         columns!()
     ))
@@ -84,8 +91,60 @@ pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<
     .bind(change.longitude)
     .bind(change.latitude)
     .bind(change.name.as_deref().map(fold))
+    .bind(now)
     .optional()
     .await
+}
+
+/// Returns the time of the last change of a venue.
+pub async fn revised(tx: &mut Tx, id: Id) -> Result<Option<Timestamp>> {
+    Ok(tx.query("select revised from venues where id = $1").bind(id).optional_scalar::<Option<Timestamp>>().await?.flatten())
+}
+
+/// Locks the change of a venue, if there is one. Call it before the venue is locked (see the lock order in CONTRIBUTING.md).
+pub async fn lock_change(tx: &mut Tx, venue: Id) -> Result<()> {
+    let lock = if tx.is_postgres() { " for update" } else { "" };
+    let change = tx.select("venue_id from venue_changes where true").and_where("venue_id = ?", Some(venue));
+    change.push(lock).lock().await
+}
+
+/// Stores the name and the address that a locked venue had, for the notices of its events. If the notices of an earlier change have not
+/// been stored yet, the holders of tickets know what was true before that one.
+pub async fn insert_change(tx: &mut Tx, before: &VenueRow) -> Result<()> {
+    tx.query(
+        "insert into venue_changes (venue_id, name, address, last_event_id) values ($1, $2, $3, 0)
+         on conflict (venue_id) do update set last_event_id = 0,
+             name = case when venue_changes.last_event_id = 0 then venue_changes.name else excluded.name end,
+             address = case when venue_changes.last_event_id = 0 then venue_changes.address else excluded.address end",
+    )
+    .bind(before.id)
+    .bind(before.name.clone())
+    .bind(before.address.clone())
+    .execute()
+    .await
+}
+
+/// Returns whether there is a change of a venue. A cheap check, because usually there is none.
+pub async fn has_changes(tx: &mut Tx) -> Result<bool> {
+    tx.query("select exists (select 1 from venue_changes)").scalar().await
+}
+
+/// Locks and returns a change of a venue that no other server works on.
+pub async fn claim_change(tx: &mut Tx) -> Result<Option<VenueChangeRow>> {
+    let lock = if tx.is_postgres() { " for update skip locked" } else { "" };
+    let changes = tx.select("venue_id, name, address, last_event_id from venue_changes order by venue_id limit 1");
+    changes.push(lock).optional().await
+}
+
+/// Records that the events up to this one have their notice.
+pub async fn advance_change(tx: &mut Tx, venue: Id, last_event: Id) -> Result<()> {
+    let update = "update venue_changes set last_event_id = $2 where venue_id = $1";
+    tx.query(update).bind(venue).bind(last_event).execute().await
+}
+
+/// Removes a change of which all events have their notice.
+pub async fn remove_change(tx: &mut Tx, venue: Id) -> Result<()> {
+    tx.query("delete from venue_changes where venue_id = $1").bind(venue).execute().await
 }
 
 /// Records that an event was staged at a venue.

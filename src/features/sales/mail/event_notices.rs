@@ -15,9 +15,12 @@ use crate::state::{App, Ctx};
 /// Holders of tickets to whom a step stores mails.
 const BATCH: i64 = 200;
 
-/// Job step: stores the mails about a changed or cancelled event to a few holders of tickets. Returns 1, or 0 if there is nothing to
-/// do; call it until it returns 0.
+/// Job step: stores the notices of a few events of a changed venue, or else the mails about a changed or cancelled event to a few
+/// holders of tickets. Returns 1, or 0 if there is nothing to do; call it until it returns 0.
 pub async fn report_events(ctx: &Ctx) -> Result<u64> {
+    if notices::store_changes_of_venues(ctx).await? > 0 {
+        return Ok(1);
+    }
     if !notices::is_any_due(&mut ctx.unit.read().await?, ctx.app.clock.now()).await? {
         return Ok(0);
     }
@@ -49,7 +52,8 @@ fn is_true(notice: &NoticeRow, event: &NoticeEventRow) -> bool {
         NoticeKind::Changed => {
             let has_other_end = |ends| (ends, notice.admission_from) != (event.ends, event.admission_from);
             let has_other_time = notice.starts != event.starts || notice.ends.is_some_and(has_other_end);
-            !is_cancelled && (has_other_time || notice.venue != event.venue)
+            let has_other_address = notice.address.as_ref().is_some_and(|address| *address != event.address);
+            !is_cancelled && (has_other_time || notice.venue != event.venue || has_other_address)
         }
         NoticeKind::Cancelled => is_cancelled,
     }
@@ -66,7 +70,7 @@ fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static>
         None => (event.ends, event.admission_from),
     };
     let end = |ends: Timestamp| (ends != Timestamp::NEVER).then_some(ends.0);
-    let values = json!({
+    let mut values = json!({
         "event": {
             "number": event.id.to_string(), "title": event.title, "starts": event.starts.0, "ends": end(event.ends),
             "admission_from": event.admission_from.map(|time| time.0), "venue": event.venue, "address": event.address,
@@ -75,5 +79,8 @@ fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static>
             "starts": notice.starts.0, "ends": end(ends), "admission_from": admission_from.map(|time| time.0), "venue": notice.venue,
         },
     });
+    if let Some(address) = &notice.address {
+        values["before"]["address"] = address.as_str().into();
+    }
     Mail { recipient: Recipient::Account(holder), template, values }
 }
