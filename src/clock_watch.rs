@@ -14,6 +14,7 @@ use slog::{error, warn};
 
 use crate::features::catalog::events::notices;
 use crate::features::identity::verification_codes;
+use crate::features::sales::event_returns;
 use crate::features::sales::orders::{self, waiting_list};
 use crate::features::sales::payments;
 use crate::kernel::auth;
@@ -161,10 +162,12 @@ async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     let payments = payments::correct_future(tx, now, latest).await?;
     let mails = outbox::correct_future(tx, now, latest).await?;
     let notices = notices::correct_future(tx, latest).await?;
+    let returns = event_returns::correct_future(tx, latest).await?;
     let requests = idempotency::correct_future(tx, now, latest).await?;
-    if keys + codes + orders + offers + payments + mails + notices + requests > 0 {
+    if keys + codes + orders + offers + payments + mails + notices + returns + requests > 0 {
         warn!(app.log, "stored times in the future were corrected"; "clock" => now.format_rfc3339(), "keys" => keys,
-            "codes" => codes, "orders" => orders, "offers" => offers, "payments" => payments, "mails" => mails, "notices" => notices, "idempotency_keys" => requests);
+            "codes" => codes, "orders" => orders, "offers" => offers, "payments" => payments, "mails" => mails, "notices" => notices,
+            "returns" => returns, "idempotency_keys" => requests);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Returns of all orders of a cancelled event: progress, money, repetition, and races with admissions, claims and single returns.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice::features::sales::event_returns;
 use boxoffice::kernel::context::Context;
@@ -14,6 +15,7 @@ on_both_databases![
     tickets_of_other_events_stay_valid,
     another_run_returns_tickets_that_became_valid,
     event_must_be_cancelled_and_has_one_run_at_a_time,
+    order_that_cannot_be_returned_does_not_stop_the_others,
 ];
 
 race_tests![concurrent_run_and_other_changes_refund_once];
@@ -146,6 +148,37 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     assert_eq!(start(&app, &kofi.key, &event).await.status, 201);
     // The event has no tickets, so it can be deleted with its runs.
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
+}
+
+async fn order_that_cannot_be_returned_does_not_stop_the_others(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
+    let esi = app.sign_up("esi").await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let later = ama.order(&event.sections[0], 1).await.unwrap();
+    app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": serials })).await;
+    cancel(&app, &event).await;
+    let uri = start(&app, &kofi.key, &event).await.uri().to_owned();
+    // A ticket of an open transfer that is not Pending is a failure of the server.
+    app.execute("update tickets set status = 'Issued' where serial = $1", &serials[0]).await;
+
+    run_job(&app).await;
+
+    let run = app.read(&uri).await;
+    assert_eq!((progress(&run), &run["failed"]), (json!(["Running", 1, 1, 0.0, 1]), &json!(1)));
+    assert_eq!(app.read(&later.self_).await["status"], "Returned");
+    app.advance_clock(Duration::from_secs(10 * 60));
+    run_job(&app).await;
+    assert_eq!(app.read(&uri).await, run, "it fails again");
+
+    app.execute("update tickets set status = 'Pending' where serial = $1", &serials[0]).await;
+    run_job(&app).await;
+    assert_eq!(app.read(&uri).await, run, "it has a pause");
+    app.advance_clock(Duration::from_secs(10 * 60));
+    run_job(&app).await;
+
+    let run = app.read(&uri).await;
+    assert_eq!((progress(&run), &run["failed"]), (json!(["Done", 2, 3, 0.0, 0]), &json!(0)));
 }
 
 async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {

@@ -26,6 +26,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("select cast((", LIST),
     exception("select o.id from orders o where", "the orders that a regular expression selects, at most 2,000 at a time"),
     exception("update orders set placed =", "a correction after the clock was wrong"),
+    exception("update event_returns set due =", "a correction after the clock was wrong"),
     exception("update payments set placed =", "a correction after the clock was wrong"),
     exception("update waiting_entries set offered =", "a correction after the clock was wrong"),
     exception("created = case when created > $2 then $1", "a correction after the clock was wrong"),

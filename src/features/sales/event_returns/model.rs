@@ -38,6 +38,8 @@ pub struct EventReturn {
     pub amount: Money,
     /// The number of orders that were not processed yet.
     pub remaining: i64,
+    /// The number of orders that could not be returned, when they were tried last.
+    pub failed: i64,
     pub started: DateTime,
     pub finished: NullableField<DateTime>,
 }
@@ -73,11 +75,18 @@ pub struct EventReturnRow {
     pub tickets: i64,
     /// The refunds, made or scheduled, including fees.
     pub amount: Money,
+    /// The number of orders that could not be returned since the run began, or began again. It is kept until the first order after that.
+    pub failed: i64,
     pub started: Timestamp,
     pub finished: Option<Timestamp>,
 }
 
 impl EventReturnRow {
+    /// Returns whether any order since the run began, or began again, could not be returned.
+    pub fn has_failures(&self) -> bool {
+        self.failed > 0 && self.last_order != Id::NONE
+    }
+
     /// Returns the run as a response. `remaining` is the number of orders that were not processed yet.
     pub fn view(self, remaining: i64) -> EventReturn {
         EventReturn {
@@ -90,6 +99,7 @@ impl EventReturnRow {
             tickets: self.tickets,
             amount: self.amount,
             remaining,
+            failed: self.failed,
             started: DateTime(self.started.format_rfc3339()),
             finished: NullableField(self.finished.map(|time| DateTime(time.format_rfc3339()))),
         }

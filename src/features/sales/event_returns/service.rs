@@ -55,6 +55,7 @@ async fn start(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str)
         orders: 0,
         tickets: 0,
         amount: Money::ZERO,
+        failed: 0,
         started: app.clock.now(),
         finished: None,
     };

@@ -9,7 +9,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const COLUMNS: &str = "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, started, finished";
+const COLUMNS: &str = "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, failed, started, finished";
 /// The fulfilled orders of a run's event that were not processed yet. `?` is the event.
 const REMAINING: &str = "from order_items i join orders o on o.id = i.order_id where o.status = 'Fulfilled' and i.event_id = ?";
 
@@ -36,12 +36,12 @@ pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
     Ok(count.unwrap_or(0))
 }
 
-/// Locks and returns a run that no other server works on. It is a random one, so that a run with an order that can't be returned
-/// does not keep the job from the others.
-pub async fn lock_running(tx: &mut Tx) -> Result<Option<EventReturnRow>> {
+/// Locks and returns a run that is due and that no other server works on. It is a random one, so that a long run does not keep the job
+/// from the others.
+pub async fn lock_running(tx: &mut Tx, now: Timestamp) -> Result<Option<EventReturnRow>> {
     let lock = if tx.is_postgres() { " for no key update skip locked" } else { "" };
-    let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running' order by random() limit 1"));
-    runs.push(lock).optional().await
+    let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running'")).and_where("due <= ?", Some(now));
+    runs.push(" order by random() limit 1").push(lock).optional().await
 }
 
 /// Returns the next order of a run.
@@ -70,14 +70,14 @@ pub async fn insert(tx: &mut Tx, row: &EventReturnRow) -> Result<()> {
     .await
 }
 
-/// Records that an order was processed and what was returned of it.
-pub async fn record_progress(tx: &mut Tx, id: Id, order: Id, returned: Option<ReturnedTickets>) -> Result<()> {
+/// Records that an order of a locked run was processed and what was returned of it.
+pub async fn record_progress(tx: &mut Tx, run: &EventReturnRow, order: Id, returned: Option<ReturnedTickets>) -> Result<()> {
     let ReturnedTickets { tickets, amount } = returned.unwrap_or_default();
     tx.query(
-        "update event_returns set last_order = $2, orders = orders + $3, tickets = tickets + $4, amount = amount + $5
-         where id = $1",
+        "update event_returns set last_order = $2, orders = orders + $3, tickets = tickets + $4, amount = amount + $5,
+         failed = case when last_order = 0 then 0 else failed end where id = $1",
     )
-    .bind(id)
+    .bind(run.id)
     .bind(order)
     .bind(i64::from(returned.is_some()))
     .bind(tickets)
@@ -86,7 +86,36 @@ pub async fn record_progress(tx: &mut Tx, id: Id, order: Id, returned: Option<Re
     .await
 }
 
+/// Records that an order could not be returned, unless another server has processed it meanwhile.
+pub async fn record_failure(tx: &mut Tx, run: &EventReturnRow, order: Id) -> Result<()> {
+    tx.query(
+        "update event_returns set last_order = $3, failed = case when last_order = 0 then 1 else failed + 1 end
+         where id = $1 and last_order = $2 and status = 'Running'",
+    )
+    .bind(run.id)
+    .bind(run.last_order)
+    .bind(order)
+    .execute()
+    .await
+}
+
+/// Has a run begin again with its first order at this time.
+pub async fn begin_again(tx: &mut Tx, id: Id, due: Timestamp) -> Result<()> {
+    let update = "update event_returns set last_order = $2, due = $3 where id = $1";
+    tx.query(update).bind(id).bind(Id::NONE).bind(due).execute().await
+}
+
+/// Makes runs due at `latest` that are due later. Returns their number.
+pub async fn correct_future(tx: &mut Tx, latest: Timestamp) -> Result<u64> {
+    let update = "update event_returns set due = $1 where status = 'Running' and due > $1";
+    tx.query(update).bind(latest).rows_affected().await
+}
+
 /// Ends a run.
 pub async fn finish(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
-    tx.query("update event_returns set status = 'Done', finished = $2 where id = $1").bind(id).bind(now).execute().await
+    tx.query("update event_returns set status = 'Done', failed = 0, finished = $2 where id = $1")
+        .bind(id)
+        .bind(now)
+        .execute()
+        .await
 }
