@@ -37,7 +37,7 @@ fn assert_unavailable(response: &Response, operation: &Operation) {
 async fn every_operation_returns_unavailable_without_database(app: TestApp) {
     app.state.db.close().await;
     for operation in operations() {
-        assert_unavailable(&send_example(&app, &operation).await, &operation);
+        assert_unavailable(&send_example(&app, operation).await, operation);
     }
 }
 
@@ -49,10 +49,10 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     rename_tables(&app, others).await;
     let mut failed = 0;
     for operation in operations() {
-        let response = send_example(&app, &operation).await;
+        let response = send_example(&app, operation).await;
 
         if response.status == 500 {
-            assert_failed_inside(&response, &operation);
+            assert_failed_inside(&response, operation);
             failed += 1;
         }
     }
@@ -61,7 +61,7 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
 
     rename_tables(&app, of_the_front_door).await;
     for operation in operations() {
-        assert_failed_inside(&send_example(&app, &operation).await, &operation);
+        assert_failed_inside(&send_example(&app, operation).await, operation);
     }
 }
 
@@ -115,7 +115,7 @@ async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     for operation in operations() {
         for key in keys {
             let response = operation.send(&app, |request| request.at(broken.address).key(key)).await;
-            assert_unavailable(&response, &operation);
+            assert_unavailable(&response, operation);
             failed.push((response.header("x-request-id").to_owned(), operation.id.clone()));
         }
     }

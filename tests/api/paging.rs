@@ -130,7 +130,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
         } else {
             path.push('?');
         }
-        for sort in sorts(&operation) {
+        for sort in sorts(operation) {
             let page = async |records: usize, page: usize| app.read(&format!("{path}records={records}&page={page}{sort}")).await;
             let whole = page(100, 1).await;
             let whole = entries_of(&whole).to_vec();

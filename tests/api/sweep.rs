@@ -70,7 +70,7 @@ async fn every_body_argument_is_validated(app: TestApp) {
             for wrong in invalid_values_for(property, named("required", name) || named("x-not-blank", name)) {
                 let mut body = operation.body();
                 body[name] = wrong.value.clone();
-                if is_looked_up_first(&operation, body.to_string().len()) {
+                if is_looked_up_first(operation, body.to_string().len()) {
                     assert_eq!(send(&body).await.code(), "resource.not-found", "{} with a large {name}", operation.id);
                     continue;
                 }

@@ -101,7 +101,7 @@ async fn mock_times_out_on_pause() {
     let operation = operations().iter().find(|operation| operation.id == "region_create").unwrap();
 
     let mut connection = TcpStream::connect(mock.address()).await.unwrap();
-    connection.write_all(announce_body(&operation, "any").as_bytes()).await.unwrap();
+    connection.write_all(announce_body(operation, "any").as_bytes()).await.unwrap();
 
     assert_too_slow(await_early(read_response(connection)).await, "the mock");
 }
