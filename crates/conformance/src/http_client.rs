@@ -337,10 +337,12 @@ impl HttpClient {
         Ok(response)
     }
 
-    /// Returns the pause after a response from 500: as long as the server demands, until all pauses add up to a minute.
+    /// Returns the pause after a response from 500: as long as the server demands, until all pauses add up to a minute. A mock demands
+    /// nothing by a response that the request selected.
     fn failure_pause(&self, response: &ReceivedResponse) -> Duration {
         let used = self.failure_seconds.load(Ordering::Relaxed);
-        let demanded = response.retry_after().unwrap_or_default().as_secs();
+        let demanded = response.retry_after().filter(|_| response.header("Preference-Applied").is_none());
+        let demanded = demanded.unwrap_or_default().as_secs();
         let pause = demanded.min(MAX_FAILURE_SECONDS.saturating_sub(used));
         self.failure_seconds.fetch_add(pause, Ordering::Relaxed);
         FAILURE_PAUSE.max(Duration::from_secs(pause))
@@ -452,6 +454,9 @@ mod tests {
             ReceivedResponse { status: 503, headers, body: Bytes::new() }
         };
         let date = (Utc::now() + TimeDelta::seconds(100)).format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let mut selected = response("40");
+        selected.headers.insert("Preference-Applied", "code=503".parse().unwrap());
+        assert_eq!(client.failure_pause(&selected), FAILURE_PAUSE, "the request selected the response");
         for (retry_after, expected) in
             [("soon", FAILURE_PAUSE), ("0", FAILURE_PAUSE), ("40", Duration::from_secs(40)), (&date, Duration::from_secs(20))]
         {
