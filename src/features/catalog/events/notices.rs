@@ -87,10 +87,8 @@ async fn store_next_change_of_venue(tx: &mut Tx, now: Timestamp) -> Result<u64> 
 
 /// Returns the next events of a changed venue, which can't be removed before the transaction ends.
 async fn lock_of_venue(tx: &mut Tx, change: &VenueChangeRow) -> Result<Vec<Id>> {
-    let lock = if tx.is_postgres() { " for key share" } else { "" };
     let events = tx.select("id from events where true").and_where("venue_id = ?", Some(change.venue_id));
-    let events = events.and_where("id > ?", Some(change.last_event_id)).push(" order by id");
-    events.push_bind(" limit ?", VENUE_BATCH).push(lock).scalars().await
+    events.and_where("id > ?", Some(change.last_event_id)).for_key_share().push_bind(" limit ?", VENUE_BATCH).scalars().await
 }
 
 /// The statement that inserts notices. If there is one of an event already, it keeps what the holders know, and all of them get a mail.

@@ -46,7 +46,7 @@ async fn return_next_in_tx(app: &App, tx: &mut Tx, attempt: &mut Option<(EventRe
     };
     *attempt = Some((run.clone(), order));
     let returned = orders::return_tickets_of_event(app, tx, order, run.event_id, &run.reason, run.account_id).await?;
-    store::record_progress(tx, &run, order, returned).await?;
+    store::record_progress(tx, run.id, order, returned).await?;
     Ok(1)
 }
 

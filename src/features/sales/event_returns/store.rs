@@ -71,13 +71,13 @@ pub async fn insert(tx: &mut Tx, row: &EventReturnRow) -> Result<()> {
 }
 
 /// Records that an order of a locked run was processed and what was returned of it.
-pub async fn record_progress(tx: &mut Tx, run: &EventReturnRow, order: Id, returned: Option<ReturnedTickets>) -> Result<()> {
+pub async fn record_progress(tx: &mut Tx, run: Id, order: Id, returned: Option<ReturnedTickets>) -> Result<()> {
     let ReturnedTickets { tickets, amount } = returned.unwrap_or_default();
     tx.query(
         "update event_returns set last_order = $2, orders = orders + $3, tickets = tickets + $4, amount = amount + $5,
          failed = case when last_order = 0 then 0 else failed end where id = $1",
     )
-    .bind(run.id)
+    .bind(run)
     .bind(order)
     .bind(i64::from(returned.is_some()))
     .bind(tickets)
