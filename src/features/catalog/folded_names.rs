@@ -46,10 +46,21 @@ const COLUMNS: [NameColumn; 8] = [
 /// Writes the missing keys, in transactions of some hundred rows. Of several rows with the same key, the oldest one has it; the
 /// others keep their names, get a key with their identifier, and are logged.
 pub async fn complete(app: &App) -> Result<()> {
+    if !is_incomplete(&mut app.db.read().await?).await? {
+        return Ok(());
+    }
     for column in COLUMNS {
         while transaction!(app.db, |tx| complete_batch(app, tx, &column).await)? == BATCH {}
     }
     Ok(())
+}
+
+/// Returns whether a key is missing. One statement, because at nearly each start there is nothing else to do.
+async fn is_incomplete(tx: &mut Tx) -> Result<bool> {
+    let is_missing = |NameColumn { table, folded, condition, .. }| {
+        format!("exists (select 1 from {table} where {condition} and {folded} is null)")
+    };
+    tx.select(&format!("cast(1 as bigint) where {}", COLUMNS.map(is_missing).join(" or "))).exists().await
 }
 
 /// Completes up to [`BATCH`] rows. Returns their number.
