@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::Code;
+use crate::request_body::LARGE_BODY_BYTES;
 
 /// Limits of the memory for request bodies.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyMemoryLimits {
-    /// Maximum number of bytes of all bodies together.
+    /// Maximum number of bytes of all bodies together. Small ones have as much again, so that slow uploads of large ones don't keep the
+    /// others from being received.
     pub total: usize,
     /// Maximum number of bytes of the bodies that are sent with one API key, or with one shared key from one address.
     pub per_key: usize,
@@ -98,7 +100,8 @@ impl BodyReservation {
             let text = "Too many large requests with this key are in progress. Send the next one when another has ended.";
             return Err(Code::RequestsTooMany.with_message(text).into());
         }
-        if used.total + more > limits.total {
+        let total = if bytes <= LARGE_BODY_BYTES { 2 * limits.total } else { limits.total };
+        if used.total + more > total {
             let text = "The server is receiving too many large requests at the moment. Try again shortly.";
             return Err(Code::ServerUnavailable.with_message(text).into());
         }
@@ -136,16 +139,19 @@ mod tests {
 
     #[test]
     fn counts_each_key_and_all_keys_together() {
-        let memory = BodyMemory::new(BodyMemoryLimits { total: 100, per_key: 60 });
+        const LARGE: usize = LARGE_BODY_BYTES + 1;
+        let memory = BodyMemory::new(BodyMemoryLimits { total: 5 * LARGE, per_key: 3 * LARGE });
         let code = |result: Result<(), ApiError>| result.err().map(|error| error.code());
         let (of_one, of_other) = (Some(BodyOwner::key(1)), Some(BodyOwner::key(2)));
         let mut bodies = [of_one, of_one, of_other, None].map(|owner| memory.reserve(owner));
 
-        assert_eq!(code(bodies[0].extend_to(50)), None);
-        assert_eq!(code(bodies[1].extend_to(11)), Some(Code::RequestsTooMany));
-        assert_eq!(code(bodies[2].extend_to(51)), Some(Code::ServerUnavailable));
-        assert_eq!(code(bodies[3].extend_to(50)), None);
-        assert_eq!(code(bodies[0].extend_to(40)), None, "it has more");
+        assert_eq!(code(bodies[0].extend_to(2 * LARGE)), None);
+        assert_eq!(code(bodies[1].extend_to(LARGE + 1)), Some(Code::RequestsTooMany));
+        assert_eq!(code(bodies[2].extend_to(3 * LARGE + 1)), Some(Code::ServerUnavailable));
+        assert_eq!(code(bodies[3].extend_to(3 * LARGE)), None);
+        assert_eq!(code(bodies[0].extend_to(LARGE)), None, "it has more");
+        assert_eq!(code(bodies[2].extend_to(LARGE)), Some(Code::ServerUnavailable), "nothing is left");
+        assert_eq!(code(bodies[2].extend_to(LARGE - 1)), None, "it is small");
         drop(bodies);
         assert!(memory.lock().total == 0 && memory.lock().per_key.is_empty());
     }

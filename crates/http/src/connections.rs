@@ -23,7 +23,7 @@ const MAX_DEFAULT_CONNECTIONS: u64 = 4096;
 /// Bytes that a client must read within [`ConnectionLimits::send_timeout`].
 const MIN_PROGRESS: u64 = 8 * 1024;
 /// Largest size of a small response, in bytes. A connection has at most a hundred of them.
-const SMALL_RESPONSE: usize = 64 * 1024;
+pub(crate) const SMALL_RESPONSE: usize = 64 * 1024;
 /// Time without any progress after which a connection may be closed early to make room for other responses.
 const STALLED: Duration = Duration::from_secs(1);
 

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
@@ -29,6 +29,7 @@ use super::{ApiError, request_head, response_headers};
 use crate::access_log::{AccessLog, AccessLogLine};
 use crate::client_ip::TrustedProxies;
 use crate::client_version::ClientVersion;
+use crate::connections::SMALL_RESPONSE;
 use crate::error::{Code, Error, one_line};
 use crate::etag;
 use crate::log::Throttle;
@@ -115,8 +116,9 @@ impl<B: RequestHandler> Dispatcher<B> {
                     error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into())
                 }
             };
-            // After a change was committed, its response is always sent.
-            let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+            // After a change was committed, its response is always sent. One of unknown size, such as an export, counts as large.
+            let size =
+                response.body().size_hint().upper().map_or(SMALL_RESPONSE + 1, |size| size.try_into().unwrap_or(usize::MAX));
             if method == Method::GET && !is_head && !has_room(size) {
                 facts.code = Some(Code::ServerUnavailable);
                 response = error_response(&Code::ServerUnavailable.with_message(NO_ROOM).into());
@@ -254,15 +256,14 @@ impl<B: RequestHandler> Dispatcher<B> {
         body: Body,
         facts: &mut RequestFacts<'_>,
     ) -> Result<Response<Body>, ApiError> {
-        let authenticating = self.requests.enter_authentication()?;
         let contract = &self.contract;
         let (uri, id) = (&incoming.head.uri, incoming.id.as_str());
         let rejected = |principal| RejectedRequest { contract, operation, principal, uri, id };
-        let principal = match self.handler.authenticate(operation, &route, &incoming).await {
+        let mut principal = match self.authenticate(operation, &route, &incoming, &mut facts.rate_limit).await {
             Ok(principal) => principal,
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
-        drop(authenticating);
+        let authenticated = Instant::now();
         facts.account = self.handler.account(&principal);
         // The memory of the body is reserved until the response is complete, because its arguments are copies of it.
         let (arguments, _reservation) =
@@ -270,10 +271,35 @@ impl<B: RequestHandler> Dispatcher<B> {
                 Ok((arguments, reservation)) => (arguments, reservation),
                 Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
             };
+        if authenticated.elapsed() > MAX_AUTHENTICATION_AGE {
+            let again = self.authenticate(operation, &route, &incoming, &mut facts.rate_limit).await;
+            principal = match again.and_then(|again| self.handler.authorize(operation, &again).map(|()| again)) {
+                Ok(principal) => principal,
+                Err(error) => return self.handler.reject(rejected(None), error).await,
+            };
+        }
         incoming.arguments = arguments;
         let _in_progress = self.requests.enter()?;
         let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
+    }
+
+    /// Authenticates the caller. Requests that fail are limited for each address, because each of them looks for its key.
+    async fn authenticate(
+        &self,
+        operation: &Operation,
+        route: &B::Route,
+        incoming: &IncomingRequest,
+        rate_limit: &mut Option<RateLimitStatus>,
+    ) -> Result<B::Principal, ApiError> {
+        let _authenticating = self.requests.enter_authentication()?;
+        let authenticated = self.handler.authenticate(operation, route, incoming).await;
+        if authenticated.as_ref().is_err_and(|error| error.status().is_client_error())
+            && let Some(status) = self.handler.count_failure(incoming.client_address)
+        {
+            status.check().inspect_err(|_| *rate_limit = Some(status))?;
+        }
+        authenticated
     }
 
     /// Runs the checks after authentication: the key's scope, the rate limit and the request's arguments.
@@ -336,6 +362,8 @@ impl<B: RequestHandler> Dispatcher<B> {
 /// Text of the error in place of a response for which there is no memory.
 const NO_ROOM: &str =
     "The server is sending too many large responses at the moment. Try again shortly, or ask for fewer records.";
+/// Time after which a caller is authenticated again, because the key may have been revoked while the body was received.
+const MAX_AUTHENTICATION_AGE: Duration = Duration::from_secs(1);
 /// Maximum length of an identifier that a proxy gives to a request.
 const MAX_REQUEST_ID_BYTES: usize = 128;
 /// Header with the identifier of the request, which the log has too.

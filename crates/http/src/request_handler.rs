@@ -50,6 +50,11 @@ pub trait RequestHandler: Send + Sync + 'static {
         None
     }
 
+    /// Counts a request whose authentication failed against the limit of its address, if there is one.
+    fn count_failure(&self, _client_address: IpAddr) -> Option<RateLimitStatus> {
+        None
+    }
+
     /// Returns the owner of a request's body, whose memory for bodies is limited.
     fn body_owner(&self, _principal: &Self::Principal, _client_address: IpAddr) -> Option<BodyOwner> {
         None

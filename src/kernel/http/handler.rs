@@ -142,6 +142,10 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         RateLimitStatus::most_restrictive([attempts, of_client])
     }
 
+    fn count_failure(&self, client_address: IpAddr) -> Option<RateLimitStatus> {
+        self.limits.count_keyless(client_address)
+    }
+
     async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
         let metadata = &request.route.metadata;
         let if_none_match = if metadata.is_read() { etag::if_none_match(&request.incoming.head.headers) } else { Vec::new() };

@@ -4,16 +4,26 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use boxoffice_http::{BodyMemoryLimits, BodyTimeouts, Listener, log};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use crate::support::{ANY_PORT, TestApp};
 
-on_both_databases![limits_memory_of_bodies, checks_access_before_large_body];
+on_both_databases![
+    limits_memory_of_bodies,
+    large_bodies_leave_room_for_small_ones,
+    checks_access_before_large_body,
+    revoked_key_changes_nothing_after_body,
+];
 
 /// Size of an announced body: more than half of the memory of a key.
 const LARGE: usize = 7_000_000;
+
+fn host() -> Value {
+    json!({ "name": "Accra Live", "contact": "Ama Mensah", "email": "hello@accralive.example" })
+}
 
 /// Sends the head of a request with a large body and a part of the body.
 async fn begin_upload(server: SocketAddr, target: &str, key: &str) -> TcpStream {
@@ -72,6 +82,40 @@ async fn limits_memory_of_bodies(app: TestApp) {
         }
     }
     panic!("the memory of a closed connection is still reserved");
+}
+
+async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let body_memory = BodyMemoryLimits { total: LARGE, per_key: 2 * LARGE };
+    let listener = Listener { body_memory, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let _first = begin_upload(server.server, "POST /events", &ama.key).await;
+
+    let second = rejection(server.server, &ama.key).await;
+    let small = app.request("POST", "/hosts").at(server.address).key(&ama.key).json(&host()).send().await;
+
+    assert!(second.starts_with("HTTP/1.1 503 "), "{second}");
+    assert_eq!(small.status, 201, "{}", small.body);
+}
+
+async fn revoked_key_changes_nothing_after_body(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let body = host().to_string();
+    let (beginning, rest) = body.split_at(1);
+    let head = format!("POST /hosts HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n", ama.key);
+    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{beginning}", body.len());
+    let mut connection = TcpStream::connect(app.server).await.unwrap();
+    connection.write_all(head.as_bytes()).await.unwrap();
+    // Longer than the server relies on what it has looked up.
+    sleep(Duration::from_millis(1500)).await;
+
+    let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
+    assert_eq!(app.request("DELETE", &session).key(&ama.key).send().await.status, 204);
+    connection.write_all(rest.as_bytes()).await.unwrap();
+    let response = read(&mut connection, Duration::from_secs(20)).await.unwrap();
+
+    assert!(response.starts_with("HTTP/1.1 403 ") && response.contains("key.refused"), "{response}");
+    assert_eq!(app.scalar::<i64>("select count(*) from hosts").await, 0);
 }
 
 async fn checks_access_before_large_body(app: TestApp) {

@@ -23,6 +23,7 @@ on_both_databases![
     counts_credential_attempts_of_all_accounts_together,
     credential_attempts_count_for_key_limit,
     normalizes_account_names,
+    limits_requests_without_valid_key_by_address,
     unlimited_server_sends_no_rate_limit_headers,
 ];
 
@@ -47,6 +48,20 @@ fn assert_refused(response: &Response, name: &str, limit: u32, about: &str) {
     assert_eq!(response.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
     assert_eq!(response.header("ratelimit-policy"), format!("\"{name}\";q={limit};w=60"), "{about}");
     assert!(response.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
+}
+
+async fn limits_requests_without_valid_key_by_address(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let server = app.start_second_server(limited(&app, one_a_minute())).await;
+    let with_unknown_key = || app.request("GET", "/events").at(server.address).key("unknown").send();
+
+    // Ten times as many as with a key.
+    for _ in 0..10 {
+        assert_eq!(with_unknown_key().await.code(), "key.refused");
+    }
+
+    assert_refused(&with_unknown_key().await, "client", 10, "an unknown key");
+    assert_eq!(app.request("GET", "/events").at(server.address).key(&ama.key).send().await.status, 200, "a valid key");
 }
 
 async fn every_operation_with_key_is_limited(app: TestApp) {
