@@ -7,9 +7,12 @@ mod reservations;
 
 use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
+use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, types};
+use crate::support::{
+    Event, Host, RESERVATION_TTL, Rejection, TestApp, commit_after_pause, entries_of, rejection, section, types,
+};
 
 on_both_databases![
     fees_depend_on_ticket_price,
@@ -21,6 +24,7 @@ on_both_databases![
     key_without_account_must_name_customer,
     rejects_tickets_not_on_sale,
     sold_out_section_rejects_whole_order,
+    orders_follow_change_of_section_that_they_wait_for,
     account_has_at_most_ten_open_orders,
     section_limits_tickets_per_account,
     only_valid_tickets_count_for_the_maximum,
@@ -317,6 +321,22 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     is_full().await;
     assert_eq!(change(json!({ "maximumPerAccount": null })).await, 200);
     order(50).await;
+}
+
+async fn orders_follow_change_of_section_that_they_wait_for(app: TestApp) {
+    let event = create_concert(&app, &[20.0]).await;
+    let ama = app.sign_up("ama").await;
+    let order = || app.place_order(&ama.key, json!({ &event.sections[0]: 1 }));
+    // Requests of the host, which have locked the section when the orders begin.
+    let mut dearer = app.state.db.begin().await.unwrap();
+    dearer.query("update sections set base_price = 3000").execute().await.unwrap();
+    let (ordered, ()) = join(order(), commit_after_pause(dearer)).await;
+    let mut withdrawn = app.state.db.begin().await.unwrap();
+    withdrawn.query("update sections set active = false").execute().await.unwrap();
+    let (rejected, ()) = join(order(), commit_after_pause(withdrawn)).await;
+
+    assert_eq!((ordered.status, &ordered.body["subtotal"]), (201, &json!(30.0)), "{}", ordered.body);
+    assert_eq!(rejection(&rejected), (409, "section.inactive"));
 }
 
 async fn account_has_at_most_ten_open_orders(app: TestApp) {

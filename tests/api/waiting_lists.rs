@@ -13,6 +13,7 @@ on_both_databases![
     sold_out_section_has_a_waiting_list,
     free_places_are_offered_in_order,
     offer_is_reserved_for_its_account,
+    complimentary_tickets_leave_offer_open,
     lapsed_offer_goes_to_the_next_account,
     every_way_to_free_places_leads_to_an_offer,
     entries_are_read_by_account_host_and_staff,
@@ -168,6 +169,29 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
     assert_eq!(app.delete(&esi.key, &last).await.status, 204);
     assert_eq!(places(&app, floor).await, [1, 1, 1]);
     ama.order(floor, 1).await.unwrap();
+}
+
+async fn complimentary_tickets_leave_offer_open(app: TestApp) {
+    let (kofi, event) = create_event(&app, 10.0, 3).await;
+    let floor = event.sections[0].as_str();
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let order = ama.order(floor, 3).await.unwrap();
+    let entry = wait(&app, &yaw, floor, 2).await;
+    app.cancel_order(&ama.key, &order.self_).await;
+    app.offer_places().await;
+    let give = async |quantity: i64| {
+        let body = json!({ "account": yaw.number, "items": { floor: quantity } });
+        app.post(&kofi.key, &format!("{}/complimentary-orders", event.uri), body).await
+    };
+
+    let too_many = give(2).await;
+    let given = give(1).await;
+
+    assert_eq!(rejection(&too_many), (409, "section.sold-out"));
+    assert_eq!((given.status, status(&app, &entry).await.as_str()), (201, "Offered"));
+    assert_eq!(places(&app, floor).await, [1, 2, 0]);
+    yaw.order(floor, 2).await.unwrap();
+    assert_eq!(status(&app, &entry).await, "Ordered");
 }
 
 async fn lapsed_offer_goes_to_the_next_account(app: TestApp) {

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use boxoffice_http::error::Result;
 
+use super::SectionRow;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
 use crate::state::App;
 
 /// The places of a locked section.
@@ -20,8 +22,28 @@ pub struct Places {
     pub waiting: i64,
     /// The number of places in open offers to accounts of the waiting list. They are reserved.
     pub offered: i64,
+    /// The terms of its sale.
+    #[sqlx(flatten)]
+    pub terms: SaleTerms,
     /// True if it has expired reservations.
     has_expired: bool,
+}
+
+/// The columns of a section that decide whether it may be ordered, and at what price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx_macros::FromRow)]
+pub struct SaleTerms {
+    base_price: Money,
+    sales_start: Timestamp,
+    sales_end: Timestamp,
+    active: bool,
+    maximum_per_account: Option<i64>,
+}
+
+impl From<&SectionRow> for SaleTerms {
+    fn from(row: &SectionRow) -> Self {
+        let SectionRow { base_price, sales_start, sales_end, active, maximum_per_account, .. } = *row;
+        Self { base_price, sales_start, sales_end, active, maximum_per_account }
+    }
 }
 
 impl Places {
@@ -47,7 +69,11 @@ pub async fn lock_available(
     sections: impl IntoIterator<Item = Id>,
     now: Timestamp,
 ) -> Result<BTreeMap<Id, Places>> {
-    let locked = tx.select("id, capacity - sold - reserved as places_left, waiting, offered, ").push_bind(
+    let locked = tx.select(
+        "id, capacity - sold - reserved as places_left, waiting, offered, base_price, sales_start, sales_end, active,
+         maximum_per_account, ",
+    );
+    let locked = locked.push_bind(
         "exists (select 1 from reservations r where r.section_id = sections.id and r.expires <= ?) as has_expired
          from sections where true",
         now,

@@ -16,10 +16,10 @@ use super::waiting_list::{self, OfferRow};
 use super::{lifecycle, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
-use crate::features::catalog::sections::{self, Places, SectionRow};
+use crate::features::catalog::sections::{self, Places, SaleTerms, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{BatchOperation, Tx};
+use crate::kernel::db::{BatchOperation, StaleRead, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -243,6 +243,9 @@ impl Inventory {
 
     /// Loads the number of open orders, of places left and of tickets held in sections that limit it, and the offers of waiting
     /// lists. Locks the sections.
+    ///
+    /// # Errors
+    /// [`StaleRead`] if a section has been changed since its tickets were priced.
     async fn load_counts(&mut self, app: &App, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> =
             drafts.iter().flatten().filter(|draft| !draft.items.is_free()).map(|draft| draft.customer).collect();
@@ -251,6 +254,13 @@ impl Inventory {
         let sections: BTreeSet<Id> =
             drafts.iter().flatten().flat_map(|draft| &draft.items.lines).map(|line| line.section.id).collect();
         self.available = sections::lock_available(app, tx, sections, now).await?;
+        let is_outdated = |line: &Line<'_>| {
+            let places = self.available.get(&line.section.id);
+            places.is_some_and(|places| places.terms != SaleTerms::from(line.section))
+        };
+        if drafts.iter().flatten().flat_map(|draft| &draft.items.lines).any(is_outdated) {
+            return Err(StaleRead.into());
+        }
         let offering = self.available.iter().filter(|(_, places)| places.offered > 0).map(|(section, _)| *section);
         let offering: BTreeSet<Id> = offering.collect();
         if !offering.is_empty() {
@@ -276,16 +286,19 @@ impl Inventory {
         for line in &draft.items.lines {
             self.check_maximum(draft.customer, line)?;
         }
-        let offered = |section: Id| self.offers.get(&(draft.customer, section)).map_or(0, |offer| offer.quantity);
+        // A gift leaves the offer to the account that waits for it.
+        let offer = |section: Id| self.offers.get(&(draft.customer, section)).filter(|_| !draft.is_complimentary);
         let is_short = |line: &&Line<'_>| {
             let places = self.available.get(&line.section.id);
-            places.is_none_or(|places| places.orderable() + offered(line.section.id) < line.quantity)
+            places.is_none_or(|places| {
+                places.orderable() + offer(line.section.id).map_or(0, |offer| offer.quantity) < line.quantity
+            })
         };
         if let Some(line) = draft.items.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
             return Err(sold_out(line.section, self.event(line)?));
         }
         for line in &draft.items.lines {
-            let offer = self.offers.remove(&(draft.customer, line.section.id));
+            let offer = if draft.is_complimentary { None } else { self.offers.remove(&(draft.customer, line.section.id)) };
             let offered = offer.map_or(0, |offer| offer.quantity);
             self.accepted.extend(offer);
             if let Some(places) = self.available.get_mut(&line.section.id) {
