@@ -16,8 +16,11 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const TRANSFER_MAILS: u32 = 20;
 /// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may be somebody else's.
 const CANCELLATION_MAILS: u32 = 10;
-/// Mails with the tickets of free orders to an e-mail address in an hour, unless the account has verified it.
+/// Mails with the tickets of free orders to an e-mail address in an hour: of complimentary orders, and of all others unless the account
+/// has verified the address.
 const FREE_ORDER_MAILS: u32 = 20;
+/// Mails about returned tickets of free orders that a customer gets in an hour. Their text is the host's, and they cost nothing.
+const FREE_RETURN_MAILS: u32 = 20;
 
 /// The limits of a server. Each server counts separately.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub struct AttemptLimits {
     pub cancellation_mails: AttemptLimit,
     /// Mails with the tickets of free orders, by e-mail address.
     pub free_order_mails: AttemptLimit,
+    /// Mails about returned tickets of free orders, by customer.
+    pub free_return_mails: AttemptLimit,
 }
 
 impl AttemptLimits {
@@ -55,6 +60,7 @@ impl AttemptLimits {
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
             cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
             free_order_mails: AttemptLimit::new("mails", FREE_ORDER_MAILS, HOUR),
+            free_return_mails: AttemptLimit::new("mails", FREE_RETURN_MAILS, HOUR),
         }
     }
 

@@ -24,6 +24,7 @@ on_both_databases![
     limited_complimentary_orders_do_not_fail_other_orders,
     mails_about_cancellations_are_limited,
     mails_about_free_orders_are_limited_until_the_address_is_verified,
+    mails_about_gifts_and_their_returns_are_limited,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
     strangers_do_not_use_up_the_codes_of_the_owner,
@@ -390,6 +391,24 @@ async fn mails_about_cancellations_are_limited(app: TestApp) {
     }
 
     assert_eq!(app.scalar::<i64>("select count(*) from outbox where template = 'order-cancelled'").await, 10);
+}
+
+/// The host decides on their number and on the reason, which the mail contains.
+async fn mails_about_gifts_and_their_returns_are_limited(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 50.0, 100)]).await;
+    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    let gift = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
+
+    for _ in 0..21 {
+        let given = app.post(&kofi.key, &format!("{}/complimentary-orders", event.uri), gift.clone()).await;
+        let returned = app.return_tickets(&kofi.key, given.uri(), json!({ "reason": "Visit my other shop." })).await;
+        assert_eq!(returned.body["status"], "Returned", "{}", returned.body);
+    }
+
+    let mails: Vec<(String, i64)> = app.rows("select template, count(*) from outbox group by template order by template").await;
+    assert!(mails.contains(&("order-confirmation".to_owned(), 20)), "{mails:?}");
+    assert!(mails.contains(&("tickets-returned".to_owned(), 20)), "{mails:?}");
 }
 
 /// The address of the account may be somebody else's.

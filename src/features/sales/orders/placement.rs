@@ -371,15 +371,18 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let writes = sections::adjust_counts(writes, &inventory.taken);
     let writes = lifecycle::issue_tickets(app, writes, &free);
     let orders = placed.iter().map(|placed| &placed.order).filter(|order| order.is_fulfilled());
-    let mailed = orders.filter(|order| inventory.accounts.get(&order.account_id).is_some_and(|account| is_mailed(app, account)));
+    let mailed = orders.filter(|order| {
+        inventory.accounts.get(&order.account_id).is_some_and(|account| is_mailed(app, account, order.complimentary))
+    });
     let mailed = mailed.map(|order| (order.id, order.account_id)).collect();
     lifecycle::mail_tickets(app, writes, mailed)?.execute().await
 }
 
-/// Returns whether the tickets of a free order are mailed to this account. An e-mail address that is not verified may be somebody
-/// else's, and free orders cost nothing, so the number of these mails is limited. The orders themselves are not.
-fn is_mailed(app: &App, account: &AccountRow) -> bool {
-    account.verified || app.attempts.free_order_mails.begin(account.email.to_ascii_lowercase()).is_ok()
+/// Returns whether the tickets of a free order are mailed to this account. Somebody else decides on complimentary orders, an e-mail
+/// address that is not verified may be somebody else's, and free orders cost nothing, so the number of these mails is limited. The orders
+/// themselves are not.
+fn is_mailed(app: &App, account: &AccountRow, is_complimentary: bool) -> bool {
+    (account.verified && !is_complimentary) || app.attempts.free_order_mails.begin(account.email.to_ascii_lowercase()).is_ok()
 }
 
 impl<'a> Draft<'a> {

@@ -91,7 +91,7 @@ pub async fn return_tickets_of_event(
 }
 
 /// Returns some of the locked tickets of a fulfilled, locked order: schedules the refunds, records the reason and the account, and
-/// mails the return to the customer. Returns the order's status.
+/// mails the return to the customer, unless there were many mails about free orders. Returns the order's status.
 async fn return_locked(
     app: &App,
     tx: &mut Tx,
@@ -107,6 +107,9 @@ async fn return_locked(
     store::set_ended(tx, order.id, status).await?;
     let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     revocation_store::insert(tx, &revocation, "Return").await?;
+    if order.total() == Money::ZERO && app.attempts.free_return_mails.begin(order.account_id).is_err() {
+        return Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }));
+    }
     let values = [
         ("returned".to_owned(), revocation.tickets.into()),
         ("amount".to_owned(), amount.0.into()),
