@@ -117,8 +117,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
         let customer = inventory.accounts.get(&placed.order.account_id);
         let customer = customer.ok_or_else(|| anyhow::anyhow!("an order has no customer"))?;
         let customer = accounts::view_for(placed.caller, customer.clone());
-        let mut applied = placed.applied;
-        Ok(service::to_view(placed.order, placed.items, &mut applied, customer, Money::ZERO, now))
+        Ok(service::to_view(placed.order, &placed.items, &placed.applied, customer, Money::ZERO, now))
     };
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
 }

@@ -198,31 +198,37 @@ pub async fn views_of_customers(
     views_with(tx, rows, items, &refunded, customers, now).await
 }
 
-/// Returns orders with these items, refunds and customers as responses.
+/// Returns orders with these refunds and customers as responses. The items are sorted by order and position.
 pub async fn views_with(
     tx: &mut Tx,
     rows: Vec<OrderRow>,
-    mut items: Vec<ItemRow>,
+    items: Vec<ItemRow>,
     refunded: &HashMap<Id, Money>,
     customers: &HashMap<Id, Account>,
     now: Timestamp,
 ) -> Result<Vec<Order>> {
-    let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
+    let applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
-        let items = items.extract_if(.., |item| item.order_id == row.id).collect();
+        let items = with_key(&items, row.id, |item| item.order_id);
         let refunded = refunded.get(&row.id).copied().unwrap_or_default();
-        Ok(to_view(row, items, &mut applied, customer, refunded, now))
+        Ok(to_view(row, items, &applied, customer, refunded, now))
     });
     orders.collect()
 }
 
-/// Returns an order as a response. Removes the price modifiers of its items from `applied`.
+/// Returns the rows with a key. The rows are sorted by it.
+fn with_key<T, K: Ord>(rows: &[T], key: K, key_of: impl Fn(&T) -> K) -> &[T] {
+    let rows = &rows[rows.partition_point(|row| key_of(row) < key)..];
+    &rows[..rows.partition_point(|row| key_of(row) == key)]
+}
+
+/// Returns an order as a response. The price modifiers, which may be of other orders too, are sorted by order and position.
 pub fn to_view(
     row: OrderRow,
-    items: Vec<ItemRow>,
-    applied: &mut Vec<AppliedModifierRow>,
+    items: &[ItemRow],
+    applied: &[AppliedModifierRow],
     customer: Account,
     refunded: Money,
     now: Timestamp,
@@ -240,16 +246,16 @@ pub fn to_view(
         fees: row.fees,
         total: row.total(),
         refunded,
-        items: items.into_iter().map(|item| placed_item_view(&item, applied)).collect(),
+        items: items.iter().map(|item| placed_item_view(item, applied)).collect(),
         customer,
         payments: Uri(format!("/orders/{}/payments", row.id)),
     }
 }
 
-/// Returns an item of an order as a response. Removes its price modifiers from `applied`.
-fn placed_item_view(item: &ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
-    let own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
-    item_view(item.event_id, item.section_id, item.quantity, item.unit_price, own.map(|row| row.modifier_id))
+/// Returns an item of an order as a response.
+fn placed_item_view(item: &ItemRow, applied: &[AppliedModifierRow]) -> OrderItem {
+    let own = with_key(applied, (item.order_id, item.position), |row| (row.order_id, row.position));
+    item_view(item.event_id, item.section_id, item.quantity, item.unit_price, own.iter().map(|row| row.modifier_id))
 }
 
 /// Returns an item as a response.
