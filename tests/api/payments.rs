@@ -17,6 +17,7 @@ on_both_databases![
     full_payment_fulfills_order,
     order_is_paid_in_parts,
     failing_refunds_do_not_block_others,
+    declined_payments_are_limited,
     rejects_more_than_outstanding_amount,
     order_above_one_million_is_paid_by_amount,
     declined_payment_keeps_order_open,
@@ -108,6 +109,23 @@ async fn order_is_paid_in_parts(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
     assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed"), is(100.0, "Confirmed"), is(100.0, "Confirmed")]);
     assert_eq!(app.gateway.total(), 103.98);
+}
+
+async fn declined_payments_are_limited(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let declined = || app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" }));
+    // Approved payments don't count.
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
+    for _ in 0..30 {
+        assert_eq!(rejection(&declined().await), (402, "payment.declined"));
+    }
+
+    let limited = declined().await;
+
+    assert_eq!(rejection(&limited), (429, "requests.too-many"));
+    assert_eq!(limited.header("ratelimit-policy"), "\"payments\";q=30;w=3600");
+    assert_eq!(rejection(&app.pay(&ama.key, &order, card_payment()).await), (429, "requests.too-many"));
+    assert_eq!(app.pay(&app.staff.key, &order, card_payment()).await.status, 201);
 }
 
 async fn rejects_more_than_outstanding_amount(app: TestApp) {

@@ -22,6 +22,9 @@ const FREE_ORDER_MAILS: u32 = 20;
 /// Mails about returned tickets of free orders that a customer gets in an hour. Their text is the host's, and they cost nothing.
 const FREE_RETURN_MAILS: u32 = 20;
 
+/// Declined payments of an account in an hour.
+const DECLINED_PAYMENTS: u32 = 30;
+
 /// The limits of a server. Each server counts separately.
 #[derive(Debug)]
 pub struct AttemptLimits {
@@ -37,6 +40,8 @@ pub struct AttemptLimits {
     pub codes: AttemptLimit,
     /// Codes that no admission token has, by client address.
     pub token_codes: AttemptLimit,
+    /// Payments that the gateway declines, by the account that sends them.
+    pub payments: AttemptLimit,
     /// Mails about offered tickets, by recipient.
     pub transfer_mails: AttemptLimit,
     /// Mails about orders that their customer has cancelled, by customer.
@@ -57,6 +62,7 @@ impl AttemptLimits {
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
             token_codes: AttemptLimit::new("tokens", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
+            payments: AttemptLimit::new("payments", DECLINED_PAYMENTS, HOUR),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
             cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
             free_order_mails: AttemptLimit::new("mails", FREE_ORDER_MAILS, HOUR),

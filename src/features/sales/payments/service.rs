@@ -1,6 +1,7 @@
 //! Business logic of payments.
 
 use boxoffice_http::error::{Code, Error, Result, one_line};
+use boxoffice_http::rate_limit::Attempt;
 use slog::warn;
 use tokio::time::timeout;
 
@@ -31,12 +32,22 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
     let payment = match new.method {
         PaymentMethod::External => transaction!(ctx.unit, |tx| processing::record(&ctx.app, tx, &caller, order, &new).await)?,
         PaymentMethod::Card => {
-            let token = new.token.clone().unwrap_or_default();
-            let payment = processing::authorize(ctx, caller, order, new).await?;
-            charge(ctx, payment, token).await?
+            // Without a limit, one could find out which of many stolen cards are valid.
+            let attempt = caller.account.map(|account| ctx.app.attempts.payments.begin(account)).transpose()?;
+            let payment = pay_by_card(ctx, caller, order, new).await;
+            if !matches!(payment, Err(Error::Rejected(Code::PaymentDeclined, _))) {
+                attempt.into_iter().for_each(Attempt::forgive);
+            }
+            payment?
         }
     };
     Ok(PaymentViewRow { payment, shown: PaymentStatus::Confirmed, refunded: Money::ZERO }.view())
+}
+
+async fn pay_by_card(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
+    let token = new.token.clone().unwrap_or_default();
+    let payment = processing::authorize(ctx, caller, order, new).await?;
+    charge(ctx, payment, token).await
 }
 
 /// Has the gateway charge a pending payment, and records the result. No transaction is open during the call.
