@@ -24,7 +24,6 @@ on_both_databases![
     redeemer_sees_admissions_of_own_sections,
     filters_admissions,
     admission_is_readable_by_redeemers_host_and_staff,
-    requires_serials,
     cancelled_event_admits_nobody,
     event_with_admissions_keeps_its_venue,
     shorter_copy_has_no_time_of_admission,
@@ -250,30 +249,6 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     }
     for unknown in [uri.replace(&event.id, &other.id), format!("{}/admissions/nothing", event.uri)] {
         assert_eq!(rejection(&read(&kofi.key, &unknown).await), (404, "resource.not-found"));
-    }
-}
-
-async fn requires_serials(app: TestApp) {
-    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
-    let path = format!("{}/admissions", event.uri);
-
-    for (body, complaints) in [
-        (json!({}), vec!["-serials"]),
-        (json!({ "serials": null }), vec!["-serials"]),
-        (json!({ "serials": "" }), vec!["-serials"]),
-        (json!({ "serials": [] }), vec!["serials"]),
-        (json!({ "serials": [""] }), vec!["serials"]),
-        (json!({ "serials": [7] }), vec!["serials"]),
-        (json!({ "serials": ["x".repeat(65)] }), vec!["serials"]),
-        (json!({ "serials": vec!["x"; 101] }), vec!["serials"]),
-        (json!({ "redeemer": "x".repeat(201), "device": 7 }), vec!["-serials", "redeemer", "device"]),
-    ] {
-        let response = app.request("POST", &path).key(&kofi.key).json(&body).send().await;
-        assert_eq!(
-            (response.status, response.invalid_arguments()),
-            (400, complaints.iter().map(ToString::to_string).collect()),
-            "{body}"
-        );
     }
 }
 

@@ -13,7 +13,7 @@ mod unlisting;
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Response, TestApp, rejection, section};
+use crate::support::{Host, Rejection, Response, TestApp, rejection, section};
 
 on_both_databases![
     creates_draft,
@@ -232,7 +232,7 @@ async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
     let (event, other) = (app.create_draft(&host).await, app.create_listed_event(&host, &[]).await);
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
     let code = tokens.entries[0].code.to_string();
-    let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+    let yaw = app.public_client.token_authentication_get().code(code.as_str()).send().await.unwrap().key.to_string();
 
     let own = app.get(&yaw, &event.uri).await;
     let others = app.get(&yaw, &other.uri).await;
@@ -257,6 +257,8 @@ async fn deletes_event_without_sales(app: TestApp) {
     }
     assert_eq!(rejection(&app.delete(&kofi.key, &event.uri).await), (404, "resource.not-found"));
     assert_eq!(rejection(&app.get(&yaw, &event.uri).await), (403, "key.refused"), "its tokens' keys have ended");
+    let unknown = app.public_client.token_authentication_get().code(code).send().await;
+    assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()));
     let submission = crate::review::submission_of(&event.uri);
     assert_eq!(app.get(&app.staff.key, &submission).await.status, 404);
 }

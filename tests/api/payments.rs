@@ -26,11 +26,8 @@ on_both_databases![
     failed_undo_is_retried,
     card_payment_requires_gateway_token,
     only_staff_record_external_payments,
-    contract_limits_payment,
     only_open_order_is_paid,
-    lists_payments_in_pages,
     payment_belongs_to_one_order,
-    cancellation_refunds_payments,
     expiry_refunds_payments,
     failed_refund_is_retried,
     payment_of_crashed_server_is_undone,
@@ -263,24 +260,6 @@ async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
     assert_eq!(status(&app, &order.self_).await, "Fulfilled");
 }
 
-async fn contract_limits_payment(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
-
-    for (body, complaints) in [
-        (json!({}), "-method"),
-        (json!({ "method": "cheque", "amount": "all" }), "method amount"),
-        (partial_card_payment(0.0), "amount"),
-        (partial_card_payment(-1.0), "amount"),
-        (partial_card_payment(0.001), "amount"),
-        (partial_card_payment(1_000_000.01), "amount"),
-        (partial_card_payment(1e300), "amount"),
-        (json!({ "method": "card", "token": "x".repeat(201), "reference": "x".repeat(201) }), "token reference"),
-    ] {
-        let rejected = app.pay(&ama.key, &order, body.clone()).await;
-        assert_eq!((rejected.status, rejected.invalid_arguments().join(" ")), (400, complaints.to_owned()), "{body}");
-    }
-}
-
 async fn only_open_order_is_paid(app: TestApp) {
     let OrderFixture { ama, event, order } = create_order(&app).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
@@ -303,20 +282,6 @@ async fn only_open_order_is_paid(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
 }
 
-async fn lists_payments_in_pages(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
-    let list = format!("{order}/payments");
-    let empty = json!({ "total": 0, "page": 1, "records": 25, "entries": [] });
-    assert_eq!(app.read(&list).await, empty);
-    for amount in [1.0, 2.0, 3.0] {
-        app.pay(&ama.key, &order, partial_card_payment(amount)).await;
-    }
-
-    let page = app.read(&format!("{list}?records=2&page=2")).await;
-    assert_eq!((&page["total"], entries_of(&page).len()), (&json!(3), 1));
-    assert_eq!(page["entries"][0]["amount"], 3.0);
-}
-
 async fn payment_belongs_to_one_order(app: TestApp) {
     let OrderFixture { ama, event, order } = create_order(&app).await;
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -327,21 +292,6 @@ async fn payment_belongs_to_one_order(app: TestApp) {
     {
         assert_eq!(rejection(&app.get(&ama.key, &path).await), (404, "resource.not-found"), "{path}");
     }
-}
-
-async fn cancellation_refunds_payments(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
-    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
-    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 20, "reference": "Receipt 7" })).await;
-    app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
-    assert_eq!(app.gateway.total(), 50.0);
-
-    let cancelled = app.cancel_order(&ama.key, &order).await;
-
-    assert_eq!(cancelled.body["status"], "Cancelled");
-    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded"), is(20.0, "Refunded"), is(133.98, "Declined")]);
-    assert_eq!(app.gateway.total(), 0.0);
-    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
 async fn expiry_refunds_payments(app: TestApp) {

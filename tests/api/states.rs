@@ -123,6 +123,7 @@ async fn payments_follow_state_machine(app: TestApp) {
         }
         trigger(&app, &order, ends).await;
         let refunded = states(&order).await;
+        assert_eq!(app.gateway.total(), 0.0, "{ends}");
         assert!(refunded[0] == "Declined" && refunded[1..].iter().all(|state| state == "Refunded"), "{ends}: {refunded:?}");
 
         // No transition leads out of these states.

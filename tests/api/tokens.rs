@@ -20,7 +20,6 @@ on_both_databases![
     token_has_a_maximum_of_keys,
     keys_and_codes_expire_twelve_hours_after_event,
     key_expiry_follows_event_end,
-    deleting_event_deletes_its_tokens,
 ];
 
 /// Creates a token for these sections.
@@ -328,16 +327,4 @@ async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
     app.advance_clock(hour / 2);
     assert_eq!(rejection(&exchange().await), (404, "resource.not-found"));
     assert_eq!(rejection(&app.get(&key, &tickets).await), (403, "key.refused"));
-}
-
-async fn deleting_event_deletes_its_tokens(app: TestApp) {
-    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
-    let token = create_token(&event, &[&event.sections[0]]).await;
-    let key = redeemer_key(&app, &token).await;
-
-    kofi.client.event_delete().event(&event.id).send().await.unwrap();
-
-    let code = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
-    assert_eq!(code.rejection(), (404, "resource.not-found".to_owned()));
-    assert_eq!(rejection(&app.get(&key, &format!("{}/tickets", event.uri)).await), (403, "key.refused"));
 }

@@ -9,7 +9,6 @@ use crate::support::{Response, TestApp, rejection, types};
 on_both_databases![
     venue_of_staff_is_approved_immediately,
     venue_of_customer_is_private_until_approved,
-    rejected_venue_stays_with_creator,
     requires_key_with_account,
     name_is_unique_even_while_pending,
     unknown_region_is_named,
@@ -76,16 +75,6 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
 
     assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (200, 200));
     assert_eq!(listed(&app, &kofi.key, "").await, ["Alliance Garden"]);
-}
-
-async fn rejected_venue_stays_with_creator(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
-
-    decide(&app, false).await;
-
-    assert_eq!(rejection(&app.get(&kofi.key, created.uri()).await), (403, "resource.not-yours"));
-    assert!(listed(&app, &ama.key, "").await.is_empty());
 }
 
 async fn requires_key_with_account(app: TestApp) {

@@ -10,7 +10,6 @@ use crate::support::{Event, Response, TestApp, User, entries_of, section};
 on_both_databases![
     lists_visible_advertisements_only,
     filters_by_host_event_and_status,
-    lists_in_pages_in_order_of_creation,
     list_and_get_return_same_representation,
     lists_advertisements_of_host,
     runs_within_scheduled_slots,
@@ -87,18 +86,6 @@ async fn filters_by_host_event_and_status(app: TestApp) {
     }
     let wrong = app.get(&kofi.key, "/advertisements?host=/hosts/1&event=x&status=Gone&active=maybe&records=0").await;
     assert_eq!(wrong.invalid_arguments(), ["records", "host", "event", "status", "active"]);
-}
-
-async fn lists_in_pages_in_order_of_creation(app: TestApp) {
-    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    drafts(&app, &kofi, &event, &app.create_zone(300, 250).await, ["Charlie", "Alpha", "Bravo"]).await;
-
-    let first = app.get(&kofi.key, "/advertisements?records=2").await;
-    let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
-
-    assert_eq!(envelope(&first), json!([3, 1, 2]));
-    assert_eq!(app.list(&kofi.key, "/advertisements?records=2", "name").await, ["Charlie", "Alpha"]);
-    assert_eq!(app.list(&kofi.key, "/advertisements?records=2&page=2", "name").await, ["Bravo"]);
 }
 
 async fn list_and_get_return_same_representation(app: TestApp) {

@@ -12,7 +12,6 @@ on_both_databases![
     venue_of_a_removed_past_event_stays,
     accepts_current_venue,
     update_of_listed_event_keeps_status,
-    cancelled_event_cannot_be_updated,
     event_sent_back_as_read_is_unchanged,
 ];
 
@@ -91,17 +90,6 @@ async fn update_of_listed_event_keeps_status(app: TestApp) {
 
     assert_eq!((&changed.body["title"], &changed.body["status"]), (&json!("Later"), &json!("Listed")));
     assert_eq!(app.get(&app.public_key, &event.uri).await.body, changed.body);
-}
-
-async fn cancelled_event_cannot_be_updated(app: TestApp) {
-    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
-    cancel_events(&app).await;
-
-    let changed = app.put(&kofi.key, &event.uri, json!({ "title": "Still on" })).await;
-    let submitted = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
-
-    assert_eq!(rejection(&changed), (409, "event.cancelled"));
-    assert_eq!(rejection(&submitted), (409, "event.not-draft"));
 }
 
 async fn past_event_keeps_its_venue(app: TestApp) {

@@ -12,7 +12,6 @@ on_both_databases![
     lists_events_of_host,
     concurrent_lists_of_host_have_visible_events,
     events_of_removed_host_are_listed_elsewhere,
-    lists_in_pages_in_order_of_creation,
     filters_by_region_and_host,
     finds_title_by_substring,
     filters_by_status_and_visibility,
@@ -139,22 +138,6 @@ async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
 
     assert_eq!(rejection(&below), (404, "resource.not-found"));
     assert_eq!(list(&app, &app.public_key, "/events").await, ["Listed"]);
-}
-
-async fn lists_in_pages_in_order_of_creation(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    drafts(&app, &app.create_host(&kofi).await, ["Charlie", "Alpha", "Bravo"]).await;
-
-    let first = app.get(&kofi.key, "/events?records=2").await;
-    let second = app.get(&kofi.key, "/events?records=2&page=2").await;
-    let past = app.get(&kofi.key, "/events?records=2&page=3").await;
-
-    assert_eq!((titles(&first), titles(&second)), (vec!["Charlie", "Alpha"], vec!["Bravo"]));
-    let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
-    assert_eq!((envelope(&first), envelope(&second)), (json!([3, 1, 2]), json!([3, 2, 2])));
-    assert_eq!(rejection(&past), (404, "page.past-end"));
-    assert_eq!(app.get(&kofi.key, "/published-events").await.body["entries"], json!([]));
-    assert_eq!(app.get(&kofi.key, "/events?sort=price&order=up&active=maybe&records=0").await.invalid_arguments().len(), 4);
 }
 
 async fn filters_by_region_and_host(app: TestApp) {
