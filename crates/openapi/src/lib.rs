@@ -54,7 +54,7 @@ use callback::Callback;
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
-pub use charset_policy::is_forbidden;
+pub use charset_policy::{AllowedCharacters, is_forbidden};
 pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};
@@ -430,7 +430,3 @@ fn server_urls(node: &Value) -> Vec<String> {
 fn base_path(url: &str) -> &str {
     url.split_once("://").map_or(url, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]))
 }
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
-mod tests;

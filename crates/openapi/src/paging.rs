@@ -43,23 +43,3 @@ pub fn first_page(parameter: &Parameter) -> u64 {
     let schema = &parameter.schema.resolved;
     ["default", "minimum"].iter().find_map(|keyword| schema[*keyword].as_u64()).unwrap_or(1)
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{SIZE_NAMES, entries_property, has_name};
-
-    #[test]
-    fn separators_and_case_have_no_meaning() {
-        assert!(has_name(&SIZE_NAMES, "per_page") && has_name(&SIZE_NAMES, "perPage") && has_name(&SIZE_NAMES, "Page-Size"));
-        assert!(!has_name(&SIZE_NAMES, "page"));
-    }
-
-    #[test]
-    fn entries_are_preferably_objects() {
-        assert_eq!(entries_property(&json!({ "tags": ["a"], "books": [{ "id": 1 }] })), Some("books"));
-        assert_eq!(entries_property(&json!({ "total": 0, "books": [] })), Some("books"));
-        assert_eq!(entries_property(&json!([1])), None);
-    }
-}

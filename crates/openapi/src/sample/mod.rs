@@ -119,7 +119,3 @@ impl Sampler {
         Ok((value, Some(failure.map_or_else(|| "it was not tried".to_owned(), |error| error.to_string()))))
     }
 }
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
-mod tests;

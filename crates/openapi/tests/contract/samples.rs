@@ -1,12 +1,13 @@
+//! Tests of generated sample data.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use boxoffice_openapi::invalid_values::invalid_values_for;
+use boxoffice_openapi::{AllowedCharacters, Contract, Direction, ExampleUse, METHODS, Sampler, compile, resolve};
 use serde_json::{Value, json};
 
-use super::{Direction, ExampleUse, Sampler};
-use crate::charset_policy::AllowedCharacters;
-use crate::invalid_values::invalid_values_for;
-use crate::{Contract, METHODS, compile, resolve};
+use super::ref_to;
 
 /// Returns the named schemas of the document, and those of all bodies, responses and parameters.
 fn schemas_of(document: &Value) -> Vec<(String, Value)> {
@@ -273,10 +274,6 @@ fn pets() -> Value {
         "Account": { "type": "object", "required": ["number", "password"], "additionalProperties": false, "properties": {
             "number": { "type": "string", "readOnly": true }, "password": { "type": "string", "writeOnly": true } } },
     } } })
-}
-
-fn ref_to(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 #[test]

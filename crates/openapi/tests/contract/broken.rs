@@ -2,9 +2,8 @@
 
 use std::fs;
 
+use boxoffice_openapi::{Contract, Direction, Sampler, compile};
 use serde_json::{Value, json};
-
-use crate::{Contract, Direction, Sampler};
 
 /// Returns the warnings of a document with this operation at `GET /a`, after checking that another operation is still there.
 fn warnings_of(operation: Value, components: Value) -> Vec<String> {
@@ -98,7 +97,7 @@ fn values_are_generated_for_schemas_with_mistakes() {
         let contract = Contract::new(json!({ "openapi": "3.0.0", "paths": {}, "components": { "schemas": schemas } })).unwrap();
         let reference = json!({ "$ref": "#/components/schemas/A" });
         let sampler = Sampler::new(&contract.document, &reference, Direction::Response).unwrap();
-        let validator = crate::compile(&expected).unwrap();
+        let validator = compile(&expected).unwrap();
         for seed in 0..20 {
             let value = sampler.sample(seed).unwrap();
             assert!(validator.is_valid(&value), "{schema}: {value}");

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use boxoffice_openapi::{Contract, Direction, ExampleUse, RequestError, Sampler};
 use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::load_error;
-use crate::{Contract, Direction, ExampleUse, RequestError, Sampler};
 
 /// Creates a contract of this version, with a schema for the body of `POST /things`.
 fn contract_of(version: &str, schema: Value, schemas: Value) -> Contract {

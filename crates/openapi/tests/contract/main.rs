@@ -1,19 +1,28 @@
-//! Tests with documents of other APIs, which use all features of OpenAPI.
+//! Tests of the crate through its public API, mostly with documents of other APIs, which use all features of OpenAPI.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod broken;
+mod callback;
+mod charset_policy;
 mod diff;
+mod formats;
+mod invalid_values;
+mod json;
+mod paging;
 mod requests;
+mod samples;
+mod source;
 mod subtypes;
 mod versions;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use boxoffice_openapi::{
+    Contract, FieldErrorKind, ParameterLocation, RequestError, RouteError, SecurityScheme, compile, resolve,
+};
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
-
-use crate::error::{FieldErrorKind, RequestError};
-use crate::{Contract, ParameterLocation, SecurityScheme, resolve};
 
 /// Creates a contract with these paths and components.
 fn contract(paths: Value, components: Value) -> Contract {
@@ -257,9 +266,9 @@ fn names_the_wrong_property_of_a_branch() {
 fn resolved_schemas_are_self_contained() {
     let document = json!({ "components": { "schemas": recursive_schemas() } });
     for name in ["Tree", "Host", "Event"] {
-        crate::compile(&resolve(&document, &ref_to(name))).unwrap();
+        compile(&resolve(&document, &ref_to(name))).unwrap();
     }
-    let tree = crate::compile(&resolve(&document, &ref_to("Tree"))).unwrap();
+    let tree = compile(&resolve(&document, &ref_to("Tree"))).unwrap();
     assert!(tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b" }] })));
     assert!(!tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b", "children": [{}] }] })));
     assert_eq!(resolve(&document, &ref_to("Titled")), recursive_schemas()["Titled"]);
@@ -497,11 +506,8 @@ fn matches_paths_by_shape() {
     assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
     assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
     assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
-    assert_eq!(found("PUT", "/a/1"), Err(crate::RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
-    assert_eq!(
-        ["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)),
-        [const { Err(crate::RouteError::NotFound) }; 5]
-    );
+    assert_eq!(found("PUT", "/a/1"), Err(RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
+    assert_eq!(["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)), [const { Err(RouteError::NotFound) }; 5]);
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Tests of requests to other APIs.
 
+use boxoffice_openapi::{Contract, ParameterLocation, RequestError};
 use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{body_errors, contract, errors_of, operation, recursive_schemas, ref_to};
-use crate::error::RequestError;
-use crate::{Contract, ParameterLocation};
 
 #[test]
 fn parses_parameters_in_every_location() {

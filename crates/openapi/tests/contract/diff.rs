@@ -2,11 +2,10 @@
 
 use std::fs;
 
+use boxoffice_openapi::Contract;
+use boxoffice_openapi::diff::Impact::{self, Breaking, NonBreaking};
+use boxoffice_openapi::diff::diff;
 use serde_json::{Value, json};
-
-use crate::Contract;
-use crate::diff::Impact::{self, Breaking, NonBreaking};
-use crate::diff::diff;
 
 /// Returns a document with one operation, `POST /x`, and these members of the whole document.
 fn document(operation: Value, members: Value) -> Value {

@@ -1,9 +1,9 @@
 //! Tests with schemas that include others for the same value: subtypes with a discriminator, and cycles.
 
+use boxoffice_openapi::{Direction, Sampler};
 use serde_json::{Value, json};
 
 use super::{body_errors, contract, ref_to, response_violations};
-use crate::{Direction, Sampler};
 
 /// Returns `Pet` and its subtypes `Cat` and `Dog`, with these additional keywords of `Pet`.
 fn pets(added: Value) -> Value {
