@@ -117,11 +117,11 @@ async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, start: Instant, mut stopp
             _ = ticks.tick() => {}
         }
         let kernel = app.kernel();
-        let may_run = !job.runs_on_one_server || lease(&job, kernel).await;
-        if !may_run {
+        let leased = job.runs_on_one_server.then(Instant::now);
+        if leased.is_some() && !lease(&job, kernel).await {
             continue;
         }
-        let run = run_to_end(&job, &app, &stopped).await;
+        let run = run_to_end(&job, &app, &stopped, leased).await;
         if *stopped.borrow() {
             return;
         }
@@ -148,13 +148,19 @@ async fn lease<A>(job: &Job<A>, kernel: &Kernel) -> bool {
 /// Runs a job now, whichever server holds its lease, and stores the outcome.
 pub async fn run_now<A: AppState>(job: &Job<A>, app: &Arc<A>) -> JobRun {
     let (_stop, stopped) = watch::channel(false);
-    let run = run_to_end(job, app, &stopped).await;
+    let run = run_to_end(job, app, &stopped, None).await;
     record(app.kernel(), &run).await;
     run
 }
 
-/// Calls the step of a job until there is nothing more to do, it fails, or the server stops.
-async fn run_to_end<A: AppState>(job: &Job<A>, app: &Arc<A>, stopped: &watch::Receiver<bool>) -> JobRun {
+/// Calls the step of a job until there is nothing more to do, it fails, or the server stops. If the job was leased, it renews the lease
+/// between steps, and ends when another server has it.
+async fn run_to_end<A: AppState>(
+    job: &Job<A>,
+    app: &Arc<A>,
+    stopped: &watch::Receiver<bool>,
+    mut leased: Option<Instant>,
+) -> JobRun {
     let kernel = app.kernel();
     let (started, mut processed) = (kernel.clock.now(), 0);
     let failure = loop {
@@ -166,6 +172,12 @@ async fn run_to_end<A: AppState>(job: &Job<A>, app: &Arc<A>, stopped: &watch::Re
                 processed += count;
                 if count == 0 || *stopped.borrow() {
                     break None;
+                }
+                if leased.is_some_and(|at| at.elapsed() >= job.interval / 2) {
+                    leased = Some(Instant::now());
+                    if !lease(job, kernel).await {
+                        break None;
+                    }
                 }
             }
             Err(error) => break Some(ApiError::from(error)),
