@@ -22,7 +22,6 @@ on_both_databases![
     update_clears_bounds,
     lists_modifiers,
     cancelled_event_is_immutable,
-    removed_host_cannot_add_modifiers,
     section_has_at_most_fifty_modifiers,
     deleting_section_deletes_its_modifiers,
     active_modifiers_are_counted,
@@ -318,16 +317,6 @@ async fn cancelled_event_is_immutable(app: TestApp) {
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
     assert_eq!(app.get(&kofi.key, &uri).await.body["priceDelta"], 5.0);
     assert_eq!(count(&app).await, 1);
-}
-
-async fn removed_host_cannot_add_modifiers(app: TestApp) {
-    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
-    app.execute_sql("update hosts set removed = true").await;
-
-    let response = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
-
-    assert_eq!(rejection(&response), (409, "host.removed"));
-    assert_eq!(count(&app).await, 0);
 }
 
 async fn deleting_section_deletes_its_modifiers(app: TestApp) {

@@ -9,8 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::support::{
-    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section,
-    wait_until,
+    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until,
 };
 
 on_both_databases![

@@ -18,7 +18,6 @@ on_both_databases![
     section_with_sales_or_reservations_cannot_be_deleted,
     deleted_section_is_removed_from_tokens,
     cancelled_event_is_immutable,
-    removed_host_cannot_add_sections,
     deletes_event_while_section_is_added,
     event_has_at_most_hundred_sections,
     maximum_per_account_is_readable_and_changeable,
@@ -259,15 +258,6 @@ async fn cancelled_event_is_immutable(app: TestApp) {
 
     assert_eq!(rejection(&added), (409, "event.cancelled"));
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
-}
-
-async fn removed_host_cannot_add_sections(app: TestApp) {
-    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    app.execute_sql("update hosts set removed = true").await;
-
-    let response = add(&app, &kofi.key, &event.uri, &floor()).await;
-
-    assert_eq!(rejection(&response), (409, "host.removed"));
 }
 
 async fn deletes_event_while_section_is_added(app: TestApp) {

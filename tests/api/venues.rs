@@ -4,7 +4,7 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, rejection, types};
+use crate::support::{Response, TestApp, types};
 
 on_both_databases![
     venue_of_staff_is_approved_immediately,

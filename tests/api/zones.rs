@@ -4,7 +4,7 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create};
-use crate::support::{Response, TestApp, entries_of, rejection};
+use crate::support::{Response, TestApp, rejection};
 
 on_both_databases![
     staff_create_zones_and_any_key_reads_them,

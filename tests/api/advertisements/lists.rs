@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
-use crate::support::{Event, Response, TestApp, User, entries_of, section};
+use crate::support::{Event, TestApp, User, entries_of, section};
 
 on_both_databases![
     lists_visible_advertisements_only,

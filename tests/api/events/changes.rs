@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cancel_events, create, create_pending_venue, event_body, rejection, uri};
+use super::{create, create_pending_venue, event_body, uri};
 use crate::support::{TestApp, section};
 
 on_both_databases![

@@ -125,6 +125,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
         ("DELETE", staff, approval, Value::Null),
         ("POST", &kofi.key, format!("{}/sections", listed.uri), balcony.clone()),
         ("POST", &kofi.key, format!("{}/sections", draft.uri), balcony),
+        ("POST", &kofi.key, format!("{}/modifiers", listed.sections[0]), json!({ "name": "Gate", "priceDelta": 5 })),
         ("POST", &kofi.key, "/orders".to_owned(), json!({ "items": { listed.sections[0].as_str(): 1 } })),
         ("POST", staff, "/orders".to_owned(), json!({ "items": { listed.sections[1].as_str(): 1 } })),
     ] {
