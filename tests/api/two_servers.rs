@@ -252,7 +252,7 @@ const EXCLUSIVE_JOB: Job<App> = Job {
         let mut runs = RUNS.lock().unwrap();
         runs.push(app.server_name.clone());
         // A run has four steps, and takes longer than the lease that it begins with.
-        let has_more = runs.len() % 4 > 0;
+        let has_more = !runs.len().is_multiple_of(4);
         async move {
             sleep(Duration::from_millis(600)).await;
             Ok(u64::from(has_more))
