@@ -97,12 +97,12 @@ impl BodyReservation {
         let mut used = self.memory.lock();
         let of_key = self.owner.map_or(0, |owner| used.per_key.get(&owner).copied().unwrap_or(0));
         if of_key + more > limits.per_key && self.owner.is_some() {
-            let text = "Too many large requests with this key are in progress. Send the next one when another has ended.";
+            let text = "Too many requests with this key are in progress. Send the next one when another has ended.";
             return Err(Code::RequestsTooMany.with_message(text).into());
         }
         let total = if bytes <= LARGE_BODY_BYTES { 2 * limits.total } else { limits.total };
         if used.total + more > total {
-            let text = "The server is receiving too many large requests at the moment. Try again shortly.";
+            let text = "The server is receiving too many requests at the moment. Try again shortly.";
             return Err(Code::ServerUnavailable.with_message(text).into());
         }
         used.total += more;

@@ -31,6 +31,8 @@ const BYTES_PER_SECOND: usize = 16 * 1024;
 
 /// Size above which a body is large: access to the resource in the path is checked before it is read.
 pub const LARGE_BODY_BYTES: usize = 64 * 1024;
+/// Bytes that a body counts for at least until it is received, and its request is handled: the request itself is in memory, too.
+const PENDING_BODY_BYTES: usize = 16 * 1024;
 
 /// Timeouts of a body. They bound how long a slow client holds a connection and its memory.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +104,8 @@ impl BodyReader {
         let mut reservation = self.memory.reserve(owner);
         // A body that is too large is not kept.
         let announced = usize::try_from(announced).ok().filter(|announced| *announced <= limit).unwrap_or(0);
-        if let Err(error) = reservation.extend_to(announced) {
+        let pending = if body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
+        if let Err(error) = reservation.extend_to(announced.max(pending)) {
             self.discard(std::mem::take(body));
             return Err(error);
         }

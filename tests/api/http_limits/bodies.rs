@@ -9,10 +9,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, User, wait_until};
 
 on_both_databases![
     limits_memory_of_bodies,
+    limits_number_of_bodies,
     large_bodies_leave_room_for_small_ones,
     checks_access_before_large_body,
     revoked_key_changes_nothing_after_body,
@@ -27,9 +28,14 @@ fn host() -> Value {
 
 /// Sends the head of a request with a large body and a part of the body.
 async fn begin_upload(server: SocketAddr, target: &str, key: &str) -> TcpStream {
+    begin_body(server, target, key, LARGE).await
+}
+
+/// Sends the head of a request with a body of this many bytes and the first of them.
+async fn begin_body(server: SocketAddr, target: &str, key: &str, length: usize) -> TcpStream {
     let mut connection = TcpStream::connect(server).await.unwrap();
     let head = format!("{target} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nX-Client-Version: 3.0.0\r\n");
-    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {LARGE}\r\n\r\n{{");
+    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{{");
     connection.write_all(head.as_bytes()).await.unwrap();
     connection
 }
@@ -84,6 +90,27 @@ async fn limits_memory_of_bodies(app: TestApp) {
     panic!("the memory of a closed connection is still reserved");
 }
 
+async fn limits_number_of_bodies(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let body_memory = BodyMemoryLimits { per_key: 100_000, ..BodyMemoryLimits::default() };
+    let listener = Listener { body_memory, ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let update = |user: &User| {
+        let account = app.request("PUT", &format!("/accounts/{}", user.number)).at(server.address);
+        account.key(&user.key).json(&json!({ "firstName": "Ama" })).send()
+    };
+
+    let mut pending = Vec::new();
+    for _ in 0..6 {
+        pending.push(begin_body(server.server, "POST /hosts", &kofi.key, 100).await);
+    }
+    wait_until(async || update(&kofi).await.code() == "requests.too-many").await;
+
+    assert_eq!(update(&ama).await.status, 200);
+    drop(pending);
+    wait_until(async || update(&kofi).await.status == 200).await;
+}
+
 async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body_memory = BodyMemoryLimits { total: LARGE, per_key: 2 * LARGE };
@@ -101,17 +128,13 @@ async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
 async fn revoked_key_changes_nothing_after_body(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body = host().to_string();
-    let (beginning, rest) = body.split_at(1);
-    let head = format!("POST /hosts HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n", ama.key);
-    let head = format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{beginning}", body.len());
-    let mut connection = TcpStream::connect(app.server).await.unwrap();
-    connection.write_all(head.as_bytes()).await.unwrap();
+    let mut connection = begin_body(app.server, "POST /hosts", &ama.key, body.len()).await;
     // Longer than the server relies on what it has looked up.
     sleep(Duration::from_millis(1500)).await;
 
     let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
     assert_eq!(app.request("DELETE", &session).key(&ama.key).send().await.status, 204);
-    connection.write_all(rest.as_bytes()).await.unwrap();
+    connection.write_all(&body.as_bytes()[1..]).await.unwrap();
     let response = read(&mut connection, Duration::from_secs(20)).await.unwrap();
 
     assert!(response.starts_with("HTTP/1.1 403 ") && response.contains("key.refused"), "{response}");
