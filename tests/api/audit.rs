@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use boxoffice::config::Settings;
-use boxoffice::kernel::audit;
+use boxoffice::kernel::audit::{self, redact};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::secret;
 use futures::future::join_all;
@@ -367,4 +367,19 @@ async fn change_without_entry_is_rolled_back(app: TestApp) {
     assert_eq!(app.read("/regions").await["total"], 0);
     app.execute_sql("alter table audit rename column gone to resource").await;
     assert_eq!(make_region(&app, &app.staff.key, "Volta").await.status, 201);
+}
+
+#[test]
+fn recognizes_identifiers_only() {
+    for identifier in ["17637000000051", "GH-4K7QW2MZ", "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="] {
+        assert!(redact::is_identifier(identifier), "{identifier}");
+    }
+    let key = "m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1";
+    let others = ["", "ama", "ama@example.com", "1763700000005", "176370000000511", "gh-4k7qw2mz", "GH-4K7QW2M", "V8T3HK5N"];
+    let encoded =
+        [key, "/regions/ama", "/ama@example.com/17637000000051", "/events/17637000000051/"].map(|text| STANDARD.encode(text));
+    let long = format!("/{}/17637000000051", "a".repeat(64));
+    for other in others.into_iter().chain([key, &STANDARD.encode(long)]).chain(encoded.iter().map(String::as_str)) {
+        assert!(!redact::is_identifier(other), "{other}");
+    }
 }

@@ -1,12 +1,14 @@
 //! Steps of the system clock: by an hour, and by forty days.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxoffice::clock_watch;
 use boxoffice::features::sales::{orders, payments};
 use boxoffice::kernel::context::Context;
-use boxoffice::kernel::types::clock::{MAX_LEAD, Timestamp};
+use boxoffice::kernel::types::clock::{Clock, ClockStep, MAX_LEAD, Timestamp};
+use boxoffice::kernel::types::id::Id;
 use boxoffice::state::Ctx;
 use boxoffice_http::error::Error;
 use futures::join;
@@ -369,4 +371,94 @@ async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
         assert!(app.sold_and_reserved(floor).await.1 >= 1, "{way}");
     }
     ama.pay(&order).await.unwrap();
+}
+
+#[test]
+fn parses_times_in_every_format_as_utc() {
+    for (text, expected) in [
+        ("2026-12-01T19:30", Some("2026-12-01T19:30")),
+        ("2026-12-01 19:30", Some("2026-12-01T19:30")),
+        ("2026-12-01T19:30:15", Some("2026-12-01T19:30")),
+        ("2026-12-01T19:30:15.123456", Some("2026-12-01T19:30")),
+        ("2026-12-01T19:30Z", Some("2026-12-01T19:30")),
+        ("2026-12-01T19:30:00+02:00", Some("2026-12-01T17:30")),
+        ("2026-12-01T19:30-0530", Some("2026-12-02T01:00")),
+        ("9999-12-31T23:59", Some("9999-12-31T23:59")),
+        ("0000-01-01T00:00", Some("0000-01-01T00:00")),
+        ("0000-01-01T00:00+01:00", None),
+        ("9999-12-31T23:59-01:00", None),
+        ("2026-12-31T23:59:60Z", Some("2027-01-01T00:00")),
+        ("9999-12-31T23:59:60", None),
+        ("2026-13-01T19:30", None),
+        ("2026-02-30T19:30", None),
+        ("yesterday", None),
+    ] {
+        let read = Timestamp::parse(text).map(Timestamp::to_minutes);
+        assert_eq!(read.as_deref(), expected, "{text}");
+    }
+    assert_eq!(Timestamp::parse("9999-12-31T23:59"), Some(Timestamp::NEVER));
+}
+
+#[test]
+fn runs_at_half_speed_after_the_clock_is_set_back() {
+    let clock = Clock::default();
+    let before = clock.now();
+    clock.rewind(Duration::from_secs(3600));
+    let readings: Vec<Timestamp> = (0..1000).map(|_| clock.now()).collect();
+    assert!(readings.is_sorted() && before <= readings[0], "it never goes back");
+    assert!(readings[999].0 - before.0 < 3_600_000_000, "and does not leap");
+
+    clock.advance(Duration::from_secs(7200));
+    assert!(clock.now().0 - before.0 >= 3_600_000_000, "forward it goes at once");
+}
+
+#[test]
+fn identifiers_exceed_those_of_a_clock_ahead() {
+    let clock = Clock::default();
+    let later = Id(clock.next_id().0 + 36_000_000);
+    clock.ensure_ids_after(later);
+    clock.ensure_ids_after(Id(1));
+    assert_eq!(clock.next_id(), Id(later.0 + 1));
+}
+
+#[test]
+fn follows_a_large_step_back_with_rising_identifiers() {
+    const DAYS: Duration = Duration::from_secs(40 * 24 * 60 * 60);
+    let clock = Clock::default();
+    let before = (clock.now(), clock.next_id());
+
+    clock.advance(DAYS);
+    let ahead = (clock.now(), clock.next_id());
+    clock.rewind(DAYS);
+    let after = (clock.now(), clock.next_id(), clock.next_id());
+
+    assert!(ahead.0 >= before.0.plus(DAYS));
+    assert!(before.0 <= after.0 && after.0 < before.0.plus(MAX_LEAD), "the time follows the machine's clock");
+    assert!(before.1 < ahead.1 && ahead.1 < after.1 && after.1 < after.2, "identifiers rise");
+    let steps: Vec<bool> = clock.take_steps().iter().map(ClockStep::is_back).collect();
+    assert_eq!(steps, [false, true]);
+    assert_eq!(clock.take_steps(), []);
+}
+
+#[test]
+fn servers_ahead_of_the_time_generate_different_identifiers() {
+    let mut remainders = BTreeSet::new();
+    for _ in 0..20 {
+        let clock = Clock::default();
+        clock.ensure_ids_after(Id(clock.next_id().0 + 2 * MAX_LEAD.as_micros() as i64 / 100));
+        let ids: Vec<Id> = (0..100).map(|_| clock.next_id()).collect();
+        // Each server has chosen one of 64 remainders.
+        let remainder = ids[0].0 % 64;
+        assert!(ids.is_sorted_by(|a, b| a < b) && ids.iter().all(|id| id.0 % 64 == remainder));
+        remainders.insert(remainder);
+    }
+    assert!(remainders.len() > 1, "{remainders:?}");
+}
+
+#[test]
+fn identifiers_have_14_digits_and_increase() {
+    let clock = Clock::default();
+    let ids: Vec<Id> = (0..1000).map(|_| clock.next_id()).collect();
+    assert!(ids.is_sorted_by(|a, b| a < b));
+    assert!(ids.iter().all(|id| id.to_string().len() == 14));
 }

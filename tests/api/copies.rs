@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use boxoffice::kernel::db::{Checksum, CopiedValue};
 use boxoffice_client::{Client, types};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
@@ -103,7 +104,7 @@ async fn dump(url: &str) -> Vec<String> {
 
 /// Rows that the sample data lack: escaped characters, a reference inside of a table, a stored response.
 const SPECIAL_ROWS: &str = r"
-    update events set description = 'tab' || char(9) || 'back\slash \N' || char(10) || 'line' || char(13) || '”ünï'
+    update events set description = 'tab' || char(9) || 'back\slash \N' || char(10) || 'line' || char(13) || '”ünï\'
         where id = (select min(id) from events);
     update tickets set replaced_by = (select max(id) from tickets) where id = (select min(id) from tickets);
     insert into idempotency (key_id, hash, fingerprint, attempt, claimed, answer)
@@ -238,4 +239,21 @@ async fn copy_rejects_what_would_lose_data() {
     }
     assert_eq!(invalid.status.code(), Some(2));
     assert!(errors(&invalid).contains("--from") && !errors(&invalid).contains("secret"), "{}", errors(&invalid));
+}
+
+#[test]
+fn checksum_depends_on_rows_and_not_on_their_order() {
+    let row = |text: &str, other: &str| vec![CopiedValue::Text(text.to_owned()), CopiedValue::Text(other.to_owned())];
+    let checksum = |rows: &[Vec<CopiedValue>]| {
+        let mut checksum = Checksum::default();
+        rows.iter().for_each(|row| checksum.add(row));
+        checksum
+    };
+
+    let sum = checksum(&[row("a", "b"), row("c", "d")]);
+    assert_eq!(sum, checksum(&[row("c", "d"), row("a", "b")]));
+    for other in [vec![row("ab", ""), row("c", "d")], vec![row("a", "b")], vec![row("a", "b"), row("a", "b"), row("c", "d")]] {
+        assert_ne!(sum, checksum(&other));
+    }
+    assert_eq!(checksum(&[vec![CopiedValue::Double(-0.0)]]), checksum(&[vec![CopiedValue::Double(0.0)]]));
 }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::features::sales::mail;
-use boxoffice::kernel::outbox::{self, DeliveryError, Mail, MailTemplate, OutgoingMail, Recipient};
+use boxoffice::kernel::outbox::{self, DeliveryError, Mail, MailCipher, MailRow, MailTemplate, OutgoingMail, Recipient};
+use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
@@ -485,4 +486,31 @@ async fn mail_of_earlier_version_is_delivered(app: TestApp) {
     let mail = server.accepted().remove(0);
     assert_eq!(line(&mail, "Subject:"), "Subject: Good news");
     assert!(mail.contains("\n\nIt is well.\n..\nStill.\n"), "{mail}");
+}
+
+fn encrypted(cipher: &MailCipher) -> MailRow {
+    let (id, recipient) = (Id(17_637_000_000_001), "ama@example.com".to_owned());
+    let body = cipher.encrypt(id, &recipient, None, "Your code is 123456.").unwrap();
+    let (subject, created, due) = (String::new(), Timestamp(0), Timestamp(0));
+    let key_id = Some(cipher.key_ids.earlier.clone());
+    let (account_id, template) = (None, None);
+    MailRow { id, recipient, account_id, template, subject, body, key_id, expires: None, created, attempts: 0, due }
+}
+
+#[test]
+fn decrypts_the_same_mail_with_the_same_key_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, other) = (folder.path().join("new/mail.key"), folder.path().join("other.key"));
+    let cipher = MailCipher::open(&file).unwrap();
+
+    let mail = encrypted(&cipher);
+
+    assert!(!mail.body.contains("123456") && mail.body != encrypted(&cipher).body);
+    assert_eq!(MailCipher::open(&file).unwrap().decrypt(&mail).unwrap(), "Your code is 123456.");
+    assert!(MailCipher::open(&other).unwrap().decrypt(&mail).is_err());
+    assert!(cipher.decrypt(&MailRow { recipient: "kofi@example.com".to_owned(), ..encrypted(&cipher) }).is_err());
+    assert!(cipher.decrypt(&MailRow { account_id: Some(Id(1)), ..encrypted(&cipher) }).is_err());
+    assert!(cipher.decrypt(&MailRow { body: "AAAA".to_owned(), ..encrypted(&cipher) }).is_err());
+    let plain = MailRow { body: "Good news.".to_owned(), key_id: None, ..encrypted(&cipher) };
+    assert_eq!(cipher.decrypt(&plain).unwrap(), "Good news.");
 }

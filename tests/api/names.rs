@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
+use boxoffice::kernel::types::folding::fold;
 use futures::future::join;
 use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
@@ -218,4 +219,25 @@ async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
     join(app.start_second_server(app.state.settings.clone()), commit_after_pause(renaming)).await;
 
     assert_eq!(app.scalar::<String>("select folded_name from hosts").await, "new name");
+}
+
+#[test]
+fn equal_names_have_the_same_key() {
+    for [name, same] in [
+        ["Café", "CAFÉ"],
+        ["Café", " Cafe\u{301}\u{a0}"],
+        ["Straße", "STRASSE"],
+        ["Ωmega", "ωMEGA"],
+        ["ΟΔΟΣ", "οδος"],
+        ["Кино", "КИНО"],
+        ["Ｊａｚｚ Night", "jazz\u{3000} night"],
+        ["ﬁnale", "FINALE"],
+        ["İ", "i\u{307}"],
+    ] {
+        assert_eq!(fold(name), fold(same), "{name}");
+        assert_eq!(fold(&fold(name)), fold(name), "{name}");
+    }
+    for [name, other] in [["Café", "Cafe"], ["Jazz Night", "JazzNight"], ["ı", "i"]] {
+        assert_ne!(fold(name), fold(other), "{name}");
+    }
 }

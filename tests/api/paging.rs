@@ -1,5 +1,7 @@
 //! Every list of the contract in pages of any size: each entry occurs once, in the order of the whole list.
 
+use boxoffice::kernel::types::paging::{PAGE_BYTES, PageRequest, SizedPage};
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -171,5 +173,35 @@ fn sorts(operation: &Operation) -> Vec<String> {
 fn assert_all_different(entries: &[Value], path: &str) {
     for (place, entry) in entries.iter().enumerate() {
         assert!(!entries[..place].contains(entry), "{path} has an entry twice: {entry}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn pages_divide_the_list(sizes in vec(1..PAGE_BYTES * 3 / 2, 0..60), records in 1_u32..30) {
+        let mut walked = 0;
+        for page in 1.. {
+            // The database returns only the sizes that may be needed.
+            let known = sizes.len().min((page * records) as usize);
+            let page = PageRequest::new(page, records).divide(&sizes[..known]);
+            prop_assert!(page.bytes <= PAGE_BYTES || page.count == 1);
+            prop_assert!(page.count <= records as usize);
+            if page.count == 0 {
+                break;
+            }
+            prop_assert_eq!(page.offset, walked);
+            walked += page.count;
+        }
+        prop_assert_eq!(walked, sizes.len());
+    }
+
+    #[test]
+    fn small_entries_are_on_the_usual_pages(count in 0_usize..300, records in 1_u32..30, page in 1_u32..20) {
+        let request = PageRequest::new(page, records);
+        let known = count.min((page * records) as usize);
+        let divided = request.divide(&vec![1; known]);
+
+        let offset = (request.offset() as usize).min(known);
+        prop_assert_eq!(divided, SizedPage { offset, count: known - offset, bytes: (known - offset) as i64 });
     }
 }

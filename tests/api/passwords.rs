@@ -1,15 +1,19 @@
 //! Passwords: forbidden passwords, hashes, and the limit of concurrent hashing.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::bootstrap;
 use boxoffice::config::Settings;
-use boxoffice::kernel::auth::{PasswordSettings, Passwords};
+use boxoffice::kernel::auth::{HashRequester, PasswordCost, PasswordSettings, Passwords};
+use boxoffice::kernel::types::id::Id;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::log;
 use boxoffice_openapi::Scope;
+use futures::FutureExt;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -218,4 +222,97 @@ async fn rejects_password_together_with_other_fields(app: TestApp) {
         responses.map(|response| response.invalid_arguments()),
         [["password", "dateOfBirth"], ["password", "dateOfBirth"]]
     );
+}
+
+fn cheap(concurrency: usize) -> Passwords {
+    Passwords::new(concurrency, PasswordSettings { cost: PasswordCost::MINIMUM, ..PasswordSettings::default() })
+}
+
+/// The number of waiting hashes for each running one.
+const WAITING: usize = 100;
+/// The number of waiting and running hashes of one account.
+const OF_ACCOUNT: usize = 8;
+/// That of one address, if one hash runs at a time.
+const OF_ADDRESS: usize = WAITING / 2;
+
+async fn hash(passwords: &Passwords, account: Option<Id>, address: Option<IpAddr>) -> Result<String> {
+    passwords.hash(HashRequester { account, address }, "correct horse".to_owned()).await
+}
+
+#[tokio::test]
+async fn rejects_hashes_above_the_capacity() {
+    let passwords = cheap(1);
+    let hashes: Vec<_> = (0..=WAITING).map(|_| hash(&passwords, None, None).boxed()).collect();
+    let mut hashes = join_all(hashes);
+    // Each future takes its permit when it is first polled.
+    assert!((&mut hashes).now_or_never().is_none());
+
+    let late = hash(&passwords, None, None).await;
+
+    assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
+    drop(hashes);
+    assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
+}
+
+#[tokio::test]
+async fn one_account_or_address_cannot_fill_the_pool() {
+    let passwords = cheap(1);
+    let address = |last| Some([127, 0, 0, last].into());
+    let fill = || {
+        let of_account = (0..OF_ACCOUNT).map(|_| hash(&passwords, Some(Id(1)), address(1)).boxed());
+        let of_address = (OF_ACCOUNT..OF_ADDRESS).map(|_| hash(&passwords, None, address(1)).boxed());
+        join_all(of_account.chain(of_address).collect::<Vec<_>>())
+    };
+    let mut hashes = fill();
+    assert!((&mut hashes).now_or_never().is_none());
+
+    let same_account = hash(&passwords, Some(Id(1)), address(2)).await;
+    let same_address = hash(&passwords, Some(Id(2)), address(1)).await;
+    let mut other = hash(&passwords, Some(Id(2)), address(2)).boxed();
+
+    assert!(matches!(same_account, Err(Error::TooMany(_))), "{same_account:?}");
+    assert!(matches!(same_address, Err(Error::TooMany(_))), "{same_address:?}");
+    assert!((&mut other).now_or_never().is_none(), "it waits");
+    drop(hashes);
+    assert!(other.await.is_ok());
+    assert!(fill().await.iter().all(Result::is_ok), "cancelled hashes release their shares");
+}
+
+#[tokio::test]
+async fn default_cost_is_that_of_owasp_and_other_hashes_are_outdated() {
+    let passwords = Passwords::new(1, PasswordSettings::default());
+    let now = hash(&passwords, None, None).await.unwrap();
+    assert!(now.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !passwords.is_outdated(&now), "{now}");
+    for (part, other) in [("m=19456", "m=65536"), ("t=2", "t=1"), ("p=1", "p=2"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
+        assert!(passwords.is_outdated(&now.replace(part, other)), "{other}");
+    }
+}
+
+/// Each hash is computed in the memory of the one before it, which is larger or smaller.
+#[tokio::test]
+async fn verifies_hashes_of_any_cost() {
+    let passwords = Passwords::new(1, PasswordSettings::default());
+    let weak = hash(&cheap(1), None, None).await.unwrap();
+    let own = hash(&passwords, None, None).await.unwrap();
+    // By the reference implementation.
+    let two_lanes = "$argon2id$v=19$m=64,t=2,p=2$MDEyMzQ1Njc4OWFiY2RlZg$ehqGRlXhNY90u1mXokuaGpor9OaG4WSZVb4jCfev4ys";
+    let other_version = "$argon2i$v=16$m=32,t=3,p=1$MDEyMzQ1Njc4OWFiY2RlZg$qds621l8QEuKxHBEm0Cp2uUBAdMouTny";
+
+    assert!(weak.contains("m=8,t=1,p=1"), "{weak}");
+    for hash in [&weak, two_lanes, &own, other_version, &weak, &own] {
+        let verify =
+            async |password: &str| passwords.verify(HashRequester::default(), password.to_owned(), hash.to_owned()).await;
+        assert!(verify("correct horse").await.unwrap() && !verify("wrong horse").await.unwrap(), "{hash}");
+    }
+    assert_eq!(passwords.kept_buffers(), 1, "hashes one after the other need the memory of one");
+}
+
+#[test]
+fn common_passwords_are_lower_case_and_of_valid_length() {
+    let list = include_str!("../../src/kernel/auth/common-passwords.txt");
+    let lines: Vec<_> = list.lines().filter(|line| !line.starts_with("# ")).collect();
+    assert!(lines.len() > 8_000 && lines.contains(&"password1"));
+    for line in lines {
+        assert!((8..=128).contains(&line.chars().count()) && line.to_lowercase() == line, "{line}");
+    }
 }

@@ -5,7 +5,7 @@ mod each;
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::kernel::idempotency;
+use boxoffice::kernel::idempotency::{self, ResponseCipher, StoredResponse};
 use boxoffice::kernel::types::secret;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
@@ -366,4 +366,32 @@ async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Respons
             (actual, other.await)
         }
     }
+}
+
+#[test]
+fn decrypts_response_for_same_request_only() {
+    let response = json!({ "status": 201, "headers": [], "body": r#"{"key":"secret"}"# });
+    let response: StoredResponse = serde_json::from_value(response).unwrap();
+    let encrypted = ResponseCipher::new("api", "once").unwrap().encrypt(&response, "request").unwrap();
+
+    assert!(!String::from_utf8_lossy(&encrypted).contains("secret"));
+    let decrypted = ResponseCipher::new("api", "once").unwrap().decrypt(&encrypted, "request").unwrap();
+    assert_eq!(json!(decrypted), json!(response));
+    for (api, once, request) in [("other", "once", "request"), ("api", "twice", "request"), ("api", "once", "another")] {
+        assert!(ResponseCipher::new(api, once).unwrap().decrypt(&encrypted, request).is_err());
+    }
+    assert!(ResponseCipher::new("api", "once").unwrap().decrypt(&encrypted[..5], "request").is_err());
+}
+
+#[test]
+fn fingerprint_depends_on_keys_and_request() {
+    let fingerprint = |api, once, parts: &[&[u8]]| ResponseCipher::new(api, once).unwrap().fingerprint(parts);
+
+    let first = fingerprint("api", "once", &[b"POST", b"/zones"]);
+
+    assert_eq!(first, fingerprint("api", "once", &[b"POST", b"/zones"]));
+    for (api, once) in [("other", "once"), ("api", "twice")] {
+        assert_ne!(first, fingerprint(api, once, &[b"POST", b"/zones"]));
+    }
+    assert_ne!(first, fingerprint("api", "once", &[b"POST/", b"zones"]));
 }

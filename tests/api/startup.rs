@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use boxoffice::kernel::db::check_version;
 use boxoffice_client::Client;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
@@ -507,4 +508,12 @@ fn notifies_service_manager() {
     assert_eq!(receive(), "STOPPING=1");
 
     assert!(server.wait().1.success());
+}
+
+#[test]
+fn rejects_old_postgres_by_name() {
+    let rejected = check_version(Some(120_017)).map_err(|error| error.to_string());
+
+    assert_eq!(rejected, Err("the server is PostgreSQL 12; boxoffice needs version 13 or newer".to_owned()));
+    assert!([Some(130_000), Some(150_014), None].map(check_version).iter().all(Result::is_ok));
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
+use boxoffice::kernel::types::language::Language;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -388,4 +389,20 @@ async fn tickets_are_read_as_pdf(app: TestApp) {
     let pdf = response.bytes().await.unwrap();
     assert_eq!(pages(&pdf), 50);
     assert!(pdf.len() < 500_000, "{} bytes", pdf.len());
+}
+
+#[test]
+fn accept_language_selects_the_language_with_the_highest_weight() {
+    for (header, expected) in [
+        ("fr", Some(Language::Fr)),
+        ("fr-CA, en;q=0.8", Some(Language::Fr)),
+        ("EN-gb", Some(Language::En)),
+        ("de, fr;q=0.5, en;q=0.7", Some(Language::En)),
+        ("en;q=0, fr;q=0.1", Some(Language::Fr)),
+        ("de, *;q=0.5", None),
+        ("fr;q=high", None),
+        ("", None),
+    ] {
+        assert_eq!(Language::preferred(header), expected, "{header}");
+    }
 }

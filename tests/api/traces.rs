@@ -4,6 +4,7 @@ use std::net::TcpListener;
 
 use boxoffice::config::Settings;
 use boxoffice::features::sales::mail::deliver_due;
+use boxoffice::kernel::db::statement_summary;
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice_http::log;
 use boxoffice_http::traces::{SpanKind, Tracer};
@@ -162,4 +163,20 @@ async fn silent_collector_blocks_no_request(app: TestApp) {
 
     assert!(responses.iter().all(|response| response.status == 200));
     assert!(buffer.text().contains("traces could not be sent"), "{}", buffer.text());
+}
+
+#[test]
+fn names_operation_and_table() {
+    for (text, expected) in [
+        ("select id, number from orders where id = $1", "select orders"),
+        ("insert into tickets (id) values ($1)", "insert tickets"),
+        ("update sections set sold = $1", "update sections"),
+        ("delete from outbox where id = $1", "delete outbox"),
+        ("with statement_1 as (\ninsert into orders (id) select $1\n)\nupdate sections set sold = $2", "insert orders"),
+        ("select count from (select 1)", "select"),
+        ("commit", "commit"),
+        ("", ""),
+    ] {
+        assert_eq!(statement_summary(text), expected, "{text}");
+    }
 }

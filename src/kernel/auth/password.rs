@@ -202,6 +202,11 @@ impl Passwords {
         self.unusable_hash.get_or_try_init(|| self.hash(HashRequester::default(), secret::api_key())).await.cloned()
     }
 
+    /// Returns the number of hashes whose memory is kept for further ones.
+    pub fn kept_buffers(&self) -> usize {
+        self.hasher.free().len()
+    }
+
     /// Returns whether a hash has other parameters than new hashes.
     pub fn is_outdated(&self, hash: &str) -> bool {
         let PasswordCost { memory, iterations, lanes } = self.settings.cost;
@@ -256,107 +261,5 @@ impl Passwords {
 
     fn in_progress(&self) -> MutexGuard<'_, HashMap<PoolUser, usize>> {
         self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
-mod tests {
-    use futures::FutureExt;
-    use futures::future::join_all;
-
-    use super::*;
-
-    fn cheap(concurrency: usize) -> Passwords {
-        Passwords::new(concurrency, PasswordSettings { cost: PasswordCost::MINIMUM, ..PasswordSettings::default() })
-    }
-
-    async fn hash(passwords: &Passwords, account: Option<Id>, address: Option<IpAddr>) -> Result<String> {
-        passwords.hash(HashRequester { account, address }, "correct horse".to_owned()).await
-    }
-
-    #[tokio::test]
-    async fn rejects_hashes_above_the_capacity() {
-        let passwords = cheap(1);
-        let hashes: Vec<_> = (0..=WAITING_PER_RUNNING).map(|_| hash(&passwords, None, None).boxed()).collect();
-        let mut hashes = join_all(hashes);
-        // Each future takes its permit when it is first polled.
-        assert!((&mut hashes).now_or_never().is_none());
-
-        let late = hash(&passwords, None, None).await;
-
-        assert!(matches!(late, Err(Error::Rejected(boxoffice_http::error::Code::ServerUnavailable, _))), "{late:?}");
-        drop(hashes);
-        assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
-    }
-
-    #[tokio::test]
-    async fn one_account_or_address_cannot_fill_the_pool() {
-        let passwords = cheap(1);
-        let address = |last| Some([127, 0, 0, last].into());
-        let of_account = (0..MAX_PER_ACCOUNT).map(|_| hash(&passwords, Some(Id(1)), address(1)).boxed());
-        let of_address = (MAX_PER_ACCOUNT..passwords.max_per_address).map(|_| hash(&passwords, None, address(1)).boxed());
-        let mut hashes = join_all(of_account.chain(of_address).collect::<Vec<_>>());
-        assert!((&mut hashes).now_or_never().is_none());
-
-        let same_account = hash(&passwords, Some(Id(1)), address(2)).await;
-        let same_address = hash(&passwords, Some(Id(2)), address(1)).await;
-        let mut other = hash(&passwords, Some(Id(2)), address(2)).boxed();
-
-        assert!(matches!(same_account, Err(Error::TooMany(_))), "{same_account:?}");
-        assert!(matches!(same_address, Err(Error::TooMany(_))), "{same_address:?}");
-        assert!((&mut other).now_or_never().is_none(), "it waits");
-        drop(hashes);
-        assert!(other.await.is_ok());
-        assert!(passwords.in_progress().is_empty(), "{:?}", passwords.in_progress());
-    }
-
-    #[tokio::test]
-    async fn default_cost_is_that_of_owasp_and_other_hashes_are_outdated() {
-        let passwords = Passwords::new(1, PasswordSettings::default());
-        let now = hash(&passwords, None, None).await.unwrap();
-        assert!(now.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !passwords.is_outdated(&now), "{now}");
-        for (part, other) in [("m=19456", "m=65536"), ("t=2", "t=1"), ("p=1", "p=2"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
-            assert!(passwords.is_outdated(&now.replace(part, other)), "{other}");
-        }
-    }
-
-    /// Each hash is computed in the memory of the one before it, which is larger or smaller.
-    #[tokio::test]
-    async fn verifies_hashes_of_any_cost() {
-        let passwords = Passwords::new(1, PasswordSettings::default());
-        let weak = hash(&cheap(1), None, None).await.unwrap();
-        let own = hash(&passwords, None, None).await.unwrap();
-        // By the reference implementation.
-        let two_lanes = "$argon2id$v=19$m=64,t=2,p=2$MDEyMzQ1Njc4OWFiY2RlZg$ehqGRlXhNY90u1mXokuaGpor9OaG4WSZVb4jCfev4ys";
-        let other_version = "$argon2i$v=16$m=32,t=3,p=1$MDEyMzQ1Njc4OWFiY2RlZg$qds621l8QEuKxHBEm0Cp2uUBAdMouTny";
-
-        assert!(weak.contains("m=8,t=1,p=1"), "{weak}");
-        for hash in [&weak, two_lanes, &own, other_version, &weak, &own] {
-            let verify =
-                async |password: &str| passwords.verify(HashRequester::default(), password.to_owned(), hash.to_owned()).await;
-            assert!(verify("correct horse").await.unwrap() && !verify("wrong horse").await.unwrap(), "{hash}");
-        }
-        assert_eq!(passwords.hasher.free().len(), 1, "hashes one after the other need the memory of one");
-    }
-
-    #[test]
-    fn common_passwords_are_allowed_by_setting_alone() {
-        let strict = cheap(1);
-        let lenient = Passwords::new(1, PasswordSettings { allow_common: true, ..PasswordSettings::default() });
-        let names = ["ama.mensah", "ama@example.com"];
-
-        assert!(strict.weakness("PassWord1", names).is_some() && lenient.weakness("PassWord1", names).is_none());
-        assert!(lenient.weakness("AMA.mensah", names).is_some(), "an account's own name is never a password");
-    }
-
-    #[test]
-    fn common_passwords_are_lower_case_and_of_valid_length() {
-        let list = include_str!("common-passwords.txt");
-        let lines: Vec<_> = list.lines().filter(|line| !line.starts_with("# ")).collect();
-        assert!(lines.len() > 8_000 && lines.contains(&"password1"));
-        for line in lines {
-            assert!((8..=128).contains(&line.chars().count()) && line.to_lowercase() == line, "{line}");
-        }
     }
 }

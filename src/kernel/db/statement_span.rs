@@ -14,7 +14,7 @@ pub(super) fn statement_span(parent: &Span, system: &'static str, text: &str) ->
 }
 
 /// Returns the operation and the first table of a statement, such as `select orders`, or of the first one of several.
-fn summary(text: &str) -> String {
+pub fn summary(text: &str) -> String {
     let mut words = text.trim_start_matches("with statement_1 as (").split_ascii_whitespace();
     let operation = words.next().unwrap_or_default();
     let table = match operation {
@@ -23,25 +23,4 @@ fn summary(text: &str) -> String {
     };
     let table = table.filter(|table| table.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
     table.map_or_else(|| operation.to_owned(), |table| format!("{operation} {table}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::summary;
-
-    #[test]
-    fn names_operation_and_table() {
-        for (text, expected) in [
-            ("select id, number from orders where id = $1", "select orders"),
-            ("insert into tickets (id) values ($1)", "insert tickets"),
-            ("update sections set sold = $1", "update sections"),
-            ("delete from outbox where id = $1", "delete outbox"),
-            ("with statement_1 as (\ninsert into orders (id) select $1\n)\nupdate sections set sold = $2", "insert orders"),
-            ("select count from (select 1)", "select"),
-            ("commit", "commit"),
-            ("", ""),
-        ] {
-            assert_eq!(summary(text), expected, "{text}");
-        }
-    }
 }

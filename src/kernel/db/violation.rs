@@ -115,15 +115,3 @@ pub(super) fn is_transient(error: &Error) -> bool {
         _ => false,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::sqlite_constraint;
-
-    #[test]
-    fn sqlite_constraint_has_postgresql_name() {
-        assert_eq!(sqlite_constraint("UNIQUE constraint failed: regions.name"), "regions_name_key");
-        assert_eq!(sqlite_constraint("UNIQUE constraint failed: sections.event_id, sections.name"), "sections_event_id_name_key");
-        assert_eq!(sqlite_constraint("UNIQUE constraint failed: index 'accounts_email_key'"), "accounts_email_key");
-    }
-}

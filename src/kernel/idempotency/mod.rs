@@ -19,8 +19,7 @@ use boxoffice_openapi::ParsedRequest;
 use dropshot::Body;
 use http::Response;
 use serde_json::Value;
-use stored_response::ResponseCipher;
-pub use stored_response::StoredResponse;
+pub use stored_response::{ResponseCipher, StoredResponse};
 
 use crate::kernel::Kernel;
 use crate::kernel::db::{Tx, transaction};

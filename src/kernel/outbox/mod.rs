@@ -30,7 +30,7 @@ mod transport;
 
 pub use cipher::MailCipher;
 pub use content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
-pub use model::{Mail, QueuedMail, Recipient};
+pub use model::{Mail, MailRow, QueuedMail, Recipient};
 pub use service::{
     WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting, warn_of_other_keys,
     write,

@@ -54,12 +54,15 @@ pub struct NewMail<'a> {
 /// A row of `outbox`.
 #[derive(sqlx_macros::FromRow)]
 pub struct MailRow {
+    /// Its identifier.
     pub id: Id,
     /// The e-mail address; empty if the recipient is an account.
     pub recipient: String,
+    /// The account that is the recipient.
     pub account_id: Option<Id>,
     /// The name of the template; none in a mail of an earlier version, which has a subject and a text instead.
     pub template: Option<String>,
+    /// The subject of a mail of an earlier version.
     pub subject: String,
     /// The values of the template as JSON, or the text of a mail of an earlier version. Encrypted if there is a `key_id`.
     pub body: String,
@@ -67,7 +70,9 @@ pub struct MailRow {
     pub key_id: Option<String>,
     /// The time after which the mail is useless, because the code in it is no longer valid.
     pub expires: Option<Timestamp>,
+    /// The time at which it was stored.
     pub created: Timestamp,
+    /// The number of delivery attempts.
     pub attempts: i64,
     /// The time of the next delivery attempt. A server that claims the mail sets it to the end of its lease.
     pub due: Timestamp,

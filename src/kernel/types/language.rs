@@ -63,24 +63,3 @@ impl FromStr for Language {
             .ok_or_else(|| anyhow!("`{code}` is no language of the mails; give one of {}", Self::ALL.map(Self::code).join(", ")))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accept_language_selects_the_language_with_the_highest_weight() {
-        for (header, expected) in [
-            ("fr", Some(Language::Fr)),
-            ("fr-CA, en;q=0.8", Some(Language::Fr)),
-            ("EN-gb", Some(Language::En)),
-            ("de, fr;q=0.5, en;q=0.7", Some(Language::En)),
-            ("en;q=0, fr;q=0.1", Some(Language::Fr)),
-            ("de, *;q=0.5", None),
-            ("fr;q=high", None),
-            ("", None),
-        ] {
-            assert_eq!(Language::preferred(header), expected, "{header}");
-        }
-    }
-}

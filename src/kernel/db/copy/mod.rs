@@ -17,7 +17,7 @@ pub(super) use database::PROGRESS;
 use database::{CopyDatabase, DEFERRED};
 use serde_json::Value as Json;
 use table::Table;
-use value::{Checksum, Value};
+pub use value::{Checksum, Value};
 
 use super::inspect::inspect;
 use super::open::DatabaseLocation;
