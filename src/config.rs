@@ -24,7 +24,7 @@ pub use fees::FeeSchedule;
 pub use file::{CONFIG_FILE, ConfigFile};
 use http::Uri;
 use mail::MailOptions;
-pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
+pub use mail::{MailSettings, MailTransportSettings, SmtpServer, SmtpSettings, SmtpTls};
 pub use media::{MediaLocation, RESTORING};
 use retention::RetentionOptions;
 pub use retention::RetentionSettings;

@@ -9,6 +9,7 @@ mod create;
 mod manifest;
 mod restore;
 
+pub use archive::is_backup_file;
 pub use create::{BackupSource, create};
 pub use manifest::Manifest;
 pub use restore::{RestoreTarget, restore};

@@ -14,14 +14,3 @@ pub fn render(header: &[&str], rows: &[Vec<String>]) -> String {
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn aligns_columns_and_drops_control_characters() {
-        let rows = [vec!["ama".to_owned(), "1".to_owned()], vec!["\u{1b}[31mKofi\n".to_owned(), "20".to_owned()]];
-        assert_eq!(render(&["name", "tickets"], &rows), "name        tickets\nama         1\n [31mKofi   20");
-    }
-}

@@ -65,24 +65,3 @@ impl fmt::Display for MediaLocation {
         }
     }
 }
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_folders_and_buckets() {
-        for text in ["data/media", "s3://tickets", "s3://tickets/images/2026"] {
-            assert_eq!(MediaLocation::parse(text).unwrap().to_string(), text);
-        }
-        assert_eq!(MediaLocation::parse("data/media").unwrap().folder(), Some(Path::new("data/media")));
-    }
-
-    #[test]
-    fn rejects_a_bucket_without_a_name() {
-        for text in ["s3://", "s3:///prefix", "gs://tickets", ""] {
-            assert!(MediaLocation::parse(text).is_err(), "{text}");
-        }
-    }
-}

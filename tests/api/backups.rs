@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use boxoffice::backup::is_backup_file;
 use boxoffice_client::Client;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -448,4 +449,14 @@ fn checksums_are_those_of_common_tools() {
         assert_eq!(*listed, json!({ "name": name, "bytes": content.len(), "sha256": sha256 }));
     }
     assert_eq!(manifest["files"].as_array().unwrap().len(), contents.len());
+}
+
+#[test]
+fn accepts_names_of_a_backup_only() {
+    for name in ["boxoffice.db", "mail.key", "media/banner/17637000000001", "media/icons/ghana.png"] {
+        assert!(is_backup_file(name), "{name}");
+    }
+    for name in ["", "other", "/boxoffice.db", "media/../mail.key", "media/banner/", "media/banner/..", "media/a/b/c", "../x"] {
+        assert!(!is_backup_file(name), "{name}");
+    }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use boxoffice::config::{MediaLocation, SecretFile, SmtpServer, SmtpTls};
 use chrono::Datelike;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -372,7 +373,7 @@ fn check_reports_every_unusable_dependency() {
     for (name, state, text) in [
         ("database", "failed", "no server accepts connections there"),
         ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
-        ("mail-key-file", "failed", "contains no key"),
+        ("mail-key-file", "failed", "mail.key contains no key: it must have 32 bytes in base64"),
         ("listen", "warning", "in use"),
         ("admin-listen", "failed", "cannot listen on 192.0.2.1:9090"),
         ("audit-archive", "failed", "boxoffice.toml is not a folder"),
@@ -454,4 +455,104 @@ fn table_in_the_documentation_is_current() {
         let heading = section.split(']').next().unwrap();
         assert!(page.contains(&format!("\n## {heading}\n")), "there is no section {heading}");
     }
+}
+
+/// Returns the value of a setting that `config show` prints with these options.
+fn shown(options: &[&str], key: &str) -> Value {
+    let output = Configured::new("").run(&[&["config", "show", "--json"], options].concat());
+    let settings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    settings.iter().find(|setting| setting["key"] == key).unwrap()["value"].clone()
+}
+
+#[test]
+fn hides_passwords_of_addresses() {
+    for (key, value, expected) in [
+        ("database", "sqlite:data/boxoffice.db", "sqlite:data/boxoffice.db"),
+        ("database", "postgres://me:secret@db/box", "postgres://me:********@db/box"),
+        ("database", "postgres://me:s@cret@db/box?password=secret", "postgres://me:********@db/box?********"),
+        ("database", "postgres://db/box", "postgres://db/box"),
+        ("database", "a secret", "********"),
+        ("read-database", "postgres://me:secret@db/box", "postgres://me:********@db/box"),
+        ("otlp-endpoint", "https://me:secret@traces:4318", "https://me:********@traces:4318"),
+        ("smtp-password", "sqlite:x", "********"),
+    ] {
+        assert_eq!(shown(&[&format!("--{key}"), value], key), expected, "{key} {value}");
+    }
+}
+
+#[test]
+fn text_has_columns_and_no_control_characters() {
+    let output = Configured::new("").run(&["config", "show", "--smtp-user", "\u{1b}[31mKofi\n"]);
+
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (header, user) = (text.lines().next().unwrap(), text.lines().find(|line| line.starts_with("smtp-user ")).unwrap());
+    assert_eq!(header.find("value"), user.find(" [31mKofi "), "{text}");
+    assert_eq!(header.find("source"), user.find("flag"), "{text}");
+    assert!(!text.contains('\u{1b}') && text.lines().all(|line| line == line.trim_end()), "{text}");
+}
+
+#[test]
+fn parses_mail_servers_with_and_without_port() {
+    for (text, read) in [
+        ("mail.example.com", Some(("mail.example.com", None, SmtpTls::Starttls))),
+        ("mail.example.com:465", Some(("mail.example.com", Some(465), SmtpTls::Tls))),
+        ("mail.example.com:25", Some(("mail.example.com", Some(25), SmtpTls::Starttls))),
+        ("localhost", Some(("localhost", None, SmtpTls::None))),
+        ("[::1]:2525", Some(("::1", Some(2525), SmtpTls::None))),
+        ("[::1]", Some(("::1", None, SmtpTls::None))),
+        ("smtp://mail.example.com", None),
+        ("user@mail.example.com", None),
+        ("mail.example.com:port", None),
+        ("", None),
+    ] {
+        let server = text.parse::<SmtpServer>().ok();
+        let server = server.as_ref().map(|server| (server.host.as_str(), server.port, server.tls()));
+        assert_eq!(server, read, "{text}");
+    }
+}
+
+#[test]
+fn parses_folders_and_buckets() {
+    for text in ["data/media", "s3://tickets", "s3://tickets/images/2026"] {
+        assert_eq!(MediaLocation::parse(text).unwrap().to_string(), text);
+    }
+    assert_eq!(MediaLocation::parse("data/media").unwrap().folder(), Some(Path::new("data/media")));
+}
+
+#[test]
+fn rejects_a_bucket_without_a_name() {
+    for text in ["s3://", "s3:///prefix", "gs://tickets", ""] {
+        assert!(MediaLocation::parse(text).is_err(), "{text}");
+    }
+}
+
+fn read_secret(content: &[u8]) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret");
+    fs::write(&path, content).unwrap();
+    SecretFile::read(path.to_str().unwrap()).map(|file| file.secret.0).map_err(|error| format!("{error:#}"))
+}
+
+#[test]
+fn reads_one_line_without_its_end() {
+    for content in ["a secret", "a secret\n", "a secret\r\n"] {
+        assert_eq!(read_secret(content.as_bytes()).unwrap(), "a secret");
+    }
+}
+
+#[test]
+fn rejects_files_without_a_secret() {
+    let large = "x".repeat(64 * 1024 + 1);
+    for (content, problem) in [
+        (b"".as_slice(), "is empty"),
+        (b"\n", "is empty"),
+        (b"one\ntwo\n", "has several lines"),
+        (large.as_bytes(), "is larger than 64 KiB"),
+        (b"\xff\xfe", "cannot read"),
+    ] {
+        let error = read_secret(content).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+    assert!(SecretFile::read("/dev/null").unwrap_err().to_string().contains("is not a file"));
+    assert!(SecretFile::read("/no such file").unwrap_err().to_string().contains("cannot read /no such file"));
 }
