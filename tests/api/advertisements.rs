@@ -3,6 +3,7 @@
 mod artwork;
 mod changes;
 mod lists;
+mod markdown;
 mod steps;
 
 use std::io::Cursor;

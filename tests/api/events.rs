@@ -10,6 +10,7 @@ mod lists;
 mod search;
 mod states;
 mod unlisting;
+mod word_index;
 
 use serde_json::{Value, json};
 

@@ -1,12 +1,16 @@
 //! Images: generated icons of regions, and uploaded images of events.
 
+mod drawing;
+mod object_store;
+mod validation;
+
 use std::fs;
 use std::process::Command;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice::config::Settings;
-use boxoffice::features::catalog::media;
+use boxoffice::features::catalog::media::{self, icon_name, initials};
 use futures::future::{Either, select};
 use reqwest::Client;
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -280,4 +284,42 @@ async fn rejects_invalid_images(app: TestApp) {
     assert_eq!(text.invalid_arguments(), ["banner", "thumbnail"]);
     assert_eq!(text.body["fields"][0]["detail"], "is no PNG, JPEG or WebP image");
     assert_eq!(cut.body["fields"][0]["detail"], "is a PNG image that is damaged or incomplete");
+}
+
+#[test]
+fn icon_names_are_lower_case_words() {
+    for (country, expected) in [
+        ("Germany", "germany.png"),
+        ("United States of America", "united_states_of_america.png"),
+        ("Côte d'Ivoire", "cote_d_ivoire.png"),
+        ("  Korea (the Republic of) ", "korea_the_republic_of.png"),
+        ("Åland", "aland.png"),
+        ("Türkiye", "turkiye.png"),
+        ("Færøerne", "faeroerne.png"),
+        ("Guinea-Bissau", "guinea_bissau.png"),
+    ] {
+        assert_eq!(icon_name(country), expected);
+    }
+    for odd in ["", "日本", "../..", "Ελλάδα", "\0", "K₂", "e\u{301}"] {
+        let stem = icon_name(odd).strip_suffix(".png").unwrap().to_owned();
+        let is_plain = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_');
+        assert!(!stem.is_empty() && stem.chars().all(is_plain), "{odd:?} became {stem}");
+    }
+    assert_ne!(icon_name("日本"), icon_name("中国"));
+}
+
+#[test]
+fn initials_skip_small_words() {
+    for (country, expected) in [
+        ("Germany", "G"),
+        ("Côte d'Ivoire", "CI"),
+        ("Isle of Man", "IM"),
+        ("United States of America", "US"),
+        ("E\u{301}thiopie", "É"),
+        ("Ελλάδα", "Ε"),
+        ("the", "T"),
+        ("", ""),
+    ] {
+        assert_eq!(initials(country), expected);
+    }
 }

@@ -1,5 +1,6 @@
 //! Price modifiers: rules and access.
 
+mod price_rules;
 mod prices;
 
 use futures::future::join_all;

@@ -4,6 +4,8 @@ mod states;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxoffice::features::catalog::review::{Content, SubmissionType};
+use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
 use crate::advertisements;
@@ -231,4 +233,19 @@ async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
         assert!([201, 404].contains(&submitted.status), "{submitted:?}");
         assert_eq!(contents(&app, "").await, [""; 0], "round {round}");
     }
+}
+
+#[test]
+fn submission_identifier_encodes_content_uri() {
+    let event = Content { kind: SubmissionType::Event, id: Id(17_637_000_000_051) };
+    let venue = Content { kind: SubmissionType::Venue, id: Id(17_637_000_000_032) };
+    for (content, name) in [(event, "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="), (venue, "L3ZlbnVlcy8xNzYzNzAwMDAwMDAzMg==")] {
+        assert_eq!(content.submission(), name);
+        assert_eq!(Content::parse(name), Some(content));
+    }
+    for text in ["L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ", "/events/17637000000051", "", "===="] {
+        assert_eq!(Content::parse(text), None, "{text}");
+    }
+    assert_eq!(Content::parse(&STANDARD.encode("/regions/17637000000051")), None);
+    assert_eq!(Content::parse(&STANDARD.encode("/events/1763700000005")), None);
 }

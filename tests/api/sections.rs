@@ -1,5 +1,7 @@
 //! Sections: rules, URIs, and counters.
 
+use boxoffice::features::catalog::sections::{self, SectionUri};
+use boxoffice::kernel::types::id::Id;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
@@ -356,4 +358,25 @@ async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
         assert_eq!((paid.status, &paid.body["amount"]), (201, &json!(amount)), "{sent}");
     }
     assert_eq!(app.read(&order.self_).await["status"], "Fulfilled");
+}
+
+#[test]
+fn parses_long_and_short_uris() {
+    let (event, section) = (Id(17_637_000_000_051), Id(17_637_000_000_061));
+    let long = Some(SectionUri { event: Some(event), section });
+    let short = Some(SectionUri { event: None, section });
+    for (text, expected) in [
+        ("/events/17637000000051/sections/17637000000061", long),
+        ("/v3/events/17637000000051/sections/17637000000061", long),
+        ("/sections/17637000000061", short),
+        ("/v3/sections/17637000000061", short),
+        ("17637000000061", None),
+        ("/sections/1763700000006", None),
+        ("/events/17637000000051/sections/", None),
+        ("/events/x/sections/17637000000061", None),
+        ("/venues/17637000000051/sections/17637000000061", None),
+    ] {
+        assert_eq!(SectionUri::parse(text), expected, "{text}");
+    }
+    assert_eq!(SectionUri::parse(&sections::uri(event, section).0), long);
 }

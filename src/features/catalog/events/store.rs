@@ -300,6 +300,7 @@ pub struct ChangeCursor {
     /// The start of the server of PostgreSQL, or the timeline of a standby, which differ after a failover. It is empty for SQLite, and
     /// `None` before the first read.
     pub server: Option<String>,
+    /// Position of the last change that was read.
     pub position: i64,
     /// Event with the last change that was read; several may have its position.
     pub event: Id,
@@ -318,15 +319,21 @@ pub struct PublishedChange {
     pub changes: i64,
     /// Position of the last change of anything.
     pub last_position: i64,
+    /// The server, as in [`ChangeCursor`].
     pub server: Option<String>,
-    /// `None` if there is no change.
+    /// Position of the change; `None` if there is no change.
     pub position: Option<i64>,
+    /// The changed event.
     pub event_id: Option<Id>,
-    /// `None` if it isn't published, or no words were written yet.
+    /// The start of the event; `None`, like all that follows, if it isn't published, or no words were written yet.
     pub starts: Option<Timestamp>,
+    /// The end of the event.
     pub ends: Option<Timestamp>,
+    /// The words of the title.
     pub title_words: Option<String>,
+    /// The words of title and tags.
     pub keywords: Option<String>,
+    /// The words of title, tags and description.
     pub words: Option<String>,
 }
 

@@ -6,11 +6,11 @@
 //!
 //! Browsers fetch images directly, so the two operations need neither an API key nor a client version, and allow caching.
 
-mod drawing;
+pub mod drawing;
 mod endpoints;
 mod generated;
 mod icon;
-mod image;
+pub mod image;
 mod object_store;
 mod service;
 mod store;
@@ -18,7 +18,7 @@ mod workers;
 
 pub use endpoints::{ImageResponse, register};
 pub use generated::GeneratedImages;
-pub use icon::name as icon_name;
+pub use icon::{initials, name as icon_name};
 pub use image::Image;
 pub use object_store::{MediaStore, StoredImage};
 pub use service::{ImageKind, ImageText, copy, discard, image_uri, is_uri_of, parse, parse_upload, put_image, stored_images};

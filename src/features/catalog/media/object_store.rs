@@ -166,7 +166,10 @@ impl MediaStore {
     }
 
     /// Waits for the store, with a time limit, unless too many others do.
-    async fn access<T>(&self, access: impl Future<Output = Result<T, Error>> + Send + 'static) -> Result<T, Error>
+    ///
+    /// # Errors
+    /// Returns the error of the store, or one for an access that takes too long or is one too many.
+    pub async fn access<T>(&self, access: impl Future<Output = Result<T, Error>> + Send + 'static) -> Result<T, Error>
     where
         T: Send + 'static,
     {
@@ -246,99 +249,4 @@ fn open_bucket(bucket: &str, prefix: &str, secret_key: Option<&Secret>) -> Resul
         builder = builder.with_secret_access_key(key);
     }
     Ok(Box::new(PrefixStore::new(builder.build()?, Path::parse(prefix)?)))
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may panic")]
-mod tests {
-    use super::super::drawing;
-    use super::*;
-
-    const ACCESSES: usize = 20;
-
-    fn open(folder: &std::path::Path) -> MediaStore {
-        MediaStore::open(&MediaLocation::Folder(folder.to_owned()), None, ACCESSES).unwrap()
-    }
-
-    fn image(bytes: Vec<u8>) -> Image {
-        Image { width: 128, height: 128, bytes: bytes.into() }
-    }
-
-    #[tokio::test]
-    async fn stores_replaces_and_deletes() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(&folder.path().join("new/media"));
-        let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
-
-        assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
-        store.put("banner/17637000000001", &first).await.unwrap();
-        store.put("banner/17637000000001", &second).await.unwrap();
-        let stored = store.get("banner/17637000000001").await.unwrap().unwrap();
-        assert_eq!((stored.media_type, &stored.bytes), ("image/png", &second.bytes));
-        assert_eq!(stored.etag, etag::etag_of(&second.bytes));
-        assert_ne!(stored.etag, etag::etag_of(&first.bytes));
-
-        store.delete("banner/17637000000001").await.unwrap();
-        store.delete("banner/17637000000001").await.unwrap();
-        assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
-    }
-
-    #[tokio::test]
-    async fn access_to_a_store_that_hangs_fails() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
-        let access = || store.access(std::future::pending::<Result<(), Error>>());
-
-        let hung = futures::future::join_all((0..ACCESSES).map(|_| access())).await;
-        // The accesses have not ended.
-        let busy = access().await;
-
-        for (failed, cause) in hung.iter().map(|failed| (failed, "deadline")).chain([(&busy, "too many")]) {
-            let text = failed.as_ref().unwrap_err().to_string();
-            assert!(text.contains("image store") && text.contains(cause), "{text}");
-        }
-    }
-
-    #[tokio::test]
-    async fn concurrent_readers_share_one_copy() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = open(folder.path());
-        let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
-        store.put("banner/1", &first).await.unwrap();
-
-        let readers = futures::future::join_all((0..ACCESSES).map(|_| store.get("banner/1"))).await;
-        let readers: Vec<_> = readers.into_iter().map(|image| image.unwrap().unwrap()).collect();
-        store.put("banner/1", &second).await.unwrap();
-        let later = store.get("banner/1").await.unwrap().unwrap();
-
-        assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
-        assert_eq!(later, StoredImage::new(second.bytes.clone()));
-        assert_eq!(store.cache.0.lock().unwrap().len(), 2);
-        drop((readers, later));
-        drop(store.get("banner/1").await.unwrap());
-        assert_eq!(store.cache.0.lock().unwrap().len(), 1, "unused entries are removed");
-    }
-
-    #[tokio::test]
-    async fn reaches_nothing_outside_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("secret"), "x").unwrap();
-        let store = open(&folder.path().join("media"));
-        store.put("banner/1", &image(drawing::disc("a", "a").unwrap())).await.unwrap();
-        for name in [
-            "",
-            "banner",
-            "banner/",
-            "../secret",
-            "banner/../../secret",
-            "/banner//1",
-            "banner/1/2",
-            "%2e%2e/secret",
-            "a\0b",
-            ".",
-            "banner/1#1",
-        ] {
-            assert_eq!(store.get(name).await.unwrap(), None, "{name:?}");
-        }
-    }
 }

@@ -172,23 +172,3 @@ impl From<SubmissionRow> for Submission {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn submission_identifier_encodes_content_uri() {
-        let event = Content { kind: SubmissionType::Event, id: Id(17_637_000_000_051) };
-        let venue = Content { kind: SubmissionType::Venue, id: Id(17_637_000_000_032) };
-        for (content, name) in [(event, "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="), (venue, "L3ZlbnVlcy8xNzYzNzAwMDAwMDAzMg==")] {
-            assert_eq!(content.submission(), name);
-            assert_eq!(Content::parse(name), Some(content));
-        }
-        for text in ["L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ", "/events/17637000000051", "", "===="] {
-            assert_eq!(Content::parse(text), None, "{text}");
-        }
-        assert_eq!(Content::parse(&STANDARD.encode("/regions/17637000000051")), None);
-        assert_eq!(Content::parse(&STANDARD.encode("/events/1763700000005")), None);
-    }
-}

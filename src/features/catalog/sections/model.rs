@@ -237,29 +237,3 @@ fn view(row: &SectionRow, uri: Uri, now: Timestamp) -> Section {
         maximum_per_account: NullableField(row.maximum_per_account),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parses_long_and_short_uris() {
-        let (event, section) = (Id(17_637_000_000_051), Id(17_637_000_000_061));
-        let long = Some(SectionUri { event: Some(event), section });
-        let short = Some(SectionUri { event: None, section });
-        for (text, expected) in [
-            ("/events/17637000000051/sections/17637000000061", long),
-            ("/v3/events/17637000000051/sections/17637000000061", long),
-            ("/sections/17637000000061", short),
-            ("/v3/sections/17637000000061", short),
-            ("17637000000061", None),
-            ("/sections/1763700000006", None),
-            ("/events/17637000000051/sections/", None),
-            ("/events/x/sections/17637000000061", None),
-            ("/venues/17637000000051/sections/17637000000061", None),
-        ] {
-            assert_eq!(SectionUri::parse(text), expected, "{text}");
-        }
-        assert_eq!(SectionUri::parse(&uri(event, section).0), long);
-    }
-}

@@ -1,0 +1,128 @@
+//! Validation of uploaded images.
+
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use boxoffice::features::catalog::media::image::{Image, ImageProblem, MAX_BYTES, MAX_SIDE, media_type, parse};
+use image::{GrayImage, ImageFormat, Luma};
+
+/// The smallest lossy WebP: 1 × 1 pixel.
+const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+/// A grey JPEG of 1 × 1 pixel.
+const JPEG: &str = "/9j/4AAQSkZJRgABAQEAYABgAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5PTgyPC4\
+    zNDL/wAALCAABAAEBAREA/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAAAgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEIIlKRocEV\
+    UtHwJDNicoIJChYXGBkaJSYnKCkqNDU2Nzg5OkNERUZHSElKU1RVVldYWVpjZGVmZ2hpanN0dXZ3eHl6g4SFhoeIiYqSk5SVlpeYmZqio6Slpqeoqaqys7S1tre4ubrCw8TFxs\
+    fIycrS09TV1tfY2drh4uPk5ebn6Onq8fLz9PX29/j5+v/aAAgBAQAAPwD3+v/Z";
+
+fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    GrayImage::from_pixel(width, height, Luma([200])).write_to(&mut file, ImageFormat::Png).unwrap();
+    file.into_inner()
+}
+
+fn parse_bytes(bytes: &[u8]) -> Result<Image, ImageProblem> {
+    parse(&BASE64_STANDARD.encode(bytes))
+}
+
+#[test]
+fn detects_format_and_dimensions_from_content() {
+    let image = parse_bytes(&png(30, 20)).unwrap();
+    assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/png", 30, 20));
+    assert_eq!(image.bytes, png(30, 20));
+    let image = parse(JPEG).unwrap();
+    assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/jpeg", 1, 1));
+    let image = parse(WEBP).unwrap();
+    assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/webp", 1, 1));
+}
+
+#[test]
+fn accepts_data_uris_line_breaks_and_missing_padding() {
+    let plain = BASE64_STANDARD.encode(png(3, 3));
+    let in_lines: Vec<_> = plain.as_bytes().chunks(20).map(|line| str::from_utf8(line).unwrap()).collect();
+    for text in [
+        format!("data:image/png;base64,{plain}"),
+        format!("DATA:image/svg+xml;charset=utf-8;BASE64,{plain}"),
+        format!("\n{}\r\n", in_lines.join("\r\n")),
+        plain.trim_end_matches('=').to_owned(),
+    ] {
+        assert_eq!(parse(&text).unwrap().bytes, png(3, 3), "{text}");
+    }
+}
+
+#[test]
+fn rejects_text_that_is_not_a_base64_image() {
+    for text in ["*", "data:text/plain;base64,aGk=", "data:image/png,abc", "aGk=aGk="] {
+        assert_eq!(parse(text), Err(ImageProblem::NotBase64), "{text}");
+    }
+    for text in ["", "aGVsbG8=", "data:image/png;base64,aGVsbG8="] {
+        assert_eq!(parse(text), Err(ImageProblem::UnknownFormat), "{text}");
+    }
+}
+
+#[test]
+fn rejects_every_truncation() {
+    for (name, text) in [("PNG", BASE64_STANDARD.encode(png(9, 9))), ("JPEG", JPEG.to_owned()), ("WebP", WEBP.to_owned())] {
+        let image = parse(&text).unwrap();
+        for length in 12..image.bytes.len() {
+            assert_eq!(parse_bytes(&image.bytes[..length]), Err(ImageProblem::Broken(name)), "{length}");
+        }
+    }
+}
+
+#[test]
+fn rejects_random_pixels_behind_valid_headers() {
+    let mut damaged = png(90, 90);
+    let data = damaged.windows(4).position(|window| window == b"IDAT").unwrap() + 4;
+    damaged[data..data + 8].fill(0xAB);
+    assert_eq!(parse_bytes(&damaged), Err(ImageProblem::Broken("PNG")));
+}
+
+#[test]
+fn thumbnail_in_headers_is_not_the_end_of_a_jpeg() {
+    let image = BASE64_STANDARD.decode(JPEG).unwrap();
+    let mut with_thumbnail = image[..2].to_vec();
+    with_thumbnail.extend([0xFF, 0xE1]);
+    with_thumbnail.extend((image.len() as u16 + 2).to_be_bytes());
+    with_thumbnail.extend(&image);
+    with_thumbnail.extend(&image[2..]);
+    assert!(parse_bytes(&with_thumbnail).is_ok());
+    for missing in 1..20 {
+        let cut = &with_thumbnail[..with_thumbnail.len() - missing];
+        assert_eq!(parse_bytes(cut), Err(ImageProblem::Broken("JPEG")), "{missing}");
+    }
+}
+
+#[test]
+fn rejects_garbage_after_magic_bytes_and_never_panics() {
+    for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
+        let file = parse(&text).unwrap().bytes;
+        let mut garbage = file[..12].to_vec();
+        garbage.extend([0xAB; 500]);
+        assert!(matches!(parse_bytes(&garbage), Err(ImageProblem::Broken(_))));
+        for at in 0..file.len() {
+            for value in [0, 0x7F, 0xFF] {
+                let mut damaged = file.to_vec();
+                damaged[at] = value;
+                // Damaged pixels may pass. The parser must not panic.
+                drop(parse_bytes(&damaged));
+            }
+        }
+    }
+}
+
+#[test]
+fn enforces_the_limits() {
+    let mut large = png(2, 2);
+    large.resize(MAX_BYTES, 0);
+    assert!(parse_bytes(&large).is_ok());
+    large.push(0);
+    assert_eq!(parse_bytes(&large), Err(ImageProblem::TooManyBytes));
+
+    assert!(parse_bytes(&png(MAX_SIDE, 1)).is_ok());
+    let long = ImageProblem::Dimensions { width: 1, height: MAX_SIDE + 1 };
+    assert_eq!(parse_bytes(&png(1, MAX_SIDE + 1)), Err(long));
+    let wide = ImageProblem::Dimensions { width: 8000, height: 5001 };
+    assert_eq!(parse_bytes(&png(8000, 5001)), Err(wide));
+    assert_eq!(wide.to_string(), "is 8000 × 5001 pixels, but 1 to 10000 a side and 40 million in all are allowed");
+}
