@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use boxoffice::features::sales::ledger::{Allocation, AllocationLine, HostShare, TicketCosts};
 use boxoffice::kernel::types::clock::Timestamp;
+use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::types::money::Money;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -370,4 +373,67 @@ async fn migration_keeps_items_reservations_and_shares() {
     assert_eq!(app.pay(&ama.key, &open, card_payment()).await.status, 201);
     assert_eq!(app.transactions("/transactions").await.len(), 2);
     assert_eq!(app.read(section).await["sold"], json!(3));
+}
+
+const ACCRA: Id = Id(1);
+const LEGON: Id = Id(2);
+
+/// Two tickets of one host at 100.00 with a fee of 1.99 each; of another host a free one and one at 30.00 with a fee of 0.99.
+/// The total is 234.97.
+fn tickets() -> Vec<TicketCosts> {
+    let tickets = |section_id, host_id, quantity, (unit_price, unit_fee)| TicketCosts {
+        section_id: Id(section_id),
+        host_id,
+        quantity,
+        unit_price: Money(unit_price),
+        unit_fee: Money(unit_fee),
+    };
+    vec![tickets(11, ACCRA, 2, (10_000, 199)), tickets(12, LEGON, 1, (0, 0)), tickets(13, LEGON, 1, (3000, 99))]
+}
+
+fn allocation(amount: i64, fees: i64, shares: &[(Id, i64, i64)]) -> Allocation {
+    let share = |&(host, amount, fees): &_| HostShare { host, amount: Money(amount), fees: Money(fees) };
+    Allocation { amount: Money(amount), fees: Money(fees), shares: shares.iter().map(share).collect() }
+}
+
+#[test]
+fn payments_fill_the_prices_before_the_fees() {
+    let line = AllocationLine::of(&tickets());
+
+    assert_eq!(line.total(), Money(23_497));
+    assert_eq!(line.slice(Money(0), Money(19_999)), allocation(19_999, 0, &[(ACCRA, 19_999, 0)]));
+    assert_eq!(line.slice(Money(19_999), Money(3002)), allocation(3002, 1, &[(ACCRA, 2, 1), (LEGON, 3000, 0)]));
+    assert_eq!(line.slice(Money(23_001), Money(496)), allocation(496, 496, &[(ACCRA, 397, 397), (LEGON, 99, 99)]));
+    assert_eq!(line.slice(Money(0), Money(23_497)), allocation(23_497, 497, &[(ACCRA, 20_398, 398), (LEGON, 3099, 99)]));
+}
+
+#[test]
+fn allocates_nothing_beyond_the_line() {
+    let line = AllocationLine::of(&tickets());
+
+    assert_eq!(line.slice(Money(23_490), Money(100)), allocation(100, 7, &[(LEGON, 7, 7)]));
+    assert_eq!(line.slice(Money(30_000), Money(100)), Allocation::unallocated(Money(100)));
+}
+
+#[test]
+fn slices_add_up_to_the_line() {
+    let line = AllocationLine::of(&tickets()).reversed();
+    for step in [1, 7, 99, 1999, 10_000, 23_497] {
+        let (mut amount, mut fees, mut of_accra) = (Money::ZERO, Money::ZERO, Money::ZERO);
+        while amount < line.total() {
+            let item = line.slice(amount, Money(step).min(line.total() - amount));
+            assert_eq!(item.shares.iter().map(|share| share.amount).sum::<Money>(), item.amount);
+            amount = amount + item.amount;
+            fees = fees + item.fees;
+            of_accra = of_accra + item.shares.iter().filter(|share| share.host == ACCRA).map(|share| share.amount).sum();
+        }
+        assert_eq!((amount, fees, of_accra), (Money(23_497), Money(497), Money(20_398)), "{step}");
+    }
+}
+
+#[test]
+fn returns_refund_the_fees_first() {
+    let line = AllocationLine::of(&tickets()).reversed();
+
+    assert_eq!(line.slice(Money(0), Money(497)), allocation(497, 497, &[(ACCRA, 398, 398), (LEGON, 99, 99)]));
 }

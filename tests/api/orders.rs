@@ -6,6 +6,10 @@ mod of_hosts;
 mod reservations;
 
 use boxoffice::bootstrap;
+use boxoffice::features::sales::orders::{Items, OrderRow, OrderStatus};
+use boxoffice::kernel::types::clock::Timestamp;
+use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::types::money::Money;
 use boxoffice_openapi::Scope;
 use futures::future::join;
 use serde_json::{Value, json};
@@ -364,4 +368,18 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
     assert_eq!(ama.order(paid, 1).await.rejection(), (409, "order.too-many".to_owned()));
     app.advance_clock(RESERVATION_TTL);
     ama.order(paid, 1).await.unwrap();
+}
+
+#[test]
+fn an_open_order_times_out_when_its_reservation_is_over() {
+    let row = |status| OrderRow::new(Id(1), Id(2), status, (Timestamp(0), Timestamp(100)), (Money(1), Money(0)));
+    assert_eq!(row(OrderStatus::Placed).status(Timestamp(99)), OrderStatus::Placed);
+    assert_eq!(row(OrderStatus::Placed).status(Timestamp(100)), OrderStatus::TimedOut);
+    assert_eq!(row(OrderStatus::Fulfilled).status(Timestamp(100)), OrderStatus::Fulfilled);
+}
+
+#[test]
+fn items_keep_their_order() {
+    let items: Items = serde_json::from_str(r#"{"/sections/2": 1, "/sections/1": 3}"#).unwrap();
+    assert_eq!(items.0, [("/sections/2".to_owned(), 1), ("/sections/1".to_owned(), 3)]);
 }

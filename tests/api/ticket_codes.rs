@@ -2,6 +2,7 @@
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice::config::Settings;
+use boxoffice::features::sales::tickets::serial_of_bytes;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
@@ -201,4 +202,13 @@ async fn servers_accept_codes_of_each_other(app: TestApp) {
 
     let admitted = admit(&app, &kofi.key, &event, &[of_second.body["code"].as_str().unwrap()]).await;
     assert_eq!((admitted.status, &admitted.body[0]["ticket"]), (201, &Value::from(serial)), "also after it was stopped");
+}
+
+#[test]
+fn serial_survives_its_bytes() {
+    for serial in ["000000-000000000000", "7QK2M9-X4T8R1ZB6N3W", "ZZZZZZ-ZZZZZZZZZZZZ"] {
+        let number = u128::from_str_radix(&serial.replace('-', ""), 36).unwrap();
+        assert_eq!(serial_of_bytes(&number.to_be_bytes()[4..]).unwrap(), serial);
+    }
+    assert_eq!(serial_of_bytes(&[0xff; 12]), None, "it would have more digits");
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boxoffice::features::sales::orders::read_number_filter;
 use serde_json::json;
 
 use super::create_concert;
@@ -125,4 +126,11 @@ async fn account_lists_own_orders(app: TestApp) {
     let kwesi = app.sign_up("kwesi").await;
     let nothing = app.get(&kwesi.key, &format!("/accounts/{}/orders", kwesi.number)).await;
     assert_eq!(nothing.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+}
+
+#[test]
+fn a_number_filter_is_a_regular_expression_of_bounded_size() {
+    assert!(read_number_filter("^176(37|38)").is_ok_and(|number| number.is_match("17637000000001")));
+    assert!(read_number_filter("(176").is_err());
+    assert!(read_number_filter(r"(\w{900}){900}").is_err());
 }

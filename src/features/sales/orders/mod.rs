@@ -37,7 +37,7 @@ pub mod waiting_list;
 pub use endpoints::register;
 pub use lifecycle::{OrderRefund, cancel_all, correct_future, delete_unpaid_before, expire_due, fulfill, mail_refunds};
 pub(crate) use model::Order;
-pub use model::{EventItemRow, OrderPath, OrderRow, OrderStatus, uri};
+pub use model::{EventItemRow, Items, OrderPath, OrderRow, OrderStatus, uri};
 pub use order_reads::OrderReads;
 pub use placement::OrderRequest;
 pub use return_order::{ReturnedTickets, return_tickets_of_event};

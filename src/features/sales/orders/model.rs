@@ -330,23 +330,3 @@ pub struct ReservationRow {
     pub section_id: Id,
     pub quantity: i64,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_open_order_times_out_when_its_reservation_is_over() {
-        let row = |status| OrderRow::new(Id(1), Id(2), status, (Timestamp(0), Timestamp(100)), (Money(1), Money(0)));
-        assert_eq!(row(OrderStatus::Placed).status(Timestamp(99)), OrderStatus::Placed);
-        assert_eq!(row(OrderStatus::Placed).status(Timestamp(100)), OrderStatus::TimedOut);
-        assert_eq!(row(OrderStatus::Fulfilled).status(Timestamp(100)), OrderStatus::Fulfilled);
-    }
-
-    #[test]
-    fn items_keep_their_order() -> serde_json::Result<()> {
-        let items: Items = serde_json::from_str(r#"{"/sections/2": 1, "/sections/1": 3}"#)?;
-        assert_eq!(items.0, [("/sections/2".to_owned(), 1), ("/sections/1".to_owned(), 3)]);
-        Ok(())
-    }
-}

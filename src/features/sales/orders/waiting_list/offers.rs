@@ -111,23 +111,3 @@ fn next_offers(waiting: Vec<OfferRow>, mut left: i64) -> Vec<OfferRow> {
     };
     waiting.into_iter().filter(fits).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_that_fit_are_served_in_order() {
-        let waiting = |quantities: &[i64]| {
-            let entry =
-                |(id, quantity): (i64, &i64)| OfferRow { id: Id(id), section_id: Id(1), account_id: Id(id), quantity: *quantity };
-            (1..).zip(quantities).map(entry).collect::<Vec<_>>()
-        };
-        let served = |quantities: &[i64], places| -> Vec<i64> {
-            next_offers(waiting(quantities), places).iter().map(|offer| offer.id.0).collect()
-        };
-        assert_eq!(served(&[2, 2, 1], 5), [1, 2, 3]);
-        assert_eq!(served(&[2, 4, 1, 3], 5), [1, 3]);
-        assert_eq!(served(&[4], 3), [0_i64; 0]);
-    }
-}
