@@ -4,6 +4,7 @@ mod updates;
 
 use std::time::Duration;
 
+use boxoffice::features::identity::accounts::is_usual_name;
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, TestApp, entries_of, rejection};
@@ -189,4 +190,15 @@ async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp)
     assert_eq!(verified(json!({ "city": "Accra" })).await, true);
     assert_eq!(verified(json!({ "email": "AMA@example.com" })).await, true);
     assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
+}
+
+#[test]
+fn greetings_are_names() {
+    for name in ["Ama", "Ama Serwaa", "Kofi Jr.", "Émile-Zoé", "O'Neill"] {
+        assert!(is_usual_name(name), "{name}");
+    }
+    let long = "You have won a prize, and all you have to do is to call";
+    for message in ["", "win at evil.example", "http:evil", "evil/x", "a@b", long] {
+        assert!(!is_usual_name(message), "{message}");
+    }
 }

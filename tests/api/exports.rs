@@ -1,6 +1,8 @@
 //! Exports as CSV.
 
+use boxoffice::features::insight::exports::{escape_formula, format_amount};
 use boxoffice::kernel::http::StreamedFile;
+use boxoffice::kernel::types::money::Money;
 use boxoffice_http::etag::collect_body;
 use dropshot::HttpResponse;
 use serde_json::json;
@@ -116,5 +118,19 @@ async fn only_a_finished_file_is_whole() {
         let sent = collect_body(file.to_result().unwrap().into_body()).await;
 
         assert_eq!(sent.ok().as_deref(), whole.map(str::as_bytes));
+    }
+}
+
+#[test]
+fn formulas_become_texts() {
+    for (given, expected) in [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-2", "'-2"), ("Ama = Esi", "Ama = Esi"), ("", "")] {
+        assert_eq!(escape_formula(given.to_owned()), expected);
+    }
+}
+
+#[test]
+fn amounts_have_two_decimals() {
+    for (given, expected) in [(0, "0.00"), (5, "0.05"), (12_345, "123.45"), (-199, "-1.99")] {
+        assert_eq!(format_amount(Money(given)), expected);
     }
 }

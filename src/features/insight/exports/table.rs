@@ -85,24 +85,3 @@ pub fn amount(amount: Money) -> String {
     let minor = amount.0.unsigned_abs();
     format!("{sign}{}.{:02}", minor / 100, minor % 100)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formulas_become_texts() {
-        for (given, expected) in
-            [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-2", "'-2"), ("Ama = Esi", "Ama = Esi"), ("", "")]
-        {
-            assert_eq!(text(given.to_owned()), expected);
-        }
-    }
-
-    #[test]
-    fn amounts_have_two_decimals() {
-        for (given, expected) in [(0, "0.00"), (5, "0.05"), (12_345, "123.45"), (-199, "-1.99")] {
-            assert_eq!(amount(Money(given)), expected);
-        }
-    }
-}
