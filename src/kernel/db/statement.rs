@@ -150,23 +150,25 @@ impl<'a> Statement<'a> {
     /// defined order, so two transactions without these locks could deadlock. SQLite needs no row locks, because only one
     /// transaction writes at a time.
     pub fn for_update(self) -> Self {
-        let lock = self.is_postgres().then_some(" for no key update");
-        self.push(" order by id").push(lock.unwrap_or_default())
+        self.push(" order by id").push_lock(" for no key update")
     }
 
     /// Ends a `select` with ascending order by `id`, and keeps its rows from being removed until the transaction ends. A request
     /// reads the rows to which it refers like this: a read without a lock could find a row that is removed before the request
     /// refers to it, and a foreign key would reject the request. SQLite needs no row locks.
     pub fn for_key_share(self) -> Self {
-        let lock = self.is_postgres().then_some(" for key share");
-        self.push(" order by id").push(lock.unwrap_or_default())
+        self.push(" order by id").push_lock(" for key share")
     }
 
     /// Ends a `select` with ascending order by `id`, and keeps its rows from being changed until the transaction ends. Other
     /// transactions may hold the same lock. SQLite needs no row locks.
     pub fn for_share(self) -> Self {
-        let lock = self.is_postgres().then_some(" for share");
-        self.push(" order by id").push(lock.unwrap_or_default())
+        self.push(" order by id").push_lock(" for share")
+    }
+
+    /// Adds a lock of PostgreSQL, such as ` for update`. SQLite needs no row locks, because only one transaction writes at a time.
+    pub fn push_lock(self, lock: &str) -> Self {
+        if self.is_postgres() { self.push(lock) } else { self }
     }
 
     /// Executes a `select` that ends with a lock, only for its lock. Does nothing on SQLite, whose writer has locked the whole

@@ -186,7 +186,6 @@ impl IdempotentRequest {
         }
         // Locks the rows in the order of the claims: the requests may have been claimed in an earlier transaction, and another
         // server may be claiming their duplicates.
-        let lock = if tx.is_postgres() { " for no key update of i" } else { "" };
         let update = tx.update(
             "idempotency set answer = v.answer from (select i.key_id, i.hash, w.column4 as answer from idempotency i join (",
         );
@@ -199,7 +198,7 @@ impl IdempotentRequest {
                 ") as w on i.key_id = w.column1 and i.hash = w.column2 and i.attempt = w.column3
                  order by i.key_id, i.hash",
             )
-            .push(lock)
+            .push_lock(" for no key update of i")
             .push(") as v where idempotency.key_id = v.key_id and idempotency.hash = v.hash")
             .execute()
             .await

@@ -24,9 +24,8 @@ pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Ve
 
 /// Returns whether the category has this subcategory, which can't be removed before the transaction ends.
 pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<bool> {
-    let lock = if tx.is_postgres() { " for key share" } else { "" };
     let subcategory = tx.select("category_id from subcategories where true").and_where("category_id = ?", Some(category));
-    subcategory.and_where("name = ?", Some(name.to_owned())).push(lock).exists().await
+    subcategory.and_where("name = ?", Some(name.to_owned())).push_lock(" for key share").exists().await
 }
 
 /// Returns whether the category exists.

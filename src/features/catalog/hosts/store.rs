@@ -43,9 +43,7 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 /// Locks a host and returns whether it was removed; `None` if it never existed. The lock is shared: other transactions may hold
 /// it too, and a removal waits for all of them.
 pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
-    // SQLite has no `for share`. It doesn't need one, because one transaction writes at a time.
-    let lock = if tx.is_postgres() { " for share" } else { "" };
-    tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(lock).optional_scalar().await
+    tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push_lock(" for share").optional_scalar().await
 }
 
 /// Locks a host exclusively until this transaction ends. Returns false if the host was removed or doesn't exist.

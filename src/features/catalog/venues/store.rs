@@ -103,9 +103,8 @@ pub async fn revised(tx: &mut Tx, id: Id) -> Result<Option<Timestamp>> {
 
 /// Locks the change of a venue, if there is one. Call it before the venue is locked (see the lock order in CONTRIBUTING.md).
 pub async fn lock_change(tx: &mut Tx, venue: Id) -> Result<()> {
-    let lock = if tx.is_postgres() { " for update" } else { "" };
     let change = tx.select("venue_id from venue_changes where true").and_where("venue_id = ?", Some(venue));
-    change.push(lock).lock().await
+    change.push_lock(" for update").lock().await
 }
 
 /// Stores the name and the address that a locked venue had, for the notices of its events. If the notices of an earlier change have not
@@ -131,9 +130,8 @@ pub async fn has_changes(tx: &mut Tx) -> Result<bool> {
 
 /// Locks and returns a change of a venue that no other server works on.
 pub async fn claim_change(tx: &mut Tx) -> Result<Option<VenueChangeRow>> {
-    let lock = if tx.is_postgres() { " for update skip locked" } else { "" };
     let changes = tx.select("venue_id, name, address, last_event_id from venue_changes order by venue_id limit 1");
-    changes.push(lock).optional().await
+    changes.push_lock(" for update skip locked").optional().await
 }
 
 /// Records that the events up to this one have their notice.

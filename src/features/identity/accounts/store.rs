@@ -47,9 +47,8 @@ pub fn folded_names_sql(id: &str) -> String {
 
 /// Locks and returns some accounts whose names were written by an earlier version.
 pub async fn lock_without_folded_names(tx: &mut Tx, most: i64) -> Result<Vec<AccountRow>> {
-    let lock = if tx.is_postgres() { " for no key update" } else { "" };
     let accounts = tx.select(concat!(columns!(), " from accounts where folded_names is null order by id"));
-    accounts.push_bind(" limit ?", most).push(lock).all().await
+    accounts.push_bind(" limit ?", most).push_lock(" for no key update").all().await
 }
 
 /// Sets the texts in which the names of locked accounts are searched.

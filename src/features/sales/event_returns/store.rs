@@ -39,9 +39,8 @@ pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
 /// Locks and returns a run that is due and that no other server works on. It is a random one, so that a long run does not keep the job
 /// from the others.
 pub async fn lock_running(tx: &mut Tx, now: Timestamp) -> Result<Option<EventReturnRow>> {
-    let lock = if tx.is_postgres() { " for no key update skip locked" } else { "" };
     let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running'")).and_where("due <= ?", Some(now));
-    runs.push(" order by random() limit 1").push(lock).optional().await
+    runs.push(" order by random() limit 1").push_lock(" for no key update skip locked").optional().await
 }
 
 /// Returns the next order of a run.

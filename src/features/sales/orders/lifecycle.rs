@@ -21,7 +21,8 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
-/// Fulfills open orders that are locked and paid, whose `items` may have others among them: counts their places as sold and issues their tickets.
+/// Fulfills open orders that are paid, whose `items` may have others among them: counts their places as sold and issues their tickets.
+/// They and their sections must be locked.
 ///
 /// Returns the orders that could not be fulfilled. They are timed out instead, because another server with a clock that is ahead
 /// has already released their places.
@@ -35,7 +36,6 @@ pub async fn fulfill(
     if orders.is_empty() {
         return Ok(HashSet::new());
     }
-    store::lock_reserved_sections(tx, orders.iter().map(|order| order.id)).await?;
     let reservations = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
     let reservation_count = |order: Id| reservations.iter().filter(|reservation| reservation.order_id == order).count();
     let (fulfilled, unfulfilled): (Vec<&OrderRow>, Vec<&OrderRow>) =

@@ -172,14 +172,13 @@ pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item 
 /// It locks each event once, although it returns it once for each item. If PostgreSQL locks a row again in the same statement, after
 /// another transaction has changed the row, it can queue behind a transaction that waits for this one.
 pub async fn lock_events_of(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<EventItemRow>> {
-    let lock = if tx.is_postgres() { " for no key update" } else { "" };
     let orders: Vec<Id> = orders.into_iter().collect();
     let events = tx.select(
         "i.order_id, i.position, i.event_id, i.section_id, i.quantity, i.unit_price, i.unit_fee, e.host_id, e.status as event_status
          from order_items i left join
          (select id, host_id, status from events where id in (select event_id from order_items where true",
     );
-    let events = events.and_in("order_id", orders.clone()).push(") order by id").push(lock);
+    let events = events.and_in("order_id", orders.clone()).push(") order by id").push_lock(" for no key update");
     let items = events.push(") as e on e.id = i.event_id where true").and_in("i.order_id", orders);
     items.push(" order by i.order_id, i.position").all().await
 }
@@ -394,7 +393,6 @@ pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
 /// Locks some of the orders that were placed before this time and ended without any payment or ticket, and returns them. On
 /// PostgreSQL it skips locked orders.
 pub async fn lock_unpaid_before(tx: &mut Tx, before: Timestamp) -> Result<Vec<Id>> {
-    let lock = if tx.is_postgres() { " for update of o skip locked" } else { "" };
     // The statuses are part of the SQL text, so that the database can use the partial index of these orders.
     let unpaid = tx.select("o.id from orders o where o.status in ('Timed Out', 'Cancelled')");
     let unpaid = unpaid.and_where("o.placed < ?", Some(before)).push(
@@ -403,7 +401,7 @@ pub async fn lock_unpaid_before(tx: &mut Tx, before: Timestamp) -> Result<Vec<Id
           and not exists (select 1 from revocations r where r.order_id = o.id)
           order by o.placed limit 500",
     );
-    unpaid.push(lock).scalars().await
+    unpaid.push_lock(" for update of o skip locked").scalars().await
 }
 
 /// Deletes these orders with their items.

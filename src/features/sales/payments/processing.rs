@@ -194,6 +194,10 @@ async fn post_to_ledger(
         }
         balances.paid.insert(payment.order_id, paid + payment.amount);
     }
+    if !last.is_empty() {
+        // Before the first write, with which triggers lock other rows.
+        orders::lock_reserved_sections(tx, last.keys().copied()).await?;
+    }
     ledger::record(app, tx, entries).await?;
     let complete_orders: Vec<&OrderRow> = last.keys().filter_map(|order| balances.orders.get(order)).collect();
     let unfulfilled = orders::fulfill(app, tx, &complete_orders, &balances.items, now).await?;

@@ -124,8 +124,12 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
 
 /// Locks and returns a section whose list needs the job, and which no other transaction has locked.
 pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<Id>> {
-    let lock = if tx.is_postgres() { " for no key update of s skip locked" } else { "" };
-    tx.select("").push_bind(&due_sql(), now).push(" limit 1").push(lock).optional_scalar().await
+    tx.select("")
+        .push_bind(&due_sql(), now)
+        .push(" limit 1")
+        .push_lock(" for no key update of s skip locked")
+        .optional_scalar()
+        .await
 }
 
 /// Ends all entries of a section that wait or have an offer. Returns their number.
