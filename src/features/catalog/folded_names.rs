@@ -46,7 +46,7 @@ const COLUMNS: [NameColumn; 8] = [
 /// Writes the missing keys, in transactions of some hundred rows. Of several rows with the same key, the oldest one has it; the
 /// others keep their names, get a key with their identifier, and are logged.
 pub async fn complete(app: &App) -> Result<()> {
-    if !is_incomplete(&mut app.db.read().await?).await? {
+    if !transaction!(app.db, |tx| is_incomplete(tx).await)? {
         return Ok(());
     }
     for column in COLUMNS {
