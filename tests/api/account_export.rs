@@ -30,8 +30,7 @@ async fn export_has_everything_about_account(app: TestApp) {
     let order = ama.order(&event.sections[0], 2).await.unwrap();
     assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
     esi.order(&event.sections[0], 1).await.unwrap();
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let offer = json!({ "recipient": esi.number, "tickets": [wallet["entries"][0]["serial"]] });
+    let offer = json!({ "recipient": esi.number, "tickets": [app.wallet(&ama).await[0]["serial"]] });
     let transfer = app.post(&ama.key, "/transfers", offer).await;
     app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "firstName": "Ama" })).send().await;
 

@@ -2,12 +2,10 @@
 
 mod updates;
 
-use std::time::Duration;
-
 use boxoffice::features::identity::accounts::is_usual_name;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, entries_of, rejection};
+use crate::support::{DAY, PASSWORD, Response, TestApp, entries_of, rejection};
 
 on_both_databases![
     creates_account_with_all_properties,
@@ -164,7 +162,7 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     let path = format!("/accounts/{}", ama.number);
     let put = async |date: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "dateOfBirth": date })).send().await;
     let today = app.state.clock.now();
-    let tomorrow = today.plus(Duration::from_secs(24 * 3600)).date();
+    let tomorrow = today.plus(DAY).date();
 
     for (date, expected) in [("1900-01-01", "1900-01-01"), ("01-01-1900", "1900-01-01"), (&today.date(), &today.date())] {
         let changed = put(date).await;
@@ -176,7 +174,7 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
         let detail = "must be a date from 1900-01-01 to today, such as 1990-02-28 or 28-02-1990";
         assert_eq!(rejected.body["fields"][0]["detail"], detail, "{date}");
     }
-    app.state.clock.advance(Duration::from_secs(24 * 3600));
+    app.state.clock.advance(DAY);
     assert_eq!(put(&tomorrow).await.status, 200);
 }
 

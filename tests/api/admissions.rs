@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
+use crate::support::{Response, TestApp, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
 
@@ -31,11 +31,6 @@ on_both_databases![
 ];
 
 race_tests![concurrent_scans_admit_each_ticket_once];
-
-/// Requests the admission of these serials.
-async fn admit(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
-    app.post(key, &format!("{}/admissions", event.uri), json!({ "serials": serials })).await
-}
 
 /// Returns the serials in a response.
 fn admitted(response: &Response) -> Vec<&str> {
@@ -82,17 +77,17 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
-    assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed]).await.status, 201);
+    assert_eq!(app.admit(&kofi.key, &event, [&redeemed]).await.status, 201);
     let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
 
     for serial in bad {
-        assert_eq!(rejection(&admit(&app, &key, &event, &[serial]).await), (400, "admission.none"), "{serial}");
+        assert_eq!(rejection(&app.admit(&key, &event, [serial]).await), (400, "admission.none"), "{serial}");
     }
-    let response = admit(&app, &key, &event, &[&bad[..], &[good.as_str()]].concat()).await;
+    let response = app.admit(&key, &event, [&bad[..], &[good.as_str()]].concat()).await;
 
     assert_eq!((response.status, admitted(&response)), (201, vec![good.as_str()]));
-    let host_admits = admit(&app, &kofi.key, &event, &[&other_section]).await;
+    let host_admits = app.admit(&kofi.key, &event, [&other_section]).await;
     assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
 }
 
@@ -103,7 +98,7 @@ async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     let tickets = async || app.get(&kofi.key, &format!("{}/tickets", event.uri)).await.body;
     let before = tickets().await;
 
-    let rejected = admit(&app, &key, &event, &[&floor[0]]).await;
+    let rejected = app.admit(&key, &event, [&floor[0]]).await;
 
     assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
     assert_eq!(tickets().await, before);
@@ -120,7 +115,7 @@ async fn second_scan_does_not_admit_again(app: TestApp) {
     // All redeemers scan all tickets at once, each starting with another one.
     let (app, event, serials) = (&app, &event, &serials);
     let scans = keys.iter().enumerate().flat_map(|(gate, key)| {
-        let scan = move |at: usize| async move { admit(app, key, event, &[&serials[(at + 2 * gate) % 12]]).await };
+        let scan = move |at: usize| async move { app.admit(key, event, [&serials[(at + 2 * gate) % 12]]).await };
         (0..12).map(scan)
     });
     let responses = join_all(scans).await;
@@ -140,7 +135,7 @@ async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
     let forth: Vec<&str> = serials.iter().map(String::as_str).collect();
     let back: Vec<&str> = forth.iter().rev().copied().collect();
 
-    let responses = join_all([&forth, &back, &forth, &back].map(|batch| admit(&app, &key, &event, batch))).await;
+    let responses = join_all([&forth, &back, &forth, &back].map(|batch| app.admit(&key, &event, batch))).await;
 
     let won: Vec<&str> = responses.iter().filter(|response| response.status == 201).flat_map(admitted).collect();
     assert_eq!(won.len(), serials.len());
@@ -154,8 +149,8 @@ async fn admission_names_redeemer(app: TestApp) {
     let token = create_token(&event, &[&event.sections[0]]).await;
     let gate = redeemer_key(&app, &token).await;
 
-    let by_token = admit(&app, &gate, &event, &[&serials[0]]).await;
-    let by_host = admit(&app, &kofi.key, &event, &[&serials[1]]).await;
+    let by_token = app.admit(&gate, &event, [&serials[0]]).await;
+    let by_host = app.admit(&kofi.key, &event, [&serials[1]]).await;
     let blank = json!({ "serials": [serials[2]], "redeemer": " ", "device": null });
     let blank = app.request("POST", &format!("{}/admissions", event.uri)).key(&gate).json(&blank).send().await;
 
@@ -174,8 +169,8 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     let empty = app.get(&vip_gate, &path).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 
-    admit(&app, &main_gate, &event, &[&floor[1], &vip[0]]).await;
-    admit(&app, &main_gate, &event, &[&floor[0]]).await;
+    app.admit(&main_gate, &event, [&floor[1], &vip[0]]).await;
+    app.admit(&main_gate, &event, [&floor[0]]).await;
 
     let list = async |key: &str, query: &str| app.get(key, &format!("{path}{query}")).await;
     assert_eq!(admitted(&list(&vip_gate, "").await), [&vip[0]]);
@@ -239,7 +234,7 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
     let vip_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let main_gate = redeemer_key(&app, &global_token(&event).await).await;
-    let created: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
+    let created: Value = app.admit(&vip_gate, &event, [&vip[0]]).await.body[0].clone();
     let uri = created["self"].as_str().unwrap();
     let read = async |key: &str, uri: &str| app.get(key, uri).await;
 
@@ -258,24 +253,22 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let others = ama.order_free_tickets(&other.sections[0], 1).await;
     let gate = redeemer_key(&app, &global_token(&event).await).await;
-    assert_eq!(admit(&app, &gate, &event, &[&serials[0]]).await.status, 201);
+    assert_eq!(app.admit(&gate, &event, [&serials[0]]).await.status, 201);
 
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
 
     for key in [&gate, &kofi.key, &app.staff.key] {
-        let rejected = admit(&app, key, &event, &[&serials[1]]).await;
+        let rejected = app.admit(key, &event, [&serials[1]]).await;
         assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
         assert!(rejected.body["error"].as_str().unwrap().contains("cancelled"), "{}", rejected.body);
     }
-    assert_eq!(rejection(&admit(&app, &ama.key, &event, &[&serials[1]]).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.admit(&ama.key, &event, [&serials[1]]).await), (403, "resource.not-yours"));
     let list = app.get(&gate, &format!("{}/admissions", event.uri)).await;
     assert_eq!(admitted(&list), [&serials[0]], "the earlier admission stays");
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    assert_eq!(wallet["entries"][1]["status"], "Issued", "it can still be returned");
+    assert_eq!(app.wallet(&ama).await[1]["status"], "Issued", "it can still be returned");
     // Another event of the same batch is not affected.
     let (rejected, accepted) =
-        futures::future::join(admit(&app, &kofi.key, &event, &[&serials[1]]), admit(&app, &kofi.key, &other, &[&others[0]]))
-            .await;
+        futures::future::join(app.admit(&kofi.key, &event, [&serials[1]]), app.admit(&kofi.key, &other, [&others[0]])).await;
     assert_eq!((rejected.status, accepted.status), (400, 201));
 }
 
@@ -283,7 +276,7 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
 async fn event_with_admissions_keeps_its_venue(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
-    let admitted = admit(&app, &kofi.key, &event, &[&serials[0]]).await;
+    let admitted = app.admit(&kofi.key, &event, [&serials[0]]).await;
 
     let moved = app.put(&kofi.key, &event.uri, json!({ "venue": app.create_venue().await })).await;
 
@@ -317,7 +310,7 @@ async fn admits_from_the_time_of_the_event_on(app: TestApp) {
     assert_eq!(change(json!(from)).await.body["admissionFrom"], from);
 
     for key in [&gate, &kofi.key, &app.staff.key] {
-        let rejected = admit(&app, key, &event, &[&serials[0]]).await;
+        let rejected = app.admit(key, &event, [&serials[0]]).await;
         assert_eq!(rejection(&rejected), (400, "admission.none"));
         assert_eq!(rejected.body["refused"], json!([{ "serial": serials[0], "reason": "too-early" }]));
         assert!(rejected.body["error"].as_str().unwrap().contains(&from), "{}", rejected.body);
@@ -333,10 +326,10 @@ async fn admits_from_the_time_of_the_event_on(app: TestApp) {
     assert!(copied.body["admissionFrom"].as_str().unwrap() > from.as_str(), "{}", copied.body);
 
     app.advance_clock(Duration::from_secs(7200));
-    assert_eq!(admit(&app, &gate, &event, &[&serials[0]]).await.status, 201);
+    assert_eq!(app.admit(&gate, &event, [&serials[0]]).await.status, 201);
     let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
     assert_eq!(change(json!(from)).await.status, 200);
-    assert_eq!(admit(&app, &gate, &event, &[&serials[1]]).await.status, 400);
+    assert_eq!(app.admit(&gate, &event, [&serials[1]]).await.status, 400);
     assert_eq!(change(Value::Null).await.body["admissionFrom"], Value::Null);
-    assert_eq!(admit(&app, &gate, &event, &[&serials[1]]).await.status, 201);
+    assert_eq!(app.admit(&gate, &event, [&serials[1]]).await.status, 201);
 }

@@ -248,8 +248,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, cancelled, over) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
     let zone = app.create_zone(300, 250).await;
-    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    assert_eq!(app.put(&kofi.key, &over.uri, past).await.status, 200);
+    app.end_event(&over).await;
     let mut tx = app.state.db.begin().await.unwrap();
     let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
     cancel.execute().await.unwrap();
@@ -421,8 +420,7 @@ async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
         waiting.push(uri);
     }
     assert_eq!(cancel(&app, &kofi.key, &cancelled.uri).await.status, 200);
-    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    assert_eq!(app.put(&kofi.key, &over.uri, past).await.status, 200);
+    app.end_event(&over).await;
 
     for (uri, code) in waiting.iter().zip(["event.cancelled", "event.over"]) {
         assert_eq!(rejection(&decide(&app, uri, true).await), (409, code));

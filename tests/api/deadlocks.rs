@@ -4,7 +4,6 @@
 //! Triggers make each changing statement slower, so that transactions overlap.
 
 use std::collections::HashMap;
-use std::env;
 use std::fs;
 
 use futures::future::{join, join_all};
@@ -14,14 +13,9 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::advertisements::advertisement_body;
 use crate::review::submission_of;
-use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, id_of, section};
+use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, id_of, race_rounds, section};
 
 on_two_servers![mutual_transfers_do_not_deadlock, publishing_and_withdrawing_do_not_deadlock, concurrent_changes_do_not_deadlock,];
-
-/// Returns the number of times that all operations run.
-fn rounds() -> usize {
-    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { 20 } else { 3 }
-}
 
 /// Fails with the server's log if PostgreSQL has detected a deadlock in the test's database.
 async fn check_deadlocks(app: &TestApp) {
@@ -133,7 +127,7 @@ async fn concurrent_changes_do_not_deadlock(app: TestApp) {
     slow_down(&app).await;
     let kofi = app.sign_up("kofi").await;
     let (mut accepted, mut sent) = (0, 0);
-    for round in 0..rounds() {
+    for round in 0..race_rounds(3, 20) {
         let host = app.create_host(&kofi).await;
         let fixtures = Fixtures::create(&app, &host, round).await;
         let mut calls = fixtures.calls(round);

@@ -8,7 +8,7 @@ use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
+use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
 
 on_both_databases![
     returns_all_orders_of_cancelled_event,
@@ -37,14 +37,6 @@ async fn start(app: &TestApp, key: &str, event: &Event) -> Response {
     app.post(key, &format!("{}/returns", event.uri), json!({ "reason": "A storm." })).await
 }
 
-async fn buy(app: &TestApp, user: &User, items: &[(&str, i64)]) -> String {
-    let order = user.order_items(items.iter().copied()).await.unwrap();
-    if order.total > 0.0 {
-        assert_eq!(app.pay(&user.key, &order.self_, card_payment()).await.status, 201);
-    }
-    order.self_.clone()
-}
-
 /// Returns the status, the number of orders and tickets, the amount and the number of remaining orders of a run.
 fn progress(run: &Value) -> Value {
     json!([run["status"], run["orders"], run["tickets"], run["amount"], run["remaining"]])
@@ -56,9 +48,9 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&sections).await;
     let yaw = app.sign_up("yaw").await;
     let (floor, free) = (event.sections[0].as_str(), event.sections[1].as_str());
-    let orders = [buy(&app, &ama, &[(floor, 2), (free, 1)]).await, buy(&app, &yaw, &[(floor, 1)]).await];
+    let orders = [ama.buy(&[(floor, 2), (free, 1)]).await.self_, yaw.buy(&[(floor, 1)]).await.self_];
     let used = yaw.order_free_tickets(free, 1).await;
-    app.post(&kofi.key, &format!("{}/admissions", event.uri), json!({ "serials": used })).await;
+    app.admit(&kofi.key, &event, used).await;
     let open = ama.order(floor, 1).await.unwrap().self_.clone();
     cancel(&app, &event).await;
 
@@ -97,7 +89,7 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
     let esi = app.sign_up("esi").await;
     let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
-    let order = buy(&app, &ama, &[(&event.sections[0], 1), (&other.sections[0], 1)]).await;
+    let order = ama.buy(&[(&event.sections[0], 1), (&other.sections[0], 1)]).await.self_;
     cancel(&app, &event).await;
     let uri = start(&app, &kofi.key, &event).await.uri().to_owned();
 
@@ -116,8 +108,7 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
-    let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.post(&kofi.key, &admissions, json!({ "serials": serials })).await;
+    let admitted = app.admit(&kofi.key, &event, serials).await;
     cancel(&app, &event).await;
     start(&app, &kofi.key, &event).await;
     run_job(&app).await;
@@ -187,7 +178,7 @@ async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     let yaw = app.sign_up("yaw").await;
     let mut orders = Vec::new();
     for _ in 0..6 {
-        orders.push(buy(&app, &ama, &[(&event.sections[0], 2)]).await);
+        orders.push(ama.buy(&[(&event.sections[0], 2)]).await.self_);
     }
     let tickets = app.read(&format!("{}/tickets?records=100", event.uri)).await;
     let serial = |index: usize| tickets["entries"][index]["serial"].clone();
@@ -197,8 +188,7 @@ async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
             app.post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [serial(index)] })).await.body;
         transfers.push(transfer["self"].as_str().unwrap().to_owned());
     }
-    let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.post(&kofi.key, &admissions, json!({ "serials": [serial(0)] })).await;
+    let admitted = app.admit(&kofi.key, &event, [serial(0)]).await;
     let admission = admitted.body[0]["self"].as_str().unwrap().to_owned();
     cancel(&app, &event).await;
     start(&app, &kofi.key, &event).await;

@@ -1,10 +1,8 @@
 //! Histories of orders and accounts, and sales by day.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, card_payment, entries_of, section};
+use crate::support::{DAY, TestApp, card_payment, entries_of, section};
 
 on_both_databases![staff_read_histories, sales_are_listed_by_day];
 
@@ -49,7 +47,6 @@ async fn staff_read_histories(app: TestApp) {
 }
 
 async fn sales_are_listed_by_day(app: TestApp) {
-    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let sections = [section("Floor", 100.0, 10), section("Free", 0.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;
     let day = || app.state.clock.now().date();

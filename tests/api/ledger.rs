@@ -9,7 +9,7 @@ use boxoffice::kernel::types::money::Money;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, section};
+use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, section};
 
 on_both_databases![
     payment_is_recorded_as_sale,
@@ -31,13 +31,6 @@ fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
 
 fn id_of(uri: &str) -> i64 {
     uri.rsplit('/').next().unwrap().parse().unwrap()
-}
-
-/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
-async fn create_order(app: &TestApp) -> (User, Event, String) {
-    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
-    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    (ama, event, order)
 }
 
 /// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
@@ -62,7 +55,7 @@ async fn create_mixed_order(app: &TestApp) -> MixedOrder {
 }
 
 async fn payment_is_recorded_as_sale(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
     let payment = app.pay(&ama.key, &order, card_payment()).await.body;
 
@@ -81,7 +74,7 @@ async fn payment_is_recorded_as_sale(app: TestApp) {
 }
 
 async fn payments_fill_subtotal_before_fees(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
     app.pay(&ama.key, &order, partial_card_payment(0.97)).await;
@@ -92,7 +85,7 @@ async fn payments_fill_subtotal_before_fees(app: TestApp) {
 }
 
 async fn full_refund_includes_fees_of_sale(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
     app.cancel_order(&ama.key, &order).await;
@@ -108,7 +101,7 @@ async fn full_refund_includes_fees_of_sale(app: TestApp) {
 }
 
 async fn owed_refund_is_recorded_when_paid(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
     app.advance_clock(RESERVATION_TTL);
@@ -124,7 +117,7 @@ async fn owed_refund_is_recorded_when_paid(app: TestApp) {
 }
 
 async fn uncollected_payment_is_not_recorded(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
 
     for token in ["tok_decline", "tok_error"] {
         let rejected = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
@@ -138,7 +131,7 @@ async fn uncollected_payment_is_not_recorded(app: TestApp) {
 }
 
 async fn late_payment_has_no_fees_or_host(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.gateway.block();
 
@@ -158,7 +151,7 @@ async fn late_payment_has_no_fees_or_host(app: TestApp) {
 }
 
 async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
-    let (ama, _, order) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
     let meanwhile = async {
         app.gateway.wait_for_charges(1).await;
@@ -183,7 +176,7 @@ async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
 }
 
 async fn lists_and_filters_transactions(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     for amount in [1.0, 2.0] {
         app.pay(&ama.key, &order, partial_card_payment(amount)).await;
         app.advance_clock(Duration::from_secs(60));
@@ -247,10 +240,9 @@ async fn host_reads_own_share(app: TestApp) {
     assert_eq!(found["entries"], json!([expected]), "but for the amounts it is the ledger's entry");
 
     // A return of Kofi's tickets doesn't affect Esi; a free ticket affects no share.
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let mut entries = entries_of(&wallet).to_vec();
-    entries.retain(|ticket| ticket["section"]["name"] != "Balcony");
-    let serials: Vec<&str> = entries.iter().map(|ticket| ticket["serial"].as_str().unwrap()).collect();
+    let mut tickets = app.wallet(&ama).await;
+    tickets.retain(|ticket| ticket["section"]["name"] != "Balcony");
+    let serials: Vec<&str> = tickets.iter().map(|ticket| ticket["serial"].as_str().unwrap()).collect();
     assert_eq!(serials.len(), 2);
     assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": serials })).await.status, 200);
     assert_eq!(of(&hosts[0]).await, [entry("Sale", 101.99, 1.99), entry("Refund", 101.99, 1.99)]);

@@ -16,7 +16,7 @@ use lettre::Message;
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, wait_until};
+use crate::support::{ANY_PORT, DAY, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, wait_until};
 
 on_both_databases![
     writes_mail_to_file_without_smtp_server,
@@ -141,7 +141,7 @@ async fn delivers_mail_once(app: TestApp) {
     app.enqueue_mail("ama@example.com", "Good news").await;
     app.wait_until_empty().await;
 
-    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    app.advance_clock(DAY);
     app.deliver_mail().await;
     let taken = server.accepted();
     assert_eq!((taken.len(), server.connection_count()), (1, 1));
@@ -184,7 +184,7 @@ async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
         assert!(metrics.contains(&metric), "no {metric} in {metrics}");
     }
     server.set_behavior(SmtpBehavior::Accept);
-    app.advance_clock(Duration::from_secs(7 * 24 * 60 * 60));
+    app.advance_clock(DAY * 7);
     app.deliver_mail().await;
     assert_eq!((server.connection_count(), server.accepted().len()), (8, 0));
 }

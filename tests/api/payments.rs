@@ -8,9 +8,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::{
-    Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until,
-};
+use crate::support::{RESERVATION_TTL, Rejection, TestApp, card_payment, partial_card_payment, rejection, section, wait_until};
 
 on_both_databases![
     full_payment_fulfills_order,
@@ -34,19 +32,6 @@ on_both_databases![
     payment_completes_after_client_disconnects,
 ];
 
-/// Ama's order of two tickets at 100.00, which is 203.98 with fees.
-struct OrderFixture {
-    ama: User,
-    event: Event,
-    order: String,
-}
-
-async fn create_order(app: &TestApp) -> OrderFixture {
-    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
-    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    OrderFixture { ama, event, order }
-}
-
 async fn status(app: &TestApp, order: &str) -> String {
     app.read(order).await["status"].as_str().unwrap().to_owned()
 }
@@ -56,7 +41,7 @@ fn is(amount: f64, status: &str) -> (f64, String) {
 }
 
 async fn full_payment_fulfills_order(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
 
     let paid = app.pay(&ama.key, &order, card_payment()).await;
 
@@ -92,7 +77,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
 }
 
 async fn order_is_paid_in_parts(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
 
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
     let cash = json!({ "method": "external", "amount": 100.0, "reference": "Receipt 7" });
@@ -108,7 +93,7 @@ async fn order_is_paid_in_parts(app: TestApp) {
 }
 
 async fn declined_payments_are_limited(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     let declined = || app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" }));
     // Approved payments don't count.
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
@@ -125,7 +110,7 @@ async fn declined_payments_are_limited(app: TestApp) {
 }
 
 async fn rejects_more_than_outstanding_amount(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
 
     let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
@@ -147,7 +132,7 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
 }
 
 async fn declined_payment_keeps_order_open(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
 
     let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
 
@@ -162,7 +147,7 @@ async fn declined_payment_keeps_order_open(app: TestApp) {
 }
 
 async fn gateway_failure_leaves_no_payment(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
 
     let failed = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
 
@@ -173,7 +158,7 @@ async fn gateway_failure_leaves_no_payment(app: TestApp) {
 }
 
 async fn charge_with_lost_response_is_undone(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
 
     let failed = app.pay(&ama.key, &order, card_payment()).await;
@@ -187,7 +172,7 @@ async fn charge_with_lost_response_is_undone(app: TestApp) {
 }
 
 async fn failed_undo_is_retried(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
     app.gateway.reject_refunds(true);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.code(), "payment.gateway");
@@ -206,7 +191,7 @@ async fn failed_undo_is_retried(app: TestApp) {
 }
 
 async fn card_payment_requires_gateway_token(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
 
     for (body, complaint) in [
         (json!({ "method": "card" }), "-token"),
@@ -222,7 +207,7 @@ async fn card_payment_requires_gateway_token(app: TestApp) {
 }
 
 async fn only_staff_record_external_payments(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
     assert_eq!(rejection(&app.pay(&ama.key, &order, cash.clone()).await), (403, "resource.not-yours"));
@@ -260,7 +245,7 @@ async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
 }
 
 async fn only_open_order_is_paid(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
     let cancelled = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -282,7 +267,7 @@ async fn only_open_order_is_paid(app: TestApp) {
 }
 
 async fn payment_belongs_to_one_order(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     let number = app.pay(&ama.key, &order, partial_card_payment(1.0)).await.body["number"].as_str().unwrap().to_owned();
 
@@ -294,7 +279,7 @@ async fn payment_belongs_to_one_order(app: TestApp) {
 }
 
 async fn expiry_refunds_payments(app: TestApp) {
-    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.advance_clock(RESERVATION_TTL);
     // Another user takes the tickets before the job runs.
@@ -309,7 +294,7 @@ async fn expiry_refunds_payments(app: TestApp) {
 }
 
 async fn failed_refund_is_retried(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
 
@@ -326,7 +311,7 @@ async fn failed_refund_is_retried(app: TestApp) {
 }
 
 async fn payment_of_crashed_server_is_undone(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     // A server began a payment and crashed after the gateway had taken the money.
     let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
     let mut tx = app.state.db.begin().await.unwrap();
@@ -358,7 +343,7 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
 }
 
 async fn undo_after_refund_returns_nothing(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
     app.gateway.block_undos(true);
 
@@ -386,7 +371,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
 }
 
 async fn failing_refunds_do_not_block_others(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     // More than one batch of the job.
     for _ in 0..25 {
         assert_eq!(app.pay(&ama.key, &order, partial_card_payment(1.0)).await.status, 201);
@@ -403,7 +388,7 @@ async fn failing_refunds_do_not_block_others(app: TestApp) {
 }
 
 async fn payment_completes_after_client_disconnects(app: TestApp) {
-    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
     let body = card_payment().to_string();
     let head = format!(

@@ -167,16 +167,8 @@ async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
     assert_eq!(app.sold_and_reserved(free).await, (4, 0));
 }
 
-/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two tickets.
-async fn create_order(app: &TestApp) -> (User, Event, String) {
-    let event = create_concert(app, &[(100.0, 2)]).await;
-    let ama = app.sign_up("ama").await;
-    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    (ama, event, order)
-}
-
 async fn concurrent_payments_pay_order_once(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     app.gateway.block();
 
     // The second payment starts while the gateway processes the first.
@@ -195,7 +187,7 @@ async fn concurrent_payments_pay_order_once(app: TestApp) {
 }
 
 async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     let responses = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
 
     assert_eq!(count_statuses(&responses, [201, 400]), [4, 4]);
@@ -282,7 +274,7 @@ async fn failing_admission_does_not_fail_its_batch(app: TestApp) {
 }
 
 async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     app.gateway.block();
 
     let meanwhile = async {
@@ -301,7 +293,7 @@ async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
 }
 
 async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     let yaw = app.sign_up("yaw").await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
     app.gateway.block();
@@ -323,7 +315,7 @@ async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
 }
 
 async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
-    let (ama, event, order) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     app.gateway.block();
 
     let meanwhile = async {

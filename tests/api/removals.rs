@@ -9,12 +9,11 @@ mod references;
 mod world;
 
 use std::collections::BTreeSet;
-use std::env;
 
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, section};
+use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, section};
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use world::{Call, World};
 
@@ -27,7 +26,7 @@ on_both_databases![
 
 /// Returns how often each reference is tested. The window of a race is a few milliseconds, so a single round may miss it.
 fn rounds() -> usize {
-    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { 20 } else { 5 }
+    race_rounds(5, 20)
 }
 
 async fn requests_survive_removal_of_their_resources(app: TestApp) {

@@ -11,7 +11,7 @@ use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, card_payment, entries_of, section};
+use crate::support::{DAY, TestApp, card_payment, entries_of, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 
 on_both_databases![
@@ -23,7 +23,6 @@ on_both_databases![
 ];
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs the job of a server until it deletes nothing more, and returns the number of deleted rows.
 async fn apply(server: &Arc<App>) -> u64 {

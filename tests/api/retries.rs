@@ -14,9 +14,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::races::count_statuses;
-use crate::support::{
-    ANY_PORT, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
-};
+use crate::support::{ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection};
 
 on_both_databases![
     equivalent_requests_are_replayed,
@@ -50,13 +48,6 @@ async fn make_zone(app: &TestApp, key: &str, body: Value) -> Response {
 /// Returns whether the response is a replay.
 fn is_replayed(response: &Response) -> bool {
     response.header("idempotency-replayed") == "true"
-}
-
-/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
-async fn create_order(app: &TestApp) -> (User, String, String) {
-    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 2)]).await;
-    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    (ama, order, event.sections[0].clone())
 }
 
 /// Pays for an order with this `Idempotency-Key`.
@@ -127,11 +118,11 @@ async fn validates_idempotency_key(app: TestApp) {
 }
 
 async fn rejection_is_replayed(app: TestApp) {
-    let (ama, order, stalls) = create_order(&app).await;
+    let (ama, event, order) = app.create_order(2).await;
     let esi = app.sign_up("esi").await;
     let place = async |key: &str| {
         let request = app.request("POST", "/orders").key(&esi.key).header("Idempotency-Key", key);
-        request.json(&json!({ "items": { stalls.as_str(): 1 } })).send().await
+        request.json(&json!({ "items": { event.sections[0].as_str(): 1 } })).send().await
     };
 
     let rejected = place("one").await;
@@ -144,7 +135,7 @@ async fn rejection_is_replayed(app: TestApp) {
 }
 
 async fn declined_payment_is_replayed(app: TestApp) {
-    let (ama, order, _) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(2).await;
     let declined = json!({ "method": "card", "token": "tok_decline" });
 
     let first = pay(&app, &ama, &order, "one", declined.clone()).await;
@@ -156,7 +147,7 @@ async fn declined_payment_is_replayed(app: TestApp) {
 }
 
 async fn gateway_failure_can_be_retried(app: TestApp) {
-    let (ama, order, _) = create_order(&app).await;
+    let (ama, _, order) = app.create_order(2).await;
     app.gateway.fail_after_charge(true);
     let failed = pay(&app, &ama, &order, "one", card_payment()).await;
     app.gateway.fail_after_charge(false);
@@ -172,7 +163,7 @@ async fn gateway_failure_can_be_retried(app: TestApp) {
 
 async fn response_is_stored_for_a_day(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
-    app.advance_clock(Duration::from_secs(24 * 60 * 60 - 60));
+    app.advance_clock(DAY - Duration::from_secs(60));
     let within = make_zone(&app, "one", zone()).await;
     assert_eq!(idempotency::purge_expired(&app.state.kernel).await.unwrap(), 0);
     app.advance_clock(Duration::from_secs(60));
@@ -181,7 +172,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
 
     assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
     assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
-    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    app.advance_clock(DAY);
     assert_eq!(idempotency::purge_expired(&app.state.kernel).await.unwrap(), 1);
     assert_eq!(app.scalar::<i64>("select count(*) from idempotency").await, 0);
 }
@@ -278,7 +269,7 @@ struct DuplicatePayment {
 
 /// `meanwhile` runs before the gateway responds to the first server.
 async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
-    let (ama, order, _) = create_order(app).await;
+    let (ama, _, order) = app.create_order(2).await;
     let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice_http::log::silent()).await.unwrap();
     let server = RunningApp::start(Arc::clone(&second), ANY_PORT).unwrap();
     app.gateway.block();

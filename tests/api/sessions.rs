@@ -1,11 +1,9 @@
 //! Sessions: login, access, expiry and logout.
 
-use std::time::Duration;
-
 use boxoffice_client::Error;
 use serde_json::json;
 
-use crate::support::{PASSWORD, Rejection, TestApp, User, entries_of, rejection, types};
+use crate::support::{DAY, PASSWORD, Rejection, TestApp, User, entries_of, rejection, types};
 
 on_both_databases![
     logs_in_by_username_or_email,
@@ -21,8 +19,6 @@ on_both_databases![
     session_is_ended_by_owner_and_staff,
     unknown_session_is_not_found,
 ];
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl TestApp {
     /// Logs in.

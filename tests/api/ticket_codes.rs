@@ -6,7 +6,7 @@ use boxoffice::features::sales::tickets::serial_of_bytes;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
+use crate::support::{Response, TestApp, User, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{global_token, redeemer_key};
 
@@ -22,8 +22,7 @@ on_both_databases![
 
 /// Returns the URI of the newest ticket of a user.
 async fn ticket(app: &TestApp, user: &User) -> String {
-    let wallet = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
-    entries_of(&wallet).last().unwrap()["self"].as_str().unwrap().to_owned()
+    app.wallet(user).await.last().unwrap()["self"].as_str().unwrap().to_owned()
 }
 
 /// Returns the code of a ticket.
@@ -31,10 +30,6 @@ async fn code(app: &TestApp, user: &User, ticket: &str) -> String {
     let response = app.get(&user.key, &format!("{ticket}/code")).await;
     assert_eq!((response.status, &response.body["ticket"]), (200, &json!(ticket)), "{response:?}");
     response.body["code"].as_str().unwrap().to_owned()
-}
-
-async fn admit(app: &TestApp, key: &str, event: &Event, texts: &[&str]) -> Response {
-    app.post(key, &format!("{}/admissions", event.uri), json!({ "serials": texts })).await
 }
 
 /// Returns the reason for which the first ticket of a response was refused.
@@ -51,13 +46,13 @@ async fn code_admits_like_its_serial(app: TestApp) {
     let second_code = code(&app, &ama, &ticket(&app, &ama).await).await;
     let key = redeemer_key(&app, &global_token(&event).await).await;
 
-    assert_eq!(reason(&admit(&app, &kofi.key, &other, &[&first_code]).await), "unknown", "it is of another event");
-    let admitted = admit(&app, &key, &event, &[&first_code, &first]).await;
+    assert_eq!(reason(&app.admit(&kofi.key, &other, [&first_code]).await), "unknown", "it is of another event");
+    let admitted = app.admit(&key, &event, [&first_code, &first]).await;
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 1), "the same ticket, once");
     assert_eq!(admitted.body[0]["ticket"], first);
-    let again = admit(&app, &key, &event, &[&first_code]).await;
+    let again = app.admit(&key, &event, [&first_code]).await;
     assert_eq!((reason(&again), &again.body["refused"][0]["serial"]), ("redeemed", &json!(first_code)));
-    let lower = admit(&app, &key, &event, &[&format!(" {} ", second_code.to_lowercase())]).await;
+    let lower = app.admit(&key, &event, [&format!(" {} ", second_code.to_lowercase())]).await;
     assert_eq!((lower.status, &lower.body[0]["ticket"]), (201, &json!(second)), "{lower:?}");
 }
 
@@ -91,13 +86,13 @@ async fn altered_code_admits_nobody(app: TestApp) {
     for index in [0, 1, 6, 12, 20, 28, 29, 92] {
         let mut altered = bytes.clone();
         altered[index] ^= 1;
-        let response = admit(&app, &kofi.key, &event, &[&BASE32_NOPAD.encode(&altered)]).await;
+        let response = app.admit(&kofi.key, &event, [&BASE32_NOPAD.encode(&altered)]).await;
         assert_eq!((response.status, reason(&response)), (400, "unknown"), "byte {index}");
     }
     for text in [&code[1..], &format!("{code}A"), &"1".repeat(149), &"é".repeat(70)] {
-        assert_eq!(reason(&admit(&app, &kofi.key, &event, &[text]).await), "unknown", "{text}");
+        assert_eq!(reason(&app.admit(&kofi.key, &event, [text]).await), "unknown", "{text}");
     }
-    assert_eq!(admit(&app, &kofi.key, &event, &[&code]).await.status, 201);
+    assert_eq!(app.admit(&kofi.key, &event, [&code]).await.status, 201);
 }
 
 async fn claimed_ticket_has_another_code(app: TestApp) {
@@ -116,8 +111,8 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
     let after = code(&app, &esi, &ticket(&app, &esi).await).await;
     assert_eq!(rejection(&app.get(&ama.key, &format!("{hers}/code")).await), (404, "resource.not-found"));
     assert_ne!(before, after);
-    assert_eq!(reason(&admit(&app, &kofi.key, &event, &[&before]).await), "void");
-    assert_eq!(admit(&app, &kofi.key, &event, &[&after]).await.status, 201);
+    assert_eq!(reason(&app.admit(&kofi.key, &event, [&before]).await), "void");
+    assert_eq!(app.admit(&kofi.key, &event, [&after]).await.status, 201);
 }
 
 async fn only_issued_ticket_has_code(app: TestApp) {
@@ -200,7 +195,7 @@ async fn servers_accept_codes_of_each_other(app: TestApp) {
     assert!(keys.body["keys"].as_array().unwrap().len() >= 2);
     second.stop().await;
 
-    let admitted = admit(&app, &kofi.key, &event, &[of_second.body["code"].as_str().unwrap()]).await;
+    let admitted = app.admit(&kofi.key, &event, [of_second.body["code"].as_str().unwrap()]).await;
     assert_eq!((admitted.status, &admitted.body[0]["ticket"]), (201, &Value::from(serial)), "also after it was stopped");
 }
 

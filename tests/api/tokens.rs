@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, Rejection, TestApp, rejection, section, types};
+use crate::support::{Client, DAY, Event, Rejection, TestApp, rejection, section, types};
 
 on_both_databases![
     every_event_has_global_token_for_all_sections,
@@ -200,15 +200,14 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let token = create_token(&event, &[&event.sections[0]]).await;
     let keys = [redeemer_key(&app, &token).await, redeemer_key(&app, &token).await];
-    let admissions = format!("{}/admissions", event.uri);
-    let admitted = app.post(&keys[0], &admissions, json!({ "serials": [serials[0]] })).await;
+    let admitted = app.admit(&keys[0], &event, &serials[..1]).await;
     assert_eq!(admitted.status, 201);
 
     let removed = app.delete(&kofi.key, &token.self_).await;
 
     assert_eq!(removed.status, 204);
     for key in &keys {
-        let response = app.post(key, &admissions, json!({ "serials": [serials[1]] })).await;
+        let response = app.admit(key, &event, &serials[1..]).await;
         assert_eq!((response.status, response.code()), (403, "key.refused"));
     }
     let exchanged = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
@@ -216,7 +215,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     for method in ["GET", "DELETE"] {
         assert_eq!(rejection(&app.request(method, &token.self_).key(&kofi.key).send().await), (404, "resource.not-found"));
     }
-    let kept = app.get(&kofi.key, &admissions).await;
+    let kept = app.get(&kofi.key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
 }
 
@@ -290,10 +289,9 @@ async fn token_has_a_maximum_of_keys(app: TestApp) {
 
 async fn key_expiry_follows_event_end(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
-    let day = Duration::from_secs(24 * 60 * 60);
     let ends_in = async |days: u32| {
         let now = app.state.clock.now();
-        let times = json!({ "start": now.to_minutes(), "end": now.plus(day * days).to_minutes() });
+        let times = json!({ "start": now.to_minutes(), "end": now.plus(DAY * days).to_minutes() });
         assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await.status, 200);
     };
     ends_in(1).await;
@@ -302,10 +300,9 @@ async fn key_expiry_follows_event_end(app: TestApp) {
     let status = async || app.get(&key, &format!("{}/tickets", event.uri)).await.status;
 
     ends_in(3).await;
-    app.advance_clock(day * 2);
+    app.advance_clock(DAY * 2);
     assert_eq!(status().await, 200, "it was put off");
-    let earlier = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&earlier).send().await.status, 200);
+    app.end_event(&event).await;
     assert_eq!(status().await, 403, "it was long ago");
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Rejection, Response, TestApp, User, entries_of, id_of, rejection, section, types};
+use crate::support::{Event, Rejection, Response, TestApp, User, id_of, rejection, section, types};
 use crate::tokens::redeemer_key;
 
 on_both_databases![
@@ -56,8 +56,7 @@ impl Fixture {
 
     /// Requests the admission of these tickets as the host.
     async fn admit(&self, app: &TestApp, serials: &[String]) -> Response {
-        let path = format!("{}/admissions", self.event.uri);
-        app.post(&self.kofi.key, &path, json!({ "serials": serials })).await
+        app.admit(&self.kofi.key, &self.event, serials).await
     }
 
     /// Returns a key that admits to the whole event.
@@ -87,12 +86,11 @@ async fn read(app: &TestApp, user: &User, transfer: &str) -> Value {
 
 /// Returns the serial and the status of each ticket in a wallet.
 async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
-    let wallet = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
     let ticket = |ticket: &Value| {
         assert_eq!(ticket["owner"]["number"], user.number.as_str());
         (ticket["serial"].as_str().unwrap().to_owned(), ticket["status"].as_str().unwrap().to_owned())
     };
-    entries_of(&wallet).iter().map(ticket).collect()
+    app.wallet(user).await.iter().map(ticket).collect()
 }
 
 /// Returns the serials of the tickets in a wallet.

@@ -145,6 +145,13 @@ impl TestApp {
         format!("{}{}", event.uri, created.self_)
     }
 
+    /// Moves an event into the past.
+    pub async fn end_event(&self, event: &Event) {
+        let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+        let ended = self.put(&event.host.owner.key, &event.uri, past).await;
+        assert_eq!(ended.status, 200, "{}", ended.body);
+    }
+
     /// Submits an event, and has the staff approve it.
     pub async fn list_event(&self, event: &Event) {
         let submission = event.host.owner.client.event_submission_create().event(&event.id).send().await.unwrap();

@@ -1,5 +1,7 @@
 //! Macros that turn an `async fn(TestApp)` into standard `#[tokio::test]` functions, and the functions they call.
 
+use std::env;
+
 use super::TestApp;
 
 /// Declares a module of tests for each named `async fn(TestApp)`, with a test for each way to run it.
@@ -52,4 +54,9 @@ pub async fn run_on_two_servers<F: Future<Output = ()>>(test: fn(TestApp) -> F) 
     if let Some(app) = TestApp::on_two_servers().await {
         test(app).await;
     }
+}
+
+/// Returns the number of rounds of a race: by default `few`, and `all` with `BOXOFFICE_RACES=full`.
+pub fn race_rounds(few: usize, all: usize) -> usize {
+    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { all } else { few }
 }

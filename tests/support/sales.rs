@@ -8,9 +8,10 @@ use boxoffice::features::sales::payments;
 use boxoffice::state::Ctx;
 use boxoffice_http::error::Error;
 use futures::future::join_all;
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Response, TestApp};
+use super::{Event, Response, TestApp, User, entries_of, section};
 
 /// The time for which an open order reserves its tickets.
 pub const RESERVATION_TTL: Duration = Duration::from_secs(15 * 60);
@@ -41,7 +42,24 @@ impl TestApp {
     pub async fn payments(&self, order: &str) -> Vec<(f64, String)> {
         let page = self.read(&format!("{order}/payments")).await;
         let payment = |payment: &Value| (payment["amount"].as_f64().unwrap(), payment["status"].as_str().unwrap().to_owned());
-        super::entries_of(&page).iter().map(payment).collect()
+        entries_of(&page).iter().map(payment).collect()
+    }
+
+    /// Has Ama order two tickets at 100.00, which is 203.98 with fees, of a section with this capacity.
+    pub async fn create_order(&self, capacity: i64) -> (User, Event, String) {
+        let (_, ama, event) = self.create_sale(&[section("Stalls", 100.0, capacity)]).await;
+        let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+        (ama, event, order)
+    }
+
+    /// Returns the first hundred tickets of a user, oldest first.
+    pub async fn wallet(&self, user: &User) -> Vec<Value> {
+        entries_of(&self.read(&format!("/accounts/{}/tickets?records=100", user.number)).await).to_vec()
+    }
+
+    /// Admits tickets to an event.
+    pub async fn admit(&self, key: &str, event: &Event, serials: impl Serialize) -> Response {
+        self.post(key, &format!("{}/admissions", event.uri), json!({ "serials": serials })).await
     }
 
     /// Places an order.
@@ -76,7 +94,7 @@ impl TestApp {
             |entry: &Value| (entry["type"].as_str().unwrap().to_owned(), number(&entry["amount"]), number(&entry["fees"]));
         let separator = if path.contains('?') { '&' } else { '?' };
         let page = self.read(&format!("{path}{separator}records=100")).await;
-        super::entries_of(&page).iter().map(entry).collect()
+        entries_of(&page).iter().map(entry).collect()
     }
 
     /// Asserts that no payment or refund is open, and that the gateway's balance equals the ledger's.

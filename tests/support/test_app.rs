@@ -29,7 +29,8 @@ use super::{Client, FakeGateway, Mailbox, Response, User, check_invariants, post
 /// Any free port on localhost.
 pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// A day.
+pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The credentials of the first start, shared by all databases that are copied from one template.
 #[derive(Clone)]

@@ -71,6 +71,15 @@ impl User {
         Ok(order.into_inner())
     }
 
+    /// Orders tickets of several sections, and pays for them by card unless they are free. Returns the order as placed.
+    pub async fn buy(&self, items: &[(&str, i64)]) -> types::Order {
+        let order = self.order_items(items.iter().copied()).await.unwrap();
+        if order.total > 0.0 {
+            self.pay(&order).await.unwrap();
+        }
+        order
+    }
+
     /// Pays the outstanding amount by card.
     pub async fn pay(&self, order: &types::Order) -> Result<types::Payment, Error<types::Error>> {
         let payment = self.client.order_payment_create().order(order.number.clone());

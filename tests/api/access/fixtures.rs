@@ -340,15 +340,13 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
     let sold = entries_of(&transactions).last().unwrap();
-    let tickets = app.read(&format!("/accounts/{}/tickets", owners.owner.number)).await;
-    let ticket =
-        |index: usize| (uri_end(&tickets["entries"][index]), tickets["entries"][index]["serial"].as_str().unwrap().to_owned());
+    let tickets = app.wallet(owners.owner).await;
+    let ticket = |index: usize| (uri_end(&tickets[index]), tickets[index]["serial"].as_str().unwrap().to_owned());
     let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
     let admissions = format!("/events/{}/admissions", ids["event"]);
     let admitted = send_successfully(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
     let bought = buy(app, &owners.sender.key, &[&gold]).await;
-    let offered = app.read(&format!("/accounts/{}/tickets?records=100", owners.sender.number)).await;
-    let offered = entries_of(&offered).last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let offered = app.wallet(owners.sender).await.last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
     let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
     let section = |name: &str| format!("/events/{}/sections/{}", ids["event"], ids[name]);

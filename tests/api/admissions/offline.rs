@@ -12,7 +12,6 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::admit;
 use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
@@ -118,9 +117,8 @@ async fn gate_list_has_changes(app: TestApp) {
     let path = format!("{}/gate-list", event.uri);
     let since = gate_list(&app, &kofi.key, &path).await.0["modifiedSince"].as_str().unwrap().to_owned();
 
-    assert_eq!(admit(&app, &kofi.key, &event, &[&used]).await.status, 201);
-    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let order = tickets["entries"][0]["order"].as_str().unwrap().to_owned();
+    assert_eq!(app.admit(&kofi.key, &event, [&used]).await.status, 201);
+    let order = app.wallet(&ama).await[0]["order"].as_str().unwrap().to_owned();
     let body = json!({ "tickets": [returned] });
     assert_eq!(app.return_tickets(&kofi.key, &order, body).await.status, 200);
     let new = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -369,14 +367,14 @@ async fn refused_scan_does_not_hide_later_one(app: TestApp) {
 async fn admission_with_conflict_is_not_undone(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
-    let online = admit(&app, &kofi.key, &event, &[&serial]).await;
+    let online = app.admit(&kofi.key, &event, [&serial]).await;
     let uploaded = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, app.state.clock.now())]).await;
     assert_eq!(uploaded.body["conflicts"].as_array().unwrap().len(), 1);
 
     let undone = app.delete(&kofi.key, online.body[0]["self"].as_str().unwrap()).await;
 
     assert_eq!(rejection(&undone), (409, "admission.conflict"));
-    assert_eq!(admit(&app, &kofi.key, &event, &[&serial]).await.body["refused"][0]["reason"], "redeemed");
+    assert_eq!(app.admit(&kofi.key, &event, [&serial]).await.body["refused"][0]["reason"], "redeemed");
 }
 
 /// What the gates of a random test have done.

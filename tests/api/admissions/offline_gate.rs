@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::support::{TestApp, entries_of, section};
+use crate::support::{TestApp, section};
 use crate::tokens::{global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
@@ -48,9 +48,9 @@ async fn gate_works_with_the_cable_pulled(app: TestApp) {
     for user in [&ama, &ama, &esi, &esi] {
         serials.extend(user.order_free_tickets(&event.sections[0], 30).await);
     }
-    let wallet = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
-    let uri = wallet["entries"][0]["self"].as_str().unwrap();
-    let code = app.get(&ama.key, &format!("{uri}/code")).await.body["code"].as_str().unwrap().to_owned();
+    let ticket = &app.wallet(&ama).await[0];
+    let code =
+        app.get(&ama.key, &format!("{}/code", ticket["self"].as_str().unwrap())).await.body["code"].as_str().unwrap().to_owned();
     app.advance_clock(Duration::from_secs(120));
     let key = redeemer_key(&app, &global_token(&event).await).await;
     let (plug, cable) = tokio::sync::watch::channel(true);
@@ -97,9 +97,9 @@ async fn gate_works_with_the_cable_pulled(app: TestApp) {
 async fn codes_of_an_earlier_key_admit(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 5).await;
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let tickets = app.wallet(&ama).await;
     let code = async |server: SocketAddr, index: usize| {
-        let path = format!("{}/code", entries_of(&wallet)[index]["self"].as_str().unwrap());
+        let path = format!("{}/code", tickets[index]["self"].as_str().unwrap());
         app.request("GET", &path).key(&ama.key).at(server).send().await.body["code"].as_str().unwrap().to_owned()
     };
     let key = redeemer_key(&app, &global_token(&event).await).await;
@@ -113,7 +113,7 @@ async fn codes_of_an_earlier_key_admit(app: TestApp) {
     assert_ne!(code(restarted.address, 0).await, first);
     let now = || DateTime::<Utc>::from_timestamp_micros(app.state.clock.now().0).unwrap();
 
-    let batch = json!({ "serials": [first, second, entries_of(&wallet)[2]["serial"]] });
+    let batch = json!({ "serials": [first, second, tickets[2]["serial"]] });
     let online =
         app.request("POST", &format!("{}/admissions", event.uri)).key(&key).at(restarted.address).json(&batch).send().await;
     let mut b = Gate::new(Client::connect(&format!("http://{}", restarted.address), &key).unwrap(), &event.id, "Gate B");

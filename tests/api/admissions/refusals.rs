@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{admit, admitted};
+use super::admitted;
 use crate::support::{Event, Response, TestApp, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
@@ -39,11 +39,11 @@ async fn refusal_has_reason_for_each_serial(app: TestApp) {
     let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
-    assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed, &floor_redeemed]).await.status, 201);
+    assert_eq!(app.admit(&kofi.key, &event, [&redeemed, &floor_redeemed]).await.status, 201);
     let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let serials = [&redeemed, &pending, &void, &floor, &floor_redeemed, &other_event, "scribble", &pending];
 
-    let (by_admission, by_scan) = (admit(&app, &key, &event, &serials).await, scan(&app, &key, &event, &serials).await);
+    let (by_admission, by_scan) = (app.admit(&key, &event, serials).await, scan(&app, &key, &event, &serials).await);
 
     let expected = [
         (redeemed.as_str(), "redeemed"),
@@ -79,7 +79,7 @@ async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
     let list = app.read(&format!("{}/admissions", event.uri)).await;
     assert_eq!(list["entries"], response.body["admitted"]);
     // The other operation still returns a plain array.
-    let plain = admit(&app, &key, &event, &[&pending, &other]).await;
+    let plain = app.admit(&key, &event, [&pending, &other]).await;
     assert_eq!((plain.status, admitted(&plain)), (201, vec![other.as_str()]));
     let all = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&all.sections[0], 1).await.remove(0);
@@ -93,10 +93,10 @@ async fn refusal_shows_earlier_admission(app: TestApp) {
     let key = redeemer_key(&app, &token).await;
     let body = json!({ "serials": [by_gate], "redeemer": "Yaw", "device": "Gate A" });
     let first = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
-    let second = admit(&app, &kofi.key, &event, &[&by_host]).await;
+    let second = app.admit(&kofi.key, &event, [&by_host]).await;
     app.advance_clock(Duration::from_secs(60));
 
-    let again = admit(&app, &key, &event, &[&by_gate, &by_host]).await;
+    let again = app.admit(&key, &event, [&by_gate, &by_host]).await;
 
     let earlier = |of: &Response, redeemer: &str, device: &str, token: Value| {
         json!({
@@ -114,12 +114,12 @@ async fn replaced_ticket_is_void(app: TestApp) {
     let esi = app.sign_up("esi").await;
     let copy = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [copy] })).await;
-    assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "pending")]);
+    assert_eq!(refused(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "pending")]);
 
     let claim = format!("{}/claims", transfer.uri());
     assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
 
-    assert_eq!(refused(&admit(&app, &kofi.key, &event, &[&copy]).await), [(copy.as_str(), "void")]);
+    assert_eq!(refused(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "void")]);
 }
 
 async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
@@ -128,7 +128,7 @@ async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
     let key = redeemer_key(&app, &global_token(&event).await).await;
     assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
 
-    for response in [admit(&app, &key, &event, &[&ticket, "x", "x"]).await, scan(&app, &key, &event, &[&ticket, "x"]).await] {
+    for response in [app.admit(&key, &event, [&ticket, "x", "x"]).await, scan(&app, &key, &event, &[&ticket, "x"]).await] {
         assert_eq!((response.status, response.code()), (400, "admission.none"));
         assert_eq!(refused(&response), [(ticket.as_str(), "event-cancelled"), ("x", "event-cancelled")]);
     }
@@ -140,7 +140,7 @@ async fn serials_are_compared_without_case(app: TestApp) {
     let lower = ticket.to_lowercase();
 
     let response = scan(&app, &kofi.key, &event, &[&format!(" {lower} "), &ticket, "scribble"]).await;
-    let again = admit(&app, &kofi.key, &event, &[&lower, &ticket]).await;
+    let again = app.admit(&kofi.key, &event, [&lower, &ticket]).await;
 
     assert_eq!(response.body["admitted"][0]["ticket"], ticket);
     assert_eq!(refused(&response), [("scribble", "unknown")], "both are the same ticket");

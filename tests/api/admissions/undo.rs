@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{admit, admitted};
-use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
+use super::admitted;
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 
 on_both_databases![
@@ -22,7 +22,7 @@ race_tests![concurrent_undo_and_admission_agree, concurrent_undo_and_return_agre
 
 /// Admits a ticket and returns the URI of the admission.
 async fn admit_one(app: &TestApp, key: &str, event: &Event, serial: &str) -> String {
-    let response = admit(app, key, event, &[serial]).await;
+    let response = app.admit(key, event, [serial]).await;
     response.body[0]["self"].as_str().unwrap_or_else(|| panic!("{response:?}")).to_owned()
 }
 
@@ -51,8 +51,8 @@ async fn undone_ticket_admits_again(app: TestApp) {
     assert_eq!(rejection(&app.delete(&key, &admission).await), (404, "resource.not-found"));
     let list = app.get(&key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(admitted(&list), [&serials[1]], "the other admission stays");
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    assert_eq!((&wallet["entries"][0]["status"], &wallet["entries"][0]["redeemed"]), (&json!("Issued"), &json!("N/A")));
+    let ticket = &app.wallet(&ama).await[0];
+    assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Issued"), &json!("N/A")));
     assert_eq!(app.read(&event.sections[0]).await["sold"], 2);
     let second = admit_one(&app, &key, &event, &serials[0]).await;
     assert_ne!(second, admission);
@@ -104,7 +104,7 @@ async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
 
     assert_eq!((rejected.status, rejected.code()), (409, "admission.order-voided"));
     assert_eq!(app.read(&admission).await["ticket"], serials[0], "the admission stays");
-    let again = admit(&app, &kofi.key, &event, &[&serials[0]]).await;
+    let again = app.admit(&kofi.key, &event, [&serials[0]]).await;
     assert_eq!(again.body["refused"][0]["reason"], "redeemed");
 }
 
@@ -148,7 +148,7 @@ async fn concurrent_undo_and_admission_agree(app: TestApp) {
     let rounds = serials.iter().map(|serial| async move {
         let admission = admit_one(app, key, event, serial).await;
         let (undone, again) =
-            join(join_all([app.delete(key, &admission), app.delete(&kofi.key, &admission)]), admit(app, key, event, &[serial]))
+            join(join_all([app.delete(key, &admission), app.delete(&kofi.key, &admission)]), app.admit(key, event, [serial]))
                 .await;
         let mut statuses: Vec<u16> = undone.iter().map(|response| response.status).collect();
         statuses.sort_unstable();
@@ -165,8 +165,7 @@ async fn concurrent_undo_and_admission_agree(app: TestApp) {
 async fn buy_and_admit(app: &TestApp, kofi: &User, ama: &User, event: &Event) -> (String, String, String) {
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
-    let tickets = app.read(&format!("/accounts/{}/tickets?records=100", ama.number)).await;
-    let serial = entries_of(&tickets).last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let serial = app.wallet(ama).await.last().unwrap()["serial"].as_str().unwrap().to_owned();
     let admission = admit_one(app, &kofi.key, event, &serial).await;
     (order, serial, admission)
 }
@@ -192,7 +191,7 @@ async fn concurrent_undo_and_void_agree(app: TestApp) {
 
         assert_eq!(voided.status, 200, "{voided:?}");
         assert!(undone.status == 204 || undone.code() == "admission.order-voided", "{undone:?}");
-        let again = admit(&app, &kofi.key, &event, &[&serial]).await;
+        let again = app.admit(&kofi.key, &event, [&serial]).await;
         let reason = if undone.status == 204 { "void" } else { "redeemed" };
         assert_eq!(again.body["refused"][0]["reason"], reason, "no ticket of a voided order admits");
     }

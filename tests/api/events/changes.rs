@@ -94,8 +94,8 @@ async fn update_of_listed_event_keeps_status(app: TestApp) {
 
 async fn past_event_keeps_its_venue(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
-    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
-    let (venue, other) = (app.put(&kofi.key, &event.uri, past).await.body["venue"]["self"].clone(), app.create_venue().await);
+    app.end_event(&event).await;
+    let (venue, other) = (app.read(&event.uri).await["venue"]["self"].clone(), app.create_venue().await);
 
     let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
     let same = app.put(&kofi.key, &event.uri, json!({ "venue": venue, "disclaimer": "It was loud." })).await;

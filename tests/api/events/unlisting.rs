@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::rejection;
 use crate::races::count_statuses;
 use crate::review::submission_of;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, partial_card_payment, section};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
 on_both_databases![
     withdrawn_event_is_draft_without_sales,
@@ -71,10 +71,9 @@ async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
 
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201, "existing reservations can be paid");
     assert_eq!(app.read(&open.self_).await["status"], "Fulfilled");
-    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let serials: Vec<&Value> = entries_of(&tickets).iter().map(|ticket| &ticket["serial"]).collect();
-    let admissions = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key);
-    let admitted = admissions.json(&json!({ "serials": serials })).send().await;
+    let tickets = app.wallet(&ama).await;
+    let serials: Vec<&Value> = tickets.iter().map(|ticket| &ticket["serial"]).collect();
+    let admitted = app.admit(&kofi.key, &event, serials).await;
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 2));
 }
 

@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{create, host, names};
-use crate::support::{Event, Response, TestApp, User, card_payment, entries_of, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 
 on_both_databases![
     removed_host_is_not_found,
@@ -91,15 +91,13 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
 
     // Existing reservations can be paid.
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201);
-    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    let serials: Vec<&Value> = entries_of(&tickets).iter().map(|ticket| &ticket["serial"]).collect();
-    assert_eq!(serials.len(), 2);
-    let admissions = format!("{}/admissions", event.uri);
-    let by_its_administrator = send(&app, "POST", &kofi.key, &admissions, json!({ "serials": [serials[0]] })).await;
+    let tickets = app.wallet(&ama).await;
+    assert_eq!(tickets.len(), 2);
+    let by_its_administrator = app.admit(&kofi.key, &event, [&tickets[0]["serial"]]).await;
     assert_eq!((by_its_administrator.status, by_its_administrator.body.as_array().unwrap().len()), (201, 1));
     let code = app.read(&format!("{}/tokens", event.uri)).await["entries"][0]["code"].as_str().unwrap().to_owned();
     let gate = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.clone();
-    let at_the_gate = send(&app, "POST", &gate, &admissions, json!({ "serials": [serials[1]] })).await;
+    let at_the_gate = app.admit(&gate, &event, [&tickets[1]["serial"]]).await;
     assert_eq!((at_the_gate.status, at_the_gate.body.as_array().unwrap().len()), (201, 1));
 }
 

@@ -9,7 +9,7 @@ use boxoffice::kernel::http::LimitSettings;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
 
-use crate::support::{Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
+use crate::support::{DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
 use crate::tokens::global_token;
 
 on_both_databases![
@@ -31,8 +31,6 @@ on_both_databases![
     strangers_do_not_use_up_the_attempts_of_the_owner,
     unknown_codes_of_tokens_are_limited_by_address,
 ];
-
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A second server with these limits, which believes in `X-Forwarded-For`.
 async fn limited_server(app: &TestApp, limits: LimitSettings) -> SecondServer {

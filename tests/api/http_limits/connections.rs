@@ -36,7 +36,8 @@ on_both_databases![
 ];
 
 const SHORT: Duration = Duration::from_millis(300);
-const LONG: Duration = Duration::from_secs(600);
+/// A timeout that no test reaches.
+pub const LONG: Duration = Duration::from_secs(600);
 
 /// Limits whose timeouts a test never reaches.
 fn patient() -> ConnectionLimits {
@@ -49,8 +50,8 @@ async fn start(app: &TestApp, connections: ConnectionLimits) -> SecondServer {
     app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
 }
 
-/// Awaits something that must happen long before the default timeouts.
-async fn await_early<T>(something: impl Future<Output = T>) -> T {
+/// Awaits something that must happen long before a timeout of [`LONG`].
+pub async fn await_early<T>(something: impl Future<Output = T>) -> T {
     timeout(LONG / 10, something).await.expect("in time")
 }
 

@@ -9,20 +9,13 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
+use super::connections::{LONG, await_early};
 use super::raw::{Raw, read_response};
 use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
 use crate::tokens::{global_token, redeemer_key};
 
 on_both_databases![every_operation_with_body_times_out_on_pause, slow_body_reaches_total_timeout];
-
-const LONG: Duration = Duration::from_secs(600);
-
-/// Awaits a response that must arrive long before the default timeouts.
-async fn await_early<T>(response: impl Future<Output = T>) -> T {
-    timeout(LONG / 20, response).await.expect("a response in time")
-}
 
 fn listener(body_time: BodyTimeouts) -> Listener {
     Listener { body_timeouts: body_time, ..ANY_PORT.into() }

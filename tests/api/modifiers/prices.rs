@@ -114,8 +114,7 @@ async fn price_is_same_in_every_representation(app: TestApp) {
     ama.order(floor, 1).await.unwrap();
     let tickets = format!("/accounts/{}/tickets", ama.number);
     let ticket = app.read(&tickets).await["entries"][0].clone();
-    let admit = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key);
-    let admitted = admit.json(&json!({ "serials": [ticket["serial"]] })).send().await;
+    let admitted = app.admit(&kofi.key, &event, [&ticket["serial"]]).await;
     let shown = async || {
         let at = async |path: &str, pointer: &str| app.read(path).await.pointer(pointer).unwrap()["price"].clone();
         [

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, TestApp, User, card_payment, entries_of, rejection, section};
+use crate::support::{Event, TestApp, User, entries_of, rejection, section};
 
 on_both_databases![
     hosts_list_and_filter_orders_of_their_events,
@@ -11,15 +11,6 @@ on_both_databases![
     hosts_return_tickets_found_by_serial_number,
     quote_is_rejected_like_order,
 ];
-
-/// Places and pays an order.
-async fn buy(app: &TestApp, user: &User, items: &[(&str, i64)]) -> Value {
-    let order = user.order_items(items.iter().copied()).await.unwrap();
-    if order.total > 0.0 {
-        assert_eq!(app.pay(&user.key, &order.self_, card_payment()).await.status, 201);
-    }
-    app.get(&user.key, &order.self_).await.body
-}
 
 async fn event_of(app: &TestApp, user: &User) -> Event {
     app.create_listed_event(&app.create_host(user).await, &[section("Floor", 100.0, 100), section("Free", 0.0, 100)]).await
@@ -34,15 +25,13 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let (event, other) = (event_of(&app, &kofi).await, event_of(&app, &esi).await);
     let (floor, free) = (event.sections[0].as_str(), event.sections[1].as_str());
-    let first = buy(&app, &ama, &[(floor, 2), (free, 1)]).await;
-    buy(&app, &ama, &[(&other.sections[1], 1)]).await;
-    let second = buy(&app, &yaw, &[(free, 1)]).await;
+    let first = ama.buy(&[(floor, 2), (free, 1)]).await;
+    ama.buy(&[(&other.sections[1], 1)]).await;
+    let second = yaw.buy(&[(free, 1)]).await;
     let open = ama.order(floor, 1).await.unwrap();
-    let number = |order: &Value| order["number"].as_str().unwrap().to_owned();
-    let (first, second, open) = (number(&first), number(&second), open.number.to_string());
+    let [first, second, open] = [first, second, open].map(|order| order.number.to_string());
     let all = [first.clone(), second.clone(), open.clone()];
-    let tickets = app.read(&format!("/accounts/{}/tickets", yaw.number)).await;
-    let serial = tickets["entries"][0]["serial"].as_str().unwrap().to_lowercase();
+    let serial = app.wallet(&yaw).await[0]["serial"].as_str().unwrap().to_lowercase();
     let placed = app.read(&format!("/orders/{second}")).await["placed"].as_str().unwrap()[..19].to_owned();
 
     let host = host_of(&app, &event).await;
@@ -80,8 +69,8 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
 async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (event, other) = (event_of(&app, &kofi).await, event_of(&app, &esi).await);
-    let joint = buy(&app, &ama, &[(&event.sections[0], 2), (&other.sections[0], 1)]).await;
-    let order = joint["self"].as_str().unwrap();
+    let order = &ama.buy(&[(&event.sections[0], 2), (&other.sections[0], 1)]).await.self_;
+    let joint = app.get(&ama.key, order).await.body;
     assert_eq!((&joint["subtotal"], &joint["fees"], &joint["total"]), (&json!(300.0), &json!(5.97), &json!(305.97)));
     let tickets = app.read(&format!("{}/tickets", event.uri)).await;
     let serial = &tickets["entries"][0]["serial"];
@@ -116,8 +105,7 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
 async fn returns_are_listed_with_reasons(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = event_of(&app, &kofi).await;
-    let order = buy(&app, &ama, &[(&event.sections[0], 2), (&event.sections[1], 1)]).await;
-    let order = order["self"].as_str().unwrap();
+    let order = &ama.buy(&[(&event.sections[0], 2), (&event.sections[1], 1)]).await.self_;
     let tickets = app.read(&format!("{}/tickets", event.uri)).await;
     let paid = entries_of(&tickets).iter().find(|ticket| ticket["section"]["name"] == "Floor").unwrap();
     assert_eq!(app.get(&ama.key, &format!("{order}/returns")).await.body["total"], 0);
@@ -135,8 +123,7 @@ async fn returns_are_listed_with_reasons(app: TestApp) {
         assert_eq!(app.get(key, uri).await.body, entries[0]);
         assert_eq!(app.get(key, &format!("{order}/returns?records=1&page=2")).await.body["entries"], json!([entries[1]]));
     }
-    let another = buy(&app, &ama, &[(&event.sections[1], 1)]).await;
-    let of_another = uri.replace(order, another["self"].as_str().unwrap());
+    let of_another = uri.replace(order, &ama.buy(&[(&event.sections[1], 1)]).await.self_);
     assert_eq!(rejection(&app.get(&ama.key, &of_another).await), (404, "resource.not-found"));
 }
 

@@ -27,8 +27,7 @@ async fn open_order_has_end_of_its_reservation(app: TestApp) {
 
     let free = app.place_order(&ama.key, json!({ &event.sections[1]: 1 })).await.body;
     assert_eq!((&free["status"], &free["expires"]), (&json!("Fulfilled"), &Value::Null));
-    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
-    assert_eq!(wallet["entries"][0]["order"], free["self"]);
+    assert_eq!(app.wallet(&ama).await[0]["order"], free["self"]);
 
     app.advance_clock(RESERVATION_TTL);
     let over = app.read(open["self"].as_str().unwrap()).await;

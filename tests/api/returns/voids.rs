@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{OrderFixture, admit, create_order, entry, offer, paid, revocations, statuses, wallet};
+use super::{OrderFixture, create_order, entry, offer, paid, revocations, statuses, wallet};
 use crate::support::{TestApp, rejection};
 
 on_both_databases![void_refunds_nothing, reason_of_void_is_readable, used_tickets_stay_redeemed_in_void_order,];
@@ -56,13 +56,14 @@ async fn reason_of_void_is_readable(app: TestApp) {
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
-    admit(&kofi, &event, &[&tickets[2].0]).await;
+    app.admit(&kofi.key, &event, [&tickets[2].0]).await;
 
     assert_eq!(app.void_order(&app.staff.key, &order, json!({ "reason": "x" })).await.body["status"], "Voided");
 
     assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Redeemed"]);
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 1);
-    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
+    let refused = app.admit(&kofi.key, &event, [&tickets[0].0]).await;
+    assert_eq!(rejection(&refused), (400, "admission.none"), "a void ticket is not admitted");
     app.assert_invariants().await;
 }

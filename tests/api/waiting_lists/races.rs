@@ -2,7 +2,6 @@
 //! overtaken.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::time::Duration;
 
 use futures::future::{join, join_all};
@@ -11,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::create_event;
-use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of};
+use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of, race_rounds};
 
 race_tests![random_requests_overtake_no_account];
 
@@ -25,10 +24,6 @@ enum Step {
     Leave(usize, String),
 }
 
-fn rounds() -> usize {
-    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { 200 } else { 15 }
-}
-
 async fn random_requests_overtake_no_account(app: TestApp) {
     let seed = rand::random::<u64>();
     eprintln!("seed {seed}");
@@ -39,7 +34,7 @@ async fn random_requests_overtake_no_account(app: TestApp) {
     for number in 0..8 {
         users.push(app.sign_up(&format!("person-{number}")).await);
     }
-    for round in 0..rounds() {
+    for round in 0..race_rounds(15, 200) {
         let before = entries(&app).await;
         let steps: Vec<Step> = join_all((0..users.len()).map(|number| draw(&app, &users[number], number, floor, &before)))
             .await
