@@ -1,10 +1,10 @@
 //! The commands `boxoffice admin …`, beside a running server.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::server_process::boxoffice;
+use crate::support::server_process::{CommandOutput, Run, boxoffice};
 use crate::support::{TestApp, card_payment, entries_of, id_of, section};
 
 on_both_databases![
@@ -20,14 +20,14 @@ on_both_databases![
 on_two_servers![account_that_is_deactivated_twice_is_inactive];
 
 /// Runs a command of `admin` with the settings of the server.
-fn admin(app: &TestApp, arguments: &[&str]) -> Output {
+fn admin(app: &TestApp, arguments: &[&str]) -> CommandOutput {
     command(app, &[&["admin"], arguments].concat())
 }
 
 /// Runs a command with the settings of the server.
-fn command(app: &TestApp, arguments: &[&str]) -> Output {
+fn command(app: &TestApp, arguments: &[&str]) -> CommandOutput {
     let mut command = prepare(app, arguments);
-    tokio::task::block_in_place(|| command.output().unwrap())
+    tokio::task::block_in_place(|| command.run())
 }
 
 /// Returns a command with the settings of the server.
@@ -39,15 +39,11 @@ fn prepare(app: &TestApp, arguments: &[&str]) -> Command {
     command
 }
 
-fn error(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 /// Runs a command that succeeds, and returns what it prints.
 fn text(app: &TestApp, arguments: &[&str]) -> String {
     let output = admin(app, arguments);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", error(&output));
-    String::from_utf8(output.stdout).unwrap()
+    assert_eq!(output.code, Some(0), "{arguments:?}: {}", output.stderr);
+    output.stdout
 }
 
 /// Runs a command that succeeds with `--json`, and returns its result.
@@ -58,8 +54,8 @@ fn json_of(app: &TestApp, arguments: &[&str]) -> Value {
 /// Runs a command that fails with this exit code and a text in its message.
 fn fails(app: &TestApp, arguments: &[&str], code: i32, message: &str) {
     let output = admin(app, arguments);
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", error(&output));
-    assert!(error(&output).contains(message), "{arguments:?}: {}", error(&output));
+    assert_eq!(output.code, Some(code), "{arguments:?}: {}", output.stderr);
+    assert!(output.stderr.contains(message), "{arguments:?}: {}", output.stderr);
     assert!(output.stdout.is_empty(), "{arguments:?}");
 }
 
@@ -126,9 +122,9 @@ async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     app.wait_for_lock_waits(1).await;
     other.commit().await.unwrap();
-    let output = tokio::task::block_in_place(|| command.wait_with_output().unwrap());
+    let output = CommandOutput::from(tokio::task::block_in_place(|| command.wait_with_output().unwrap()));
 
-    assert_eq!(output.status.code(), Some(0), "{}", error(&output));
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert_eq!(app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.status, 403);
 }
 
@@ -282,9 +278,9 @@ async fn command_registers_no_ticket_key(app: TestApp) {
     let mut command = boxoffice(folder.path(), &["key", "create", "--name", "Gate", "--role", "public"]);
     command.env("DATABASE_URL", &app.database_url).env("BOXOFFICE_PUBLIC_URL", &app.state.settings.public_url);
 
-    let output = tokio::task::block_in_place(|| command.output().unwrap());
+    let output = tokio::task::block_in_place(|| command.run());
 
-    assert!(output.status.success(), "{}", error(&output));
+    assert!(output.succeeded(), "{}", output.stderr);
     assert_eq!(registered().await, before);
 }
 
@@ -294,10 +290,10 @@ fn command_without_database_creates_none() {
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
 
     for command in [&["admin", "orders", "find"][..], &["key", "create", "--role", "public"], &account] {
-        let output = boxoffice(folder.path(), command).output().unwrap();
+        let output = boxoffice(folder.path(), command).run();
 
-        assert_eq!(output.status.code(), Some(1), "{command:?}");
-        assert!(error(&output).contains("there is no SQLite database"), "{}", error(&output));
+        assert_eq!(output.code, Some(1), "{command:?}");
+        assert!(output.stderr.contains("there is no SQLite database"), "{}", output.stderr);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{command:?}");
     }
 }
@@ -306,13 +302,13 @@ async fn commands_for_accounts_and_keys_are_audited(app: TestApp) {
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
 
     let created = command(&app, &create);
-    let number = String::from_utf8(created.stdout.clone()).unwrap().trim().to_owned();
+    let number = created.stdout.trim().to_owned();
     let again = command(&app, &create);
     let key = command(&app, &["key", "create", "--role", "administrator", "--account", &number]);
     let nobodys = command(&app, &["key", "create", "--role", "administrator", "--account", "ZZ-00000000"]);
 
-    let codes = [&created, &again, &key, &nobodys].map(|output| output.status.code());
-    assert_eq!(codes, [Some(0), Some(1), Some(0), Some(1)], "{}{}", error(&created), error(&key));
+    let codes = [&created, &again, &key, &nobodys].map(|output| output.code);
+    assert_eq!(codes, [Some(0), Some(1), Some(0), Some(1)], "{}{}", created.stderr, key.stderr);
     let audited = audited(&app).await;
     let expected = [("account_create", 200), ("account_create", 409), ("integration_create", 200), ("integration_create", 404)];
     assert_eq!(audited.iter().map(|(operation, _, status)| (operation.as_str(), *status)).collect::<Vec<_>>(), expected);

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use boxoffice::backup::is_backup_file;
 use boxoffice_client::Client;
@@ -14,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::support::postgres;
-use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, last_word};
 
 /// A folder with sample data, and their public key.
 struct Sample {
@@ -25,9 +24,9 @@ struct Sample {
 impl Sample {
     fn create() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let filled = boxoffice(&folder.path().join("data"), &["demo"]).output().unwrap();
-        assert!(filled.status.success(), "{}", errors(&filled));
-        Self { public_key: last_word(&text(&filled.stdout), "public key"), folder }
+        let filled = boxoffice(&folder.path().join("data"), &["demo"]).run();
+        assert!(filled.succeeded(), "{}", filled.stderr);
+        Self { public_key: last_word(&filled.stdout, "public key"), folder }
     }
 
     fn data(&self) -> PathBuf {
@@ -38,17 +37,17 @@ impl Sample {
         self.folder.path().join("backup.tar")
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
-        boxoffice(&self.data(), arguments).output().unwrap()
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        boxoffice(&self.data(), arguments).run()
     }
 
     fn create_backup(&self) {
         let created = self.run(&["backup", self.backup().to_str().unwrap()]);
-        assert!(created.status.success(), "{}", errors(&created));
+        assert!(created.succeeded(), "{}", created.stderr);
     }
 
-    fn restore_to(&self, folder: &str) -> Output {
-        boxoffice(&self.folder.path().join(folder), &["restore", self.backup().to_str().unwrap()]).output().unwrap()
+    fn restore_to(&self, folder: &str) -> CommandOutput {
+        boxoffice(&self.folder.path().join(folder), &["restore", self.backup().to_str().unwrap()]).run()
     }
 
     async fn execute(&self, sql: &'static str) {
@@ -78,14 +77,6 @@ impl Sample {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn errors(output: &Output) -> String {
-    text(&output.stderr)
-}
-
 /// Returns the names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
@@ -107,8 +98,8 @@ async fn restored_backup_serves_the_same_data() {
     let after = reqwest_events(&server.address, &sample.public_key).await;
     server.stop();
 
-    assert!(restored.status.success(), "{}", errors(&restored));
-    assert!(text(&restored.stdout).contains("the database and the books are correct"), "{}", text(&restored.stdout));
+    assert!(restored.succeeded(), "{}", restored.stderr);
+    assert!(restored.stdout.contains("the database and the books are correct"), "{}", restored.stdout);
     assert_eq!((after, fs::metadata(sample.backup()).unwrap().permissions().mode() & 0o777), (events, 0o600));
     assert_eq!(names(sample.folder.path()), ["backup.tar", "data", "restored"]);
     for file in files(&sample.data().join("media")) {
@@ -140,9 +131,9 @@ fn backup_replaces_a_file_by_request_only() {
     let kept = fs::read(sample.backup()).unwrap();
     let replaced = sample.run(&["backup", "--force", sample.backup().to_str().unwrap()]);
 
-    assert_eq!((rejected.status.code(), kept.as_slice()), (Some(1), b"other".as_slice()));
-    assert!(errors(&rejected).contains("exists; choose another name, or add --force"), "{}", errors(&rejected));
-    assert!(replaced.status.success(), "{}", errors(&replaced));
+    assert_eq!((rejected.code, kept.as_slice()), (Some(1), b"other".as_slice()));
+    assert!(rejected.stderr.contains("exists; choose another name, or add --force"), "{}", rejected.stderr);
+    assert!(replaced.succeeded(), "{}", replaced.stderr);
     assert!(fs::metadata(sample.backup()).unwrap().len() > 100_000);
     assert_eq!(names(sample.folder.path()), ["backup.tar", "data"]);
 }
@@ -157,8 +148,8 @@ fn backup_uses_no_folder_of_another_user() {
 
     let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
 
-    assert_eq!(created.status.code(), Some(1));
-    assert!(errors(&created).contains("is no folder of this user: delete it first"), "{}", errors(&created));
+    assert_eq!(created.code, Some(1));
+    assert!(created.stderr.contains("is no folder of this user: delete it first"), "{}", created.stderr);
     assert_eq!(names(&elsewhere), [""; 0]);
     assert_eq!(names(sample.folder.path()), ["backup.tar.partial", "data", "elsewhere"]);
 }
@@ -172,9 +163,9 @@ fn backup_contains_the_mail_key_by_request_only() {
     let with = sample.run(&["backup", "--force", "--include-mail-key", sample.backup().to_str().unwrap()]);
     let restored_key = sample.restore_to("with");
 
-    assert!(text(&without.stdout).contains("key of the mails: not included"), "{}", text(&without.stdout));
-    assert!(text(&with.stdout).contains("key of the mails: included"), "{}", text(&with.stdout));
-    assert!(restored.status.success() && restored_key.status.success(), "{}", errors(&restored_key));
+    assert!(without.stdout.contains("key of the mails: not included"), "{}", without.stdout);
+    assert!(with.stdout.contains("key of the mails: included"), "{}", with.stdout);
+    assert!(restored.succeeded() && restored_key.succeeded(), "{}", restored_key.stderr);
     assert!(!sample.folder.path().join("without/mail.key").exists());
     let key = |folder: &str| fs::read(sample.folder.path().join(folder).join("mail.key")).unwrap();
     assert_eq!(key("with"), key("data"));
@@ -192,8 +183,8 @@ fn backup_contains_icons_only() {
     let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
     let restored = sample.restore_to("restored");
 
-    assert!(created.status.success() && restored.status.success(), "{}{}", errors(&created), errors(&restored));
-    assert!(errors(&created).contains("my icon.png is not in the backup"), "{}", errors(&created));
+    assert!(created.succeeded() && restored.succeeded(), "{}{}", created.stderr, restored.stderr);
+    assert!(created.stderr.contains("my icon.png is not in the backup"), "{}", created.stderr);
     assert_eq!(names(&sample.folder.path().join("restored/media/icons")), ["ghana.png"]);
 }
 
@@ -202,7 +193,7 @@ fn backup_contains_icons_only() {
 fn restore_replaces_no_mail_key() {
     let sample = Sample::create();
     let created = sample.run(&["backup", "--include-mail-key", sample.backup().to_str().unwrap()]);
-    assert!(created.status.success(), "{}", errors(&created));
+    assert!(created.succeeded(), "{}", created.stderr);
     let other = sample.folder.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("mail.key"), "another key").unwrap();
@@ -212,10 +203,10 @@ fn restore_replaces_no_mail_key() {
     fs::copy(sample.data().join("mail.key"), other.join("mail.key")).unwrap();
     let restored = sample.restore_to("other");
 
-    assert_eq!((rejected.status.code(), kept.as_slice()), (Some(1), b"another key".as_slice()));
-    assert!(errors(&rejected).contains("mail.key is another key than that of the backup"), "{}", errors(&rejected));
+    assert_eq!((rejected.code, kept.as_slice()), (Some(1), b"another key".as_slice()));
+    assert!(rejected.stderr.contains("mail.key is another key than that of the backup"), "{}", rejected.stderr);
     assert_eq!(after, ["mail.key"]);
-    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(restored.succeeded(), "{}", restored.stderr);
     assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media"]);
 }
 
@@ -234,7 +225,7 @@ fn restore_writes_images_within_their_folder() {
     let images = disk.join("images");
     let restore = |backup: &Path| {
         let arguments = ["restore", backup.to_str().unwrap(), "--media", images.to_str().unwrap()];
-        boxoffice(&sample.folder.path().join("new"), &arguments).output().unwrap()
+        boxoffice(&sample.folder.path().join("new"), &arguments).run()
     };
     let damaged = sample.folder.path().join("damaged.tar");
     let backup = fs::read(sample.backup()).unwrap();
@@ -243,8 +234,8 @@ fn restore_writes_images_within_their_folder() {
     let after = names(&images);
     let restored = restore(&sample.backup());
 
-    assert_eq!((rejected.status.code(), after), (Some(1), vec!["lost+found".to_owned()]), "{}", errors(&rejected));
-    assert!(restored.status.success(), "{}", errors(&restored));
+    assert_eq!((rejected.code, after), (Some(1), vec!["lost+found".to_owned()]), "{}", rejected.stderr);
+    assert!(restored.succeeded(), "{}", restored.stderr);
     assert_eq!(names(&disk), ["images", "images.restoring"]);
     assert!(!images.join(".restoring").exists());
     let original = sample.data().join("media");
@@ -260,10 +251,10 @@ fn restore_with_a_bucket_says_that_images_are_missing() {
 
     let backup = sample.backup();
     let arguments = ["restore", backup.to_str().unwrap(), "--media", "s3://tickets"];
-    let restored = boxoffice(&sample.folder.path().join("new"), &arguments).output().unwrap();
+    let restored = boxoffice(&sample.folder.path().join("new"), &arguments).run();
 
-    assert!(restored.status.success(), "{}", errors(&restored));
-    assert!(text(&restored.stdout).contains("images of the backup were not restored"), "{}", text(&restored.stdout));
+    assert!(restored.succeeded(), "{}", restored.stderr);
+    assert!(restored.stdout.contains("images of the backup were not restored"), "{}", restored.stdout);
     assert_eq!(names(&sample.folder.path().join("new")), ["boxoffice.db"]);
 }
 
@@ -287,11 +278,11 @@ fn restore_needs_an_empty_folder() {
     let restored = sample.restore_to("other");
 
     for (rejected, file) in [(&over_data, "boxoffice.db exists"), (&over_other, "notes exists")] {
-        assert_eq!(rejected.status.code(), Some(1));
-        assert!(errors(rejected).contains(file), "{}", errors(rejected));
+        assert_eq!(rejected.code, Some(1));
+        assert!(rejected.stderr.contains(file), "{}", rejected.stderr);
     }
     assert_eq!(fs::read(sample.data().join("boxoffice.db")).unwrap(), before);
-    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(restored.succeeded(), "{}", restored.stderr);
     assert_eq!(names(&other), ["boxoffice.db", "mail.key", "media", "ticket.key"]);
     assert_eq!(fs::read(other.join("mail.key")).unwrap(), b"key");
 }
@@ -301,14 +292,14 @@ fn backup_and_restore_accept_names_in_the_working_directory() {
     let sample = Sample::create();
     let folder = sample.folder.path().join("other");
     fs::create_dir(&folder).unwrap();
-    let run = |folder: &Path, arguments: &[&str]| boxoffice(Path::new("data"), arguments).current_dir(folder).output().unwrap();
+    let run = |folder: &Path, arguments: &[&str]| boxoffice(Path::new("data"), arguments).current_dir(folder).run();
 
     let created = run(sample.folder.path(), &["backup", "backup.tar"]);
     fs::rename(sample.backup(), folder.join("backup.tar")).unwrap();
     let restored = run(&folder, &["restore", "backup.tar", "--database", "sqlite:box.db", "--media", "images"]);
 
-    assert!(created.status.success(), "{}", errors(&created));
-    assert!(restored.status.success(), "{}", errors(&restored));
+    assert!(created.succeeded(), "{}", created.stderr);
+    assert!(restored.succeeded(), "{}", restored.stderr);
     assert_eq!(names(&folder), ["backup.tar", "box.db", "data", "images"]);
 }
 
@@ -326,8 +317,8 @@ async fn damaged_backup_is_rejected_and_leaves_nothing() {
     ] {
         fs::write(sample.backup(), content).unwrap();
         let rejected = sample.restore_to("new");
-        assert_eq!(rejected.status.code(), Some(1), "{message}");
-        assert!(errors(&rejected).contains(message), "{}", errors(&rejected));
+        assert_eq!(rejected.code, Some(1), "{message}");
+        assert!(rejected.stderr.contains(message), "{}", rejected.stderr);
         assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
     }
     for (change, message) in [
@@ -341,7 +332,7 @@ async fn damaged_backup_is_rejected_and_leaves_nothing() {
             manifest[key] = value.clone();
         });
         let rejected = sample.restore_to("new");
-        assert!(errors(&rejected).contains(message), "{}", errors(&rejected));
+        assert!(rejected.stderr.contains(message), "{}", rejected.stderr);
         assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
     }
 }
@@ -354,8 +345,8 @@ fn older_backup_is_restored_for_a_migration() {
 
     let restored = sample.restore_to("new");
 
-    assert!(restored.status.success(), "{}", errors(&restored));
-    assert!(text(&restored.stdout).contains("`boxoffice migrate` brings it up to date"), "{}", text(&restored.stdout));
+    assert!(restored.succeeded(), "{}", restored.stderr);
+    assert!(restored.stdout.contains("`boxoffice migrate` brings it up to date"), "{}", restored.stdout);
 }
 
 #[tokio::test]
@@ -370,11 +361,11 @@ async fn wrong_books_are_found() {
     sample.create_backup();
     let rejected = sample.restore_to("new");
 
-    assert!(correct.status.success(), "{}", errors(&correct));
-    assert_eq!((wrong.status.code(), rejected.status.code()), (Some(1), Some(1)));
+    assert!(correct.succeeded(), "{}", correct.stderr);
+    assert_eq!((wrong.code, rejected.code), (Some(1), Some(1)));
     let violation = "an order's transactions differ from its payments and refunds: 1 times";
-    assert!(text(&wrong.stdout).contains(violation), "{}", text(&wrong.stdout));
-    assert!(errors(&rejected).contains(violation), "{}", errors(&rejected));
+    assert!(wrong.stdout.contains(violation), "{}", wrong.stdout);
+    assert!(rejected.stderr.contains(violation), "{}", rejected.stderr);
     assert_eq!(names(&sample.folder.path().join("new")), [""; 0]);
 }
 
@@ -386,23 +377,23 @@ async fn lost_image_is_reported_and_does_not_prevent_a_backup() {
     let created = sample.run(&["backup", sample.backup().to_str().unwrap()]);
     let restored = sample.restore_to("new");
 
-    assert!(created.status.success() && restored.status.success(), "{}{}", errors(&created), errors(&restored));
-    assert!(errors(&created).contains("the media folder has no file banner/00000000000042"), "{}", errors(&created));
+    assert!(created.succeeded() && restored.succeeded(), "{}{}", created.stderr, restored.stderr);
+    assert!(created.stderr.contains("the media folder has no file banner/00000000000042"), "{}", created.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_is_backed_up_by_its_own_tools() {
     let Some(database) = postgres::new_database().await else { return };
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| boxoffice(folder.path(), arguments).env("DATABASE_URL", &database.url).output().unwrap();
-    assert!(run(&["demo"]).status.success());
+    let run = |arguments: &[&str]| boxoffice(folder.path(), arguments).env("DATABASE_URL", &database.url).run();
+    assert!(run(&["demo"]).succeeded());
 
     let (backup, restore, check) = (run(&["backup", "backup.tar"]), run(&["restore", "backup.tar"]), run(&["check"]));
 
-    assert_eq!((backup.status.code(), restore.status.code()), (Some(1), Some(1)));
-    assert!(errors(&backup).contains("pg_dump --format=custom"), "{}", errors(&backup));
-    assert!(errors(&restore).contains("pg_restore --no-owner"), "{}", errors(&restore));
-    assert!(check.status.success() && text(&check.stdout).contains("are correct"), "{}", errors(&check));
+    assert_eq!((backup.code, restore.code), (Some(1), Some(1)));
+    assert!(backup.stderr.contains("pg_dump --format=custom"), "{}", backup.stderr);
+    assert!(restore.stderr.contains("pg_restore --no-owner"), "{}", restore.stderr);
+    assert!(check.succeeded() && check.stdout.contains("are correct"), "{}", check.stderr);
 }
 
 /// A folder with other data, or without a database, is left as it is.
@@ -418,13 +409,13 @@ fn refused_commands_change_no_access_rights() {
     open(&other.join("media"), 0o755);
     open(&other.join("media/photo"), 0o644);
 
-    let backup = boxoffice(&other, &["backup", sample.folder.path().join("new.tar").to_str().unwrap()]).output().unwrap();
+    let backup = boxoffice(&other, &["backup", sample.folder.path().join("new.tar").to_str().unwrap()]).run();
     let restored = sample.restore_to("other");
 
-    assert_eq!((backup.status.code(), restored.status.code()), (Some(1), Some(1)));
+    assert_eq!((backup.code, restored.code), (Some(1), Some(1)));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let modes = [mode(&other), mode(&other.join("media")), mode(&other.join("media/photo"))];
-    assert_eq!(modes, [0o755, 0o755, 0o644], "{}{}", errors(&backup), errors(&restored));
+    assert_eq!(modes, [0o755, 0o755, 0o644], "{}{}", backup.stderr, restored.stderr);
 }
 
 #[test]

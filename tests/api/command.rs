@@ -2,21 +2,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
 
 use boxoffice_client::Client;
 use serde_json::{Value, json};
 
 use crate::support::postgres;
-use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    boxoffice(folder, arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
+use crate::support::server_process::{Run, ServerProcess, boxoffice, first_credentials, last_word};
 
 #[test]
 fn drift_reports_by_exit_status_and_json() {
@@ -26,16 +17,16 @@ fn drift_reports_by_exit_status_and_json() {
     let changed = folder.path().join("changed.yaml");
     std::fs::write(&changed, document.to_string()).unwrap();
 
-    let none = run(folder.path(), &["drift"]);
-    let some = run(folder.path(), &["drift", "--format", "json", "--spec", changed.to_str().unwrap()]);
-    let failed = run(folder.path(), &["drift", "--spec", "no such file"]);
+    let none = boxoffice(folder.path(), &["drift"]).run();
+    let some = boxoffice(folder.path(), &["drift", "--format", "json", "--spec", changed.to_str().unwrap()]).run();
+    let failed = boxoffice(folder.path(), &["drift", "--spec", "no such file"]).run();
 
-    assert_eq!((none.status.code(), some.status.code(), failed.status.code()), (Some(0), Some(1), Some(2)));
-    assert!(text(&none.stdout).ends_with(" 0 differences\n"), "{}", text(&none.stdout));
-    let differences: Value = serde_json::from_slice(&some.stdout).unwrap();
+    assert_eq!((none.code, some.code, failed.code), (Some(0), Some(1), Some(2)));
+    assert!(none.stdout.ends_with(" 0 differences\n"), "{}", none.stdout);
+    let differences: Value = serde_json::from_str(&some.stdout).unwrap();
     assert_eq!(differences.as_array().unwrap().len(), 1);
     assert_eq!((&differences[0]["operation"], &differences[0]["what"]), (&json!("GET /time"), &json!("tags")));
-    assert!(text(&failed.stderr).contains("no such file"));
+    assert!(failed.stderr.contains("no such file"));
 }
 
 #[test]
@@ -46,9 +37,9 @@ fn reports_unreachable_database() {
         ("mysql://localhost/boxoffice", 2, "--database (DATABASE_URL): a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         ("sqlite:/dev/null/boxoffice.db", 1, "/dev/null/boxoffice.db: cannot make the folder /dev/null"),
     ] {
-        let rejected = run(folder.path(), &["migrate", "--database", url]);
-        assert_eq!(rejected.status.code(), Some(code), "{url}");
-        assert!(text(&rejected.stderr).contains(message), "{}", text(&rejected.stderr));
+        let rejected = boxoffice(folder.path(), &["migrate", "--database", url]).run();
+        assert_eq!(rejected.code, Some(code), "{url}");
+        assert!(rejected.stderr.contains(message), "{}", rejected.stderr);
     }
 }
 
@@ -58,14 +49,14 @@ fn reports_invalid_mail_server_without_password() {
     let password = "the post is slow";
 
     let arguments = ["serve", "--smtp", "mail.example.com", "--smtp-ca", "no such file"];
-    let missing = run(folder.path(), &arguments);
-    let help = boxoffice(folder.path(), &["serve", "--help"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
-    let alone = boxoffice(folder.path(), &["serve"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+    let missing = boxoffice(folder.path(), &arguments).run();
+    let help = boxoffice(folder.path(), &["serve", "--help"]).env("BOXOFFICE_SMTP_PASSWORD", password).run();
+    let alone = boxoffice(folder.path(), &["serve"]).env("BOXOFFICE_SMTP_PASSWORD", password).run();
 
-    assert!(text(&missing.stderr).contains("cannot read no such file"), "{}", text(&missing.stderr));
-    assert!(text(&help.stdout).contains("BOXOFFICE_SMTP_PASSWORD") && !text(&help.stdout).contains(password));
-    assert!(!alone.status.success() && text(&alone.stderr).contains("--smtp-user"), "{}", text(&alone.stderr));
-    assert!(!text(&alone.stderr).contains(password));
+    assert!(missing.stderr.contains("cannot read no such file"), "{}", missing.stderr);
+    assert!(help.stdout.contains("BOXOFFICE_SMTP_PASSWORD") && !help.stdout.contains(password));
+    assert!(!alone.succeeded() && alone.stderr.contains("--smtp-user"), "{}", alone.stderr);
+    assert!(!alone.stderr.contains(password));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,20 +92,21 @@ async fn creates_keys_and_accounts_beside_running_server() {
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
 
-    let created = run(folder.path(), &account);
-    let twice = run(folder.path(), &account);
-    let number = text(&created.stdout).trim().to_owned();
-    let key = run(folder.path(), &["key", "create", "--role", "customer", "--account", &number]);
-    let nobody = run(folder.path(), &["key", "create", "--role", "customer", "--account", "ZZ-00000000"]);
-    let wrong = run(folder.path(), &["account", "create", "--username", "e", "--email", "esi", "--password", "short"]);
+    let created = boxoffice(folder.path(), &account).run();
+    let twice = boxoffice(folder.path(), &account).run();
+    let number = created.stdout.trim().to_owned();
+    let key = boxoffice(folder.path(), &["key", "create", "--role", "customer", "--account", &number]).run();
+    let nobody = boxoffice(folder.path(), &["key", "create", "--role", "customer", "--account", "ZZ-00000000"]).run();
+    let wrong =
+        boxoffice(folder.path(), &["account", "create", "--username", "e", "--email", "esi", "--password", "short"]).run();
 
-    let key = text(&key.stdout);
+    let key = key.stdout;
     assert_eq!((key.len(), key.trim().len()), (33, 32), "the key and nothing else");
     let esi = Client::connect(&server.address, key.trim()).unwrap();
     assert_eq!(esi.account_get().number(number).send().await.unwrap().username, "esi");
-    assert_eq!((twice.status.code(), nobody.status.code(), wrong.status.code()), (Some(1), Some(1), Some(1)));
-    assert!(text(&nobody.stderr).contains("no account has the number ZZ-00000000"));
-    let message = text(&wrong.stderr);
+    assert_eq!((twice.code, nobody.code, wrong.code), (Some(1), Some(1), Some(1)));
+    assert!(nobody.stderr.contains("no account has the number ZZ-00000000"));
+    let message = wrong.stderr;
     assert!(["username", "password", "email"].iter().all(|name| message.contains(name)), "{message}");
     server.stop();
 }
@@ -123,10 +115,10 @@ async fn creates_keys_and_accounts_beside_running_server() {
 async fn demo_fills_empty_database_only() {
     let folder = tempfile::tempdir().unwrap();
 
-    let filled = run(folder.path(), &["demo"]);
-    let again = run(folder.path(), &["demo"]);
+    let filled = boxoffice(folder.path(), &["demo"]).run();
+    let again = boxoffice(folder.path(), &["demo"]).run();
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
-    let anyone = Client::connect(&server.address, &last_word(&text(&filled.stdout), "public key")).unwrap();
+    let anyone = Client::connect(&server.address, &last_word(&filled.stdout, "public key")).unwrap();
 
     assert_eq!(anyone.published_event_list().send().await.unwrap().total, 3);
     let log_in = anyone.session_create().body_map(|body| body.identification("ama").password("a demo password"));
@@ -135,8 +127,8 @@ async fn demo_fills_empty_database_only() {
     assert_eq!(ama_client.account_ticket_list().number(ama.account.number.as_str()).send().await.unwrap().total, 8);
     assert_eq!(ama_client.account_transfer_list().number(ama.account.number.as_str()).send().await.unwrap().total, 1);
     assert_eq!(anyone.zone_list().send().await.unwrap().total, 1);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(text(&again.stderr).contains("not empty"));
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("not empty"));
     server.stop();
 }
 
@@ -145,14 +137,14 @@ async fn database_url_selects_database() {
     let Some(database) = postgres::new_database().await else { return };
     let folder = tempfile::tempdir().unwrap();
 
-    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &database.url).output().unwrap();
-    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &database.url]).output().unwrap();
+    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &database.url).run();
+    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &database.url]).run();
     let mut serve = boxoffice(folder.path(), &["serve"]);
     serve.env("DATABASE_URL", &database.url);
     let server = ServerProcess::start(serve);
-    let anyone = Client::connect(&server.address, text(&key.stdout).trim()).unwrap();
+    let anyone = Client::connect(&server.address, key.stdout.trim()).unwrap();
 
-    assert!(migrated.status.success());
+    assert!(migrated.succeeded());
     assert_eq!(anyone.region_list().send().await.unwrap().total, 0);
     assert!(!folder.path().join("boxoffice.db").exists());
     server.stop();
@@ -166,13 +158,13 @@ async fn mock_serves_any_document_until_stopped() {
         {description: '', content: {text/plain: {example: Good morning}}}}}}}}";
     std::fs::write(&file, document).unwrap();
 
-    let rejected = run(folder.path(), &["mock", "--spec", "no such file"]);
+    let rejected = boxoffice(folder.path(), &["mock", "--spec", "no such file"]).run();
     let server = ServerProcess::start(boxoffice(folder.path(), &["mock", "--spec", file.to_str().unwrap()]));
     let greeting = reqwest::get(format!("{}/hello", server.address)).await.unwrap().text().await.unwrap();
     let address = server.address.clone();
     let printed = server.stop();
 
-    assert!(text(&rejected.stderr).contains("no such file"), "{}", text(&rejected.stderr));
+    assert!(rejected.stderr.contains("no such file"), "{}", rejected.stderr);
     assert_eq!(greeting, "Good morning");
     assert!(printed.contains(&format!("Mock server for greetings at {address} (operations: 1)")), "{printed}");
     assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");
@@ -191,9 +183,9 @@ async fn files_are_private_to_the_user() {
         command
     };
 
-    let filled = with_umask(&["demo"]).output().unwrap();
-    assert!(filled.status.success(), "{}", text(&filled.stderr));
-    let key = text(&with_umask(&["key", "create", "--role", "administrator"]).output().unwrap().stdout).trim().to_owned();
+    let filled = with_umask(&["demo"]).run();
+    assert!(filled.succeeded(), "{}", filled.stderr);
+    let key = with_umask(&["key", "create", "--role", "administrator"]).run().stdout.trim().to_owned();
     let server = ServerProcess::start(with_umask(&["serve"]));
     let staff = Client::connect(&server.address, &key).unwrap();
     let event = staff.event_list().send().await.unwrap().entries[0].self_.rsplit('/').next().unwrap().to_owned();
@@ -226,8 +218,8 @@ async fn files_are_private_to_the_user() {
         }
     }
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let migrated = with_umask(&["key", "create", "--role", "public"]).output().unwrap();
-    let logged = text(&migrated.stderr);
+    let migrated = with_umask(&["key", "create", "--role", "public"]).run();
+    let logged = migrated.stderr;
     for (path, old) in
         [("boxoffice.db", "0644"), ("mail.key", "0644"), ("ticket.key", "0644"), ("media/banner", "0755"), ("", "0755")]
     {
@@ -255,12 +247,12 @@ fn folders_of_other_programs_keep_their_mode() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    run(&data, &["migrate"]);
-    let created = run(&data, &["key", "create", "--role", "public", "--media", media.to_str().unwrap()]);
+    boxoffice(&data, &["migrate"]).run();
+    let created = boxoffice(&data, &["key", "create", "--role", "public", "--media", media.to_str().unwrap()]).run();
 
     let modes = paths.each_ref().map(|path| path.metadata().unwrap().permissions().mode() & 0o777);
-    let logged = text(&created.stderr);
-    assert_eq!((created.status.code(), modes), (Some(0), [0o755; 5]), "{logged}");
+    let logged = created.stderr;
+    assert_eq!((created.code, modes), (Some(0), [0o755; 5]), "{logged}");
     for file in [data.join("notes"), media.join("photo")] {
         assert!(logged.contains(&format!("\"file\":\"{}\"", file.display())), "{logged}");
     }
@@ -289,10 +281,10 @@ fn accepts_common_passwords_by_option() {
     let folder = tempfile::tempdir().unwrap();
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
 
-    run(folder.path(), &["migrate"]);
-    let rejected = run(folder.path(), &create);
-    let accepted = boxoffice(folder.path(), &create).env("BOXOFFICE_ALLOW_COMMON_PASSWORDS", "true").output().unwrap();
+    boxoffice(folder.path(), &["migrate"]).run();
+    let rejected = boxoffice(folder.path(), &create).run();
+    let accepted = boxoffice(folder.path(), &create).env("BOXOFFICE_ALLOW_COMMON_PASSWORDS", "true").run();
 
-    assert!(text(&rejected.stderr).contains("is among the most common passwords"), "{}", text(&rejected.stderr));
-    assert!(accepted.status.success(), "{}", text(&accepted.stderr));
+    assert!(rejected.stderr.contains("is among the most common passwords"), "{}", rejected.stderr);
+    assert!(accepted.succeeded(), "{}", accepted.stderr);
 }

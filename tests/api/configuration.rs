@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use boxoffice::config::{MediaLocation, SecretFile, SmtpServer, SmtpTls};
 use chrono::Datelike;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::postgres;
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice};
 
 /// A folder with a configuration file.
 struct Configured {
@@ -39,8 +39,8 @@ impl Configured {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+    fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.command(arguments).run()
     }
 
     fn write(&self, name: &str, content: &str, mode: u32) -> PathBuf {
@@ -49,10 +49,6 @@ impl Configured {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         path
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn occupied_address() -> (TcpListener, String) {
@@ -71,11 +67,11 @@ fn options_take_precedence_over_variables_and_those_over_the_file() {
     let configured = Configured::new(&format!("listen = \"{file}\"\n"));
 
     let by_file = configured.run(&["serve"]);
-    let by_variable = configured.command(&["serve"]).env("BOXOFFICE_LISTEN", &variable).output().unwrap();
-    let by_option = configured.command(&["serve", "--listen", &option]).env("BOXOFFICE_LISTEN", &variable).output().unwrap();
+    let by_variable = configured.command(&["serve"]).env("BOXOFFICE_LISTEN", &variable).run();
+    let by_option = configured.command(&["serve", "--listen", &option]).env("BOXOFFICE_LISTEN", &variable).run();
 
     for (output, address) in [(by_file, &file), (by_variable, &variable), (by_option, &option)] {
-        assert!(stderr(&output).contains(&format!("cannot listen on {address}")), "{}", stderr(&output));
+        assert!(output.stderr.contains(&format!("cannot listen on {address}")), "{}", output.stderr);
     }
 }
 
@@ -97,7 +93,7 @@ async fn serves_with_settings_of_the_file() {
         server.wait()
     };
 
-    assert!(created.status.success(), "{}", stderr(&created));
+    assert!(created.succeeded(), "{}", created.stderr);
     assert_eq!(answered, 401, "the version is accepted, and the key is missing");
     assert!(log.iter().any(|line| line.contains("\"debug\"")), "{log:#?}");
 }
@@ -110,9 +106,9 @@ fn reports_all_problems_of_the_file_at_once() {
     let file = configured.file.display().to_string();
 
     let rejected = configured.run(&["serve", "--fee-steps", "50,1.99"]);
-    let reported = stderr(&rejected);
+    let reported = rejected.stderr;
 
-    assert_eq!(rejected.status.code(), Some(2), "{reported}");
+    assert_eq!(rejected.code, Some(2), "{reported}");
     for expected in [
         format!("{file}:1: rate_limt: it is no setting; did you mean `rate-limit`?"),
         format!("{file}:2: listem: it is no setting; did you mean `listen`?"),
@@ -136,16 +132,16 @@ fn names_unusable_files() {
         [("listen =\n", "boxoffice.toml:1: it is not TOML"), ("rate-limit = 1\nrate-limit = 2\n", ":2: it is not TOML")]
     {
         let rejected = Configured::new(text).run(&["serve"]);
-        assert_eq!(rejected.status.code(), Some(2));
-        assert!(stderr(&rejected).contains(problem), "{}", stderr(&rejected));
+        assert_eq!(rejected.code, Some(2));
+        assert!(rejected.stderr.contains(problem), "{}", rejected.stderr);
     }
     let configured = Configured::new("");
     for path in ["/no such file", "/dev"] {
         let rejected = configured.run(&["migrate", "--config", path]);
-        assert_eq!(rejected.status.code(), Some(2));
-        assert!(stderr(&rejected).contains(&format!("--config (BOXOFFICE_CONFIG): cannot read {path}")), "{}", stderr(&rejected));
+        assert_eq!(rejected.code, Some(2));
+        assert!(rejected.stderr.contains(&format!("--config (BOXOFFICE_CONFIG): cannot read {path}")), "{}", rejected.stderr);
     }
-    assert!(configured.run(&["migrate"]).status.success(), "an empty file is valid");
+    assert!(configured.run(&["migrate"]).succeeded(), "an empty file is valid");
 }
 
 #[test]
@@ -153,9 +149,9 @@ fn suggests_names_of_unknown_variables() {
     let (_occupied, address) = occupied_address();
     let configured = Configured::new("");
 
-    let log = configured.command(&["serve", "--listen", &address]).env("BOXOFFICE_CURENCY", "EUR").output().unwrap();
+    let log = configured.command(&["serve", "--listen", &address]).env("BOXOFFICE_CURENCY", "EUR").run();
 
-    assert!(stderr(&log).contains("did you mean `BOXOFFICE_CURRENCY`?"), "{}", stderr(&log));
+    assert!(log.stderr.contains("did you mean `BOXOFFICE_CURRENCY`?"), "{}", log.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -171,25 +167,25 @@ async fn reads_secrets_from_files() {
 
     let mut migrate = configured.command(&["migrate"]);
     with_files(&mut migrate);
-    let migrated = migrate.output().unwrap();
+    let migrated = migrate.run();
     let mut serve = configured.command(&["serve"]);
     with_files(&mut serve);
     ServerProcess::start(serve).stop();
 
-    assert!(migrated.status.success(), "{}", stderr(&migrated));
-    assert!(stderr(&migrated).contains("all users of this machine may read a file with a secret"), "{}", stderr(&migrated));
+    assert!(migrated.succeeded(), "{}", migrated.stderr);
+    assert!(migrated.stderr.contains("all users of this machine may read a file with a secret"), "{}", migrated.stderr);
     assert!(!configured.folder.path().join("boxoffice.db").exists());
     assert_eq!(configured.folder.path().join("other.db").exists(), database.is_none());
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com"];
-    let created = configured.command(&account).env("BOXOFFICE_PASSWORD_FILE", &password).output().unwrap();
-    assert_eq!(created.status.code(), Some(2), "no setting has the password for the mail server");
-    configured.command(&["migrate"]).env_remove("BOXOFFICE_CONFIG").output().unwrap();
+    let created = configured.command(&account).env("BOXOFFICE_PASSWORD_FILE", &password).run();
+    assert_eq!(created.code, Some(2), "no setting has the password for the mail server");
+    configured.command(&["migrate"]).env_remove("BOXOFFICE_CONFIG").run();
     let mut create = configured.command(&account);
-    let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").output().unwrap();
-    assert!(created.status.success(), "{}", stderr(&created));
-    let without = configured.command(&account).output().unwrap();
-    assert_eq!(without.status.code(), Some(2));
-    assert!(stderr(&without).contains("--password-file or --password is needed"), "{}", stderr(&without));
+    let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").run();
+    assert!(created.succeeded(), "{}", created.stderr);
+    let without = configured.command(&account).run();
+    assert_eq!(without.code, Some(2));
+    assert!(without.stderr.contains("--password-file or --password is needed"), "{}", without.stderr);
 }
 
 #[test]
@@ -214,19 +210,17 @@ fn rejects_unusable_files_with_secrets() {
         (["serve", "--listen", "127.0.0.1:0"], "boxoffice.toml:3: smtp-password-file: cannot read /no such file"),
     ] {
         let rejected = configured.run(&arguments);
-        let reported = stderr(&rejected);
-        assert_eq!(rejected.status.code(), Some(2), "{reported}");
+        let reported = rejected.stderr;
+        assert_eq!(rejected.code, Some(2), "{reported}");
         assert!(
             reported.contains(problem) && !reported.contains("a secret") && !reported.contains("hidden"),
             "{problem}: {reported}"
         );
     }
     let url = configured.write("url", "sqlite:y.db\n", 0o600);
-    let both = configured
-        .command(&["migrate", "--database-url-file", url.to_str().unwrap()])
-        .env("DATABASE_URL", "sqlite:x.db")
-        .output();
-    let reported = stderr(&both.unwrap());
+    let both =
+        configured.command(&["migrate", "--database-url-file", url.to_str().unwrap()]).env("DATABASE_URL", "sqlite:x.db").run();
+    let reported = both.stderr;
     assert!(reported.contains("--database-url-file (DATABASE_URL_FILE): --database (DATABASE_URL) is set too"), "{reported}");
 }
 
@@ -240,7 +234,7 @@ fn warns_of_readable_configuration_file_with_secret() {
     ] {
         let database = configured.folder.path().join("x").display().to_string();
         configured.write("boxoffice.toml", &text.replace("SELF", &database), mode);
-        let log = stderr(&configured.run(&["migrate"]));
+        let log = configured.run(&["migrate"]).stderr;
         assert_eq!(log.contains("may read a configuration file with a secret"), is_warned, "{text}: {log}");
     }
 }
@@ -257,13 +251,12 @@ fn shows_settings_with_their_sources() {
         command
     };
 
-    let text = command(&[]).output().unwrap();
-    let json = command(&["--json"]).output().unwrap();
-    let settings: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
+    let text = command(&[]).run();
+    let json = command(&["--json"]).run();
+    let settings: Vec<Value> = serde_json::from_str(&json.stdout).unwrap();
     let setting = |key: &str| settings.iter().find(|setting| setting["key"] == key).unwrap_or_else(|| panic!("no {key}"));
-    let printed = String::from_utf8(text.stdout.clone()).unwrap();
 
-    assert_eq!((text.status.code(), json.status.code()), (Some(0), Some(0)), "{}", stderr(&text));
+    assert_eq!((text.code, json.code), (Some(0), Some(0)), "{}", text.stderr);
     let file = configured.file.display();
     for (key, value, source, location) in [
         ("smtp-user", json!("me"), "flag", None),
@@ -280,13 +273,13 @@ fn shows_settings_with_their_sources() {
         assert_eq!((&setting["value"], &setting["source"]), (&value, &json!(source)), "{key}");
         assert_eq!(setting["location"].as_str(), location.as_deref(), "{key}");
     }
-    assert!(printed.contains("rate-limit") && printed.contains(&format!("file ({file}:1)")), "{printed}");
+    assert!(text.stdout.contains("rate-limit") && text.stdout.contains(&format!("file ({file}:1)")), "{}", text.stdout);
     for output in [text, json] {
-        assert!(!String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).contains("hidden"));
+        assert!(!output.stdout.contains("hidden") && !output.stderr.contains("hidden"));
     }
-    let invalid = configured.command(&["config", "show", "--currency", "GSH"]).output().unwrap();
-    assert_eq!(invalid.status.code(), Some(2));
-    assert!(stderr(&invalid).contains("--currency (BOXOFFICE_CURRENCY): `GSH`") && !invalid.stdout.is_empty());
+    let invalid = configured.command(&["config", "show", "--currency", "GSH"]).run();
+    assert_eq!(invalid.code, Some(2));
+    assert!(invalid.stderr.contains("--currency (BOXOFFICE_CURRENCY): `GSH`") && !invalid.stdout.is_empty());
 }
 
 /// Every setting in the file of the Debian package exists, also those in comments.
@@ -301,17 +294,17 @@ fn settings_of_debian_package_are_valid() {
     let text = lines.join("\n").replace("/etc/boxoffice/smtp-password", password.to_str().unwrap());
     configured.write("boxoffice.toml", &text, 0o600);
 
-    let shown = configured.command(&["config", "show", "--json"]).env_remove("BOXOFFICE_DATA_DIR").output().unwrap();
+    let shown = configured.command(&["config", "show", "--json"]).env_remove("BOXOFFICE_DATA_DIR").run();
 
-    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
-    let settings: Vec<Value> = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let settings: Vec<Value> = serde_json::from_str(&shown.stdout).unwrap();
     let from_file = settings.iter().filter(|setting| setting["source"] == "file").count();
     assert!(from_file > 5 && from_file == lines.len(), "{from_file} of {lines:?}");
 }
 
 /// Returns the state and the text of each check.
-fn checks(output: &Output) -> BTreeMap<String, (String, String)> {
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)));
+fn checks(output: &CommandOutput) -> BTreeMap<String, (String, String)> {
+    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let checks = report["checks"].as_array().unwrap().iter();
     checks.map(|check| (text(&check["name"]), (text(&check["state"]), text(&check["text"])))).collect()
@@ -329,23 +322,23 @@ async fn check_reports_state_of_database_without_changing_it() {
             command.envs(url.map(|url| ("DATABASE_URL", url)));
             command
         };
-        let check = || with_database(&["config", "check", "--json"]).output().unwrap();
+        let check = || with_database(&["config", "check", "--json"]).run();
         let files = || fs::read_dir(configured.folder.path()).unwrap().count();
 
         let before = check();
-        assert_eq!((before.status.code(), files()), (Some(0), 1), "{}", stderr(&before));
+        assert_eq!((before.code, files()), (Some(0), 1), "{}", before.stderr);
         assert!(checks(&before)["database"].1.contains("has no tables yet"), "{:?}", checks(&before));
         ServerProcess::start(with_database(&["serve"])).stop();
         let (stored, after) = (files(), check());
-        assert_eq!((after.status.code(), files()), (Some(0), stored), "{}", stderr(&after));
+        assert_eq!((after.code, files()), (Some(0), stored), "{}", after.stderr);
         assert!(checks(&after)["database"].1.contains("has all tables of this version"), "{:?}", checks(&after));
         let server = ServerProcess::start(with_database(&["serve"]));
-        assert_eq!(check().status.code(), Some(0), "while a server runs");
+        assert_eq!(check().code, Some(0), "while a server runs");
         server.stop();
-        let other = with_database(&["config", "check", "--json", "--currency", "EUR"]).output().unwrap();
-        assert_eq!((other.status.code(), checks(&other)["currency"].0.as_str()), (Some(1), "failed"));
-        let text = with_database(&["config", "check"]).output().unwrap();
-        assert!(String::from_utf8_lossy(&text.stdout).contains("ok     database"), "{}", String::from_utf8_lossy(&text.stdout));
+        let other = with_database(&["config", "check", "--json", "--currency", "EUR"]).run();
+        assert_eq!((other.code, checks(&other)["currency"].0.as_str()), (Some(1), "failed"));
+        let text = with_database(&["config", "check"]).run();
+        assert!(text.stdout.contains("ok     database"), "{}", text.stdout);
     }
 }
 
@@ -364,12 +357,12 @@ fn check_reports_every_unusable_dependency() {
     );
     fs::write(&configured.file, fs::read_to_string(&configured.file).unwrap() + &settings).unwrap();
 
-    let failed = configured.command(&["config", "check", "--json"]).env("BOXOFFICE_CURENCY", "EUR").output().unwrap();
+    let failed = configured.command(&["config", "check", "--json"]).env("BOXOFFICE_CURENCY", "EUR").run();
     let found = checks(&failed);
     let invalid = configured.run(&["config", "check", "--json", "--media", media.to_str().unwrap(), "--currency", "GSH"]);
-    let report: Value = serde_json::from_slice(&invalid.stdout).unwrap();
+    let report: Value = serde_json::from_str(&invalid.stdout).unwrap();
 
-    assert_eq!(failed.status.code(), Some(1), "{found:?}");
+    assert_eq!(failed.code, Some(1), "{found:?}");
     for (name, state, text) in [
         ("database", "failed", "no server accepts connections there"),
         ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
@@ -385,7 +378,7 @@ fn check_reports_every_unusable_dependency() {
         assert_eq!(found[name].0, state, "{name}: {found:?}");
         assert!(found[name].1.contains(text) && !found[name].1.contains("hidden"), "{name}: {found:?}");
     }
-    assert_eq!((invalid.status.code(), report["problems"].as_array().unwrap().len()), (Some(2), 2), "{report}");
+    assert_eq!((invalid.code, report["problems"].as_array().unwrap().len()), (Some(2), 2), "{report}");
 }
 
 #[test]
@@ -397,7 +390,7 @@ fn check_names_folders_that_will_be_created() {
     let checked = configured.run(&["config", "check", "--json"]);
 
     let found = checks(&checked);
-    assert_eq!(checked.status.code(), Some(0), "{found:?}");
+    assert_eq!(checked.code, Some(0), "{found:?}");
     assert!(["media", "audit-archive"].iter().all(|name| found[*name].1.ends_with("will be created")), "{found:?}");
 }
 
@@ -407,8 +400,8 @@ fn listeners_need_different_addresses() {
 
     let (check, serve) = (configured.run(&["config", "check"]), configured.run(&["serve"]));
 
-    assert_eq!((check.status.code(), serve.status.code()), (Some(2), Some(2)), "{}", stderr(&serve));
-    assert!(stderr(&serve).contains("boxoffice.toml:2: admin-listen: it is the address of --listen"), "{}", stderr(&serve));
+    assert_eq!((check.code, serve.code), (Some(2), Some(2)), "{}", serve.stderr);
+    assert!(serve.stderr.contains("boxoffice.toml:2: admin-listen: it is the address of --listen"), "{}", serve.stderr);
 }
 
 #[test]
@@ -428,9 +421,9 @@ fn check_reports_validity_of_the_certificate() {
         let checked = configured.run(&[&["config", "check", "--json"], &files[..]].concat());
 
         let (found, text) = &checks(&checked)["tls-certificate"];
-        assert_eq!((checked.status.code(), found.as_str()), (Some(code), state), "{text}");
+        assert_eq!((checked.code, found.as_str()), (Some(code), state), "{text}");
         assert!(text.contains(&day.date_naive().to_string()), "{text}");
-        assert_eq!(stderr(&checked).contains("may read a file with a secret"), days == 90, "{}", stderr(&checked));
+        assert_eq!(checked.stderr.contains("may read a file with a secret"), days == 90, "{}", checked.stderr);
     }
 }
 
@@ -440,7 +433,7 @@ fn table_in_the_documentation_is_current() {
     const START: &str = "<!-- The table is the output of `boxoffice config table`. -->\n";
     const END: &str = "<!-- end of the table -->\n";
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/operating.md");
-    let table = String::from_utf8(Configured::new("").run(&["config", "table"]).stdout).unwrap();
+    let table = Configured::new("").run(&["config", "table"]).stdout;
     let page = fs::read_to_string(file).unwrap();
     let (before, rest) = page.split_once(START).unwrap();
     let (documented, after) = rest.split_once(END).unwrap();
@@ -460,7 +453,7 @@ fn table_in_the_documentation_is_current() {
 /// Returns the value of a setting that `config show` prints with these options.
 fn shown(options: &[&str], key: &str) -> Value {
     let output = Configured::new("").run(&[&["config", "show", "--json"], options].concat());
-    let settings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let settings: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
     settings.iter().find(|setting| setting["key"] == key).unwrap()["value"].clone()
 }
 
@@ -484,7 +477,7 @@ fn hides_passwords_of_addresses() {
 fn text_has_columns_and_no_control_characters() {
     let output = Configured::new("").run(&["config", "show", "--smtp-user", "\u{1b}[31mKofi\n"]);
 
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = output.stdout;
     let (header, user) = (text.lines().next().unwrap(), text.lines().find(|line| line.starts_with("smtp-user ")).unwrap());
     assert_eq!(header.find("value"), user.find(" [31mKofi "), "{text}");
     assert_eq!(header.find("source"), user.find("flag"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::support::postgres;
-use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, last_word};
 
 /// A folder with sample data, which users have created through the API.
 struct Sample {
@@ -24,9 +24,9 @@ struct Sample {
 impl Sample {
     fn create() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let filled = boxoffice(folder.path(), &["demo"]).output().unwrap();
-        assert!(filled.status.success(), "{}", errors(&filled));
-        Self { printed: text(&filled.stdout), folder }
+        let filled = boxoffice(folder.path(), &["demo"]).run();
+        assert!(filled.succeeded(), "{}", filled.stderr);
+        Self { printed: filled.stdout, folder }
     }
 
     fn path(&self) -> &Path {
@@ -37,8 +37,8 @@ impl Sample {
         format!("sqlite:{}", self.path().join(name).display())
     }
 
-    fn copy(&self, from: &str, to: &str) -> Output {
-        boxoffice(self.path(), &["copy", "--from", from, "--to", to]).output().unwrap()
+    fn copy(&self, from: &str, to: &str) -> CommandOutput {
+        boxoffice(self.path(), &["copy", "--from", from, "--to", to]).run()
     }
 
     fn serve(&self, url: &str) -> ServerProcess {
@@ -63,17 +63,9 @@ impl Sample {
     }
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn errors(output: &Output) -> String {
-    text(&output.stderr)
-}
-
-fn assert_succeeded(output: &Output) -> String {
-    assert!(output.status.success(), "{}", errors(output));
-    text(&output.stdout)
+fn assert_succeeded(output: CommandOutput) -> String {
+    assert!(output.succeeded(), "{}", output.stderr);
+    output.stdout
 }
 
 async fn execute_sqlite(url: &str, sql: &'static str) {
@@ -118,11 +110,11 @@ async fn copy_there_and_back_is_equal_and_sells() {
     let (source, back) = (sample.url("boxoffice.db"), sample.url("back.db"));
     execute_sqlite(&source, SPECIAL_ROWS).await;
 
-    let there = assert_succeeded(&sample.copy(&source, &database.url));
-    assert_succeeded(&sample.copy(&database.url, &back));
+    let there = assert_succeeded(sample.copy(&source, &database.url));
+    assert_succeeded(sample.copy(&database.url, &back));
     let (expected, copied) = (dump(&source).await, dump(&back).await);
-    let [check, copied_check, back_check] = [&source, &database.url, &back]
-        .map(|url| text(&boxoffice(sample.path(), &["check", "--database", url]).output().unwrap().stdout));
+    let [check, copied_check, back_check] =
+        [&source, &database.url, &back].map(|url| boxoffice(sample.path(), &["check", "--database", url]).run().stdout);
     let mut sold = Vec::new();
     for url in [&database.url, &back] {
         let server = sample.serve(url);
@@ -160,7 +152,7 @@ async fn killed_copy_is_continued() {
     };
 
     kill_in_the_middle(&source, &database.url).await;
-    let unfinished = boxoffice(sample.path(), &["serve", "--database", &database.url]).output().unwrap();
+    let unfinished = boxoffice(sample.path(), &["serve", "--database", &database.url]).run();
     let there = sample.copy(&source, &database.url);
     // The copy of this direction is interrupted while SQLite is written.
     let mut command = boxoffice(sample.path(), &["copy", "--from", &database.url, "--to", &back]);
@@ -174,11 +166,11 @@ async fn killed_copy_is_continued() {
     copying.wait().unwrap();
     let and_back = sample.copy(&database.url, &back);
 
-    assert_eq!(unfinished.status.code(), Some(1));
-    assert!(errors(&unfinished).contains("target of an unfinished copy: run the same"), "{}", errors(&unfinished));
-    for copied in [&there, &and_back] {
+    assert_eq!(unfinished.code, Some(1));
+    assert!(unfinished.stderr.contains("target of an unfinished copy: run the same"), "{}", unfinished.stderr);
+    for copied in [there, and_back] {
+        assert!(copied.stderr.contains("continuing an interrupted copy after"), "{}", copied.stderr);
         assert_succeeded(copied);
-        assert!(errors(copied).contains("continuing an interrupted copy after"), "{}", errors(copied));
     }
     assert_eq!(dump(&source).await, dump(&back).await);
 }
@@ -199,19 +191,19 @@ async fn copy_rejects_what_would_lose_data() {
     let source = sample.url("boxoffice.db");
     let rejection = |from: &str, to: &str| {
         let rejected = sample.copy(from, to);
-        assert_eq!(rejected.status.code(), Some(1), "{}", errors(&rejected));
-        errors(&rejected)
+        assert_eq!(rejected.code, Some(1), "{}", rejected.stderr);
+        rejected.stderr
     };
 
     let other = sample.url("other.db");
-    assert_succeeded(&boxoffice(sample.path(), &["demo", "--database", &other]).output().unwrap());
+    assert_succeeded(boxoffice(sample.path(), &["demo", "--database", &other]).run());
     let filled = rejection(&source, &other);
     let missing = rejection(&sample.url("missing.db"), &database.url);
     let older = sample.url("older.db");
-    assert_succeeded(&boxoffice(sample.path(), &["migrate", "--database", &older]).output().unwrap());
+    assert_succeeded(boxoffice(sample.path(), &["migrate", "--database", &older]).run());
     execute_sqlite(&older, "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)").await;
     let (older_source, older_target) = (rejection(&older, &database.url), rejection(&source, &older));
-    assert_succeeded(&sample.copy(&source, &database.url));
+    assert_succeeded(sample.copy(&source, &database.url));
     let twice = rejection(&source, &database.url);
     // Both wait for the other program to end.
     let server = sample.serve(&source);
@@ -224,7 +216,7 @@ async fn copy_rejects_what_would_lose_data() {
     sqlx::raw_sql("select 1").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     server.stop();
-    let invalid = boxoffice(sample.path(), &["copy", "--from", "mysql://a:secret@b/c", "--to", &source]).output().unwrap();
+    let invalid = boxoffice(sample.path(), &["copy", "--from", "mysql://a:secret@b/c", "--to", &source]).run();
 
     for (rejection, reason) in [
         (&running, "another program, such as a server, uses the database; stop it first"),
@@ -237,8 +229,8 @@ async fn copy_rejects_what_would_lose_data() {
     ] {
         assert!(rejection.contains(reason), "{rejection}");
     }
-    assert_eq!(invalid.status.code(), Some(2));
-    assert!(errors(&invalid).contains("--from") && !errors(&invalid).contains("secret"), "{}", errors(&invalid));
+    assert_eq!(invalid.code, Some(2));
+    assert!(invalid.stderr.contains("--from") && !invalid.stderr.contains("secret"), "{}", invalid.stderr);
 }
 
 #[test]

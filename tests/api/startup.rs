@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -14,20 +14,12 @@ use boxoffice_client::Client;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
+use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, first_credentials, last_word};
 use crate::support::{PgCluster, postgres, refusing_socket};
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    boxoffice(folder, arguments).output().unwrap()
-}
 
 /// Returns the lines that are not JSON: the error of the command, without log lines on the access rights of its folder.
 fn without_log(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with('{')).map(|line| format!("{line}\n")).collect()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Returns the URL of a SQLite database in a new folder, and of a PostgreSQL database if there is one.
@@ -74,12 +66,12 @@ async fn failed_start_creates_no_credentials() {
         let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = occupied.local_addr().unwrap().to_string();
 
-        let failed = serve(folder.path(), &url, &["--listen", &address]).output().unwrap();
+        let failed = serve(folder.path(), &url, &["--listen", &address]).run();
         let nothing = fs::read_dir(folder.path()).unwrap().count() == 0;
         let server = ServerProcess::start(serve(folder.path(), &url, &[]));
 
-        assert_eq!(failed.status.code(), Some(1));
-        let last = stderr(&failed).lines().last().unwrap().to_owned();
+        assert_eq!(failed.code, Some(1));
+        let last = failed.stderr.lines().last().unwrap().to_owned();
         assert!(last.contains(&format!("cannot listen on {address}")) && last.matches("in use").count() == 1, "{last}");
         assert!(nothing && failed.stdout.is_empty());
         let key = last_word(&first_credentials(folder.path()), "administrator's key");
@@ -112,16 +104,16 @@ async fn simultaneous_first_starts_create_one_administrator() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn currency_is_fixed_by_first_start() {
     for (folder, url, _database) in databases().await {
-        assert!(run(folder.path(), &["migrate", "--database", &url]).status.success());
+        assert!(boxoffice(folder.path(), &["migrate", "--database", &url]).run().succeeded());
         ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
 
-        let other = serve(folder.path(), &url, &[]).output().unwrap();
-        let key = run(folder.path(), &["key", "create", "--role", "public", "--database", &url]);
+        let other = serve(folder.path(), &url, &[]).run();
+        let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &url]).run();
 
-        assert_eq!(other.status.code(), Some(2));
+        assert_eq!(other.code, Some(2));
         let expected = "--currency (BOXOFFICE_CURRENCY): it is GHS, but all amounts in this database are in EUR";
-        assert!(stderr(&other).contains(expected), "{}", stderr(&other));
-        assert!(key.status.success(), "commands that show no amounts need no currency: {}", stderr(&key));
+        assert!(other.stderr.contains(expected), "{}", other.stderr);
+        assert!(key.succeeded(), "commands that show no amounts need no currency: {}", key.stderr);
         ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
     }
 }
@@ -157,7 +149,7 @@ fn start_warns_of_audit_archive_that_cannot_be_written() {
 fn start_warns_without_administrator() {
     let folder = tempfile::tempdir().unwrap();
     let esi = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
-    assert!(run(folder.path(), &["migrate"]).status.success() && run(folder.path(), &esi).status.success());
+    assert!(boxoffice(folder.path(), &["migrate"]).run().succeeded() && boxoffice(folder.path(), &esi).run().succeeded());
 
     let log = log_of_start(boxoffice(folder.path(), &["serve"]));
 
@@ -201,10 +193,10 @@ async fn unusable_databases_of_postgres_are_rejected() {
         ("postgres", "frozen", "it is read-only"),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let check = run(folder.path(), &["config", "check", "--database", &url(user, name)]);
-        let start = serve(folder.path(), &url(user, name), &[]).output().unwrap();
-        let (found, reported) = (String::from_utf8(check.stdout.clone()).unwrap(), stderr(&start));
-        assert_eq!((check.status.code(), start.status.code()), (Some(1), Some(1)), "{found}{reported}");
+        let check = boxoffice(folder.path(), &["config", "check", "--database", &url(user, name)]).run();
+        let start = serve(folder.path(), &url(user, name), &[]).run();
+        let (found, reported) = (check.stdout, start.stderr);
+        assert_eq!((check.code, start.code), (Some(1), Some(1)), "{found}{reported}");
         assert!(found.contains(problem) && reported.contains(problem), "{problem}: {found}{reported}");
         assert!(reported.contains(&format!("as user {user}")) && !reported.contains(" line "), "{reported}");
     }
@@ -241,10 +233,10 @@ fn reports_all_invalid_settings_at_once() {
     let wrong: Vec<String> = expected.iter().map(|(option, value, _)| format!("{option}={value}")).collect();
     let wrong: Vec<&str> = ["serve"].into_iter().chain(wrong.iter().map(String::as_str)).collect();
 
-    let rejected = run(folder.path(), &wrong);
-    let reported = stderr(&rejected);
+    let rejected = boxoffice(folder.path(), &wrong).run();
+    let reported = rejected.stderr;
 
-    assert_eq!(rejected.status.code(), Some(2), "{reported}");
+    assert_eq!(rejected.code, Some(2), "{reported}");
     for (option, _, text) in expected {
         let line = reported.lines().find(|line| line.trim_start().starts_with(&format!("{option} (")));
         assert!(line.is_some_and(|line| line.contains(text)), "{option}: {reported}");
@@ -292,9 +284,9 @@ fn rejects_each_invalid_setting_with_an_example() {
         ("--smtp-password", "a secret", "it has no effect without --smtp, the mail server"),
         ("--tls-certificate", "certificate.pem", "it needs --tls-key (BOXOFFICE_TLS_KEY)"),
     ] {
-        let rejected = run(folder.path(), &["serve", &format!("{option}={value}")]);
-        let reported = stderr(&rejected);
-        assert_eq!(rejected.status.code(), Some(2), "{option}={value}: {reported}");
+        let rejected = boxoffice(folder.path(), &["serve", &format!("{option}={value}")]).run();
+        let reported = rejected.stderr;
+        assert_eq!(rejected.code, Some(2), "{option}={value}: {reported}");
         assert!(
             reported.contains(text) && reported.contains(option) && !reported.contains("a secret"),
             "{option}={value}: {reported}"
@@ -320,7 +312,7 @@ fn warns_of_unknown_variables() {
     let address = occupied.local_addr().unwrap().to_string();
     let mut command = boxoffice(folder.path(), &["serve", "--listen", &address]);
 
-    let log = stderr(&command.env("BOXOFFICE_CURENCY", "EUR").output().unwrap());
+    let log = command.env("BOXOFFICE_CURENCY", "EUR").run().stderr;
 
     let warnings = log.lines().filter(|line| line.contains("this environment variable is no setting"));
     assert_eq!(warnings.filter(|line| line.contains("BOXOFFICE_CURENCY")).count(), 1, "{log}");
@@ -429,9 +421,9 @@ fn names_reason_of_failed_postgres_connection() {
         .map(|(url, _)| boxoffice(folder.path(), &["migrate", "--database", url]).stderr(Stdio::piped()).spawn().unwrap())
         .collect();
     for (process, (url, reason)) in started.into_iter().zip(&cases) {
-        let output = process.wait_with_output().unwrap();
-        let reported = without_log(&stderr(&output));
-        assert_eq!(output.status.code(), Some(1), "{url}: {reported}");
+        let output = CommandOutput::from(process.wait_with_output().unwrap());
+        let reported = without_log(&output.stderr);
+        assert_eq!(output.code, Some(1), "{url}: {reported}");
         assert!(
             reported.starts_with("boxoffice: cannot open the PostgreSQL database tickets at ") && reported.contains(reason),
             "{reported}"
@@ -462,9 +454,9 @@ fn names_reason_of_unusable_sqlite_file() {
     let file = folder.path().join("notes.txt");
     fs::write(&file, "no database ".repeat(100)).unwrap();
     for (path, reason) in [(file.as_path(), "file is not a database"), (folder.path(), "unable to open database file")] {
-        let failed = run(folder.path(), &["migrate", "--database", &format!("sqlite:{}", path.display())]);
-        let reported = without_log(&stderr(&failed));
-        assert_eq!(failed.status.code(), Some(1), "{reported}");
+        let failed = boxoffice(folder.path(), &["migrate", "--database", &format!("sqlite:{}", path.display())]).run();
+        let reported = without_log(&failed.stderr);
+        assert_eq!(failed.code, Some(1), "{reported}");
         assert!(reported.starts_with(&format!("boxoffice: cannot open the SQLite database {}: ", path.display())), "{reported}");
         assert_eq!((reported.lines().count(), reported.matches(reason).count()), (1, 1), "{reported}");
     }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::kills::Site;
 use super::load::Load;
 use super::{fault_duration, print_figure};
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{Run, ServerProcess, boxoffice};
 use crate::support::{check_invariants, postgres, wait_until};
 
 /// Returns an image that no other call returns.
@@ -58,8 +58,8 @@ async fn backup_during_a_sale_is_complete() {
             };
             let (file, begun) = (site.folder().join(format!("backup-{number}.tar")), Instant::now());
             let mut command = boxoffice(site.folder(), &["backup", file.to_str().unwrap()]);
-            let made = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let made = tokio::task::spawn_blocking(move || command.run()).await.unwrap();
+            assert!(made.succeeded(), "{}", made.stderr);
             print_figure(format!(
                 "backup under load: {:.1} s, {} KiB, with {} orders acknowledged before and {} requests meanwhile",
                 begun.elapsed().as_secs_f64(),
@@ -79,8 +79,8 @@ async fn backup_during_a_sale_is_complete() {
 
     for (file, (orders, payments)) in backups {
         let folder = tempfile::tempdir().unwrap();
-        let restored = boxoffice(folder.path(), &["restore", file.to_str().unwrap()]).output().unwrap();
-        assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+        let restored = boxoffice(folder.path(), &["restore", file.to_str().unwrap()]).run();
+        assert!(restored.succeeded(), "{}", restored.stderr);
         let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
         let image = reqwest::get(format!("{}/media/banner/{}", server.address, load.event)).await.unwrap();
         assert_eq!((image.status().as_u16(), image.headers()["content-type"].to_str().unwrap()), (200, "image/png"));
@@ -106,8 +106,8 @@ async fn postgres_dump_during_a_sale_is_complete() {
     };
     let dump = site.folder().join("boxoffice.dump");
     let run = async |mut command: Command| {
-        let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let done = tokio::task::spawn_blocking(move || command.run()).await.unwrap();
+        assert!(done.succeeded(), "{}", done.stderr);
     };
 
     let mut pg_dump = Command::new("pg_dump");
@@ -159,8 +159,8 @@ async fn interrupted_backup_leaves_nothing() {
         assert!(file.exists() == succeeded || (file.exists() && signal == "KILL"), "{signal} after {delay} ms");
         if file.exists() {
             let folder = tempfile::tempdir().unwrap();
-            let restored = boxoffice(folder.path(), &["restore", file.to_str().unwrap()]).output().unwrap();
-            assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+            let restored = boxoffice(folder.path(), &["restore", file.to_str().unwrap()]).run();
+            assert!(restored.succeeded(), "{}", restored.stderr);
             fs::remove_file(&file).unwrap();
         }
         assert!(signal == "KILL" || !site.folder().join("backup.tar.partial").exists());

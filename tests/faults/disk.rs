@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{check, create_load, fault_duration, print_figure, print_recovery};
-use crate::support::server_process::boxoffice;
+use crate::support::server_process::{Run, boxoffice};
 use crate::support::{PgCluster, TestApp, section, wait_until};
 
 /// A disk of a few megabytes.
@@ -167,8 +167,8 @@ async fn backup_on_full_disk_leaves_nothing() {
     let data = tempfile::tempdir().unwrap();
     let folder = disk.folder();
     let file = folder.path().join("backup.tar");
-    let backup = || boxoffice(data.path(), &["backup", file.to_str().unwrap()]).output().unwrap();
-    assert!(boxoffice(data.path(), &["demo"]).output().unwrap().status.success());
+    let backup = || boxoffice(data.path(), &["backup", file.to_str().unwrap()]).run();
+    assert!(boxoffice(data.path(), &["demo"]).run().succeeded());
 
     disk.fill();
     let rejected = backup();
@@ -176,8 +176,8 @@ async fn backup_on_full_disk_leaves_nothing() {
     disk.empty();
     let made = backup();
 
-    assert_eq!((rejected.status.code(), meanwhile), (Some(1), Vec::<PathBuf>::new()));
-    let message = String::from_utf8_lossy(&rejected.stderr).into_owned();
+    assert_eq!((rejected.code, meanwhile), (Some(1), Vec::<PathBuf>::new()));
+    let message = rejected.stderr;
     assert!(message.contains("full") || message.contains("No space left"), "{message}");
-    assert!(made.status.success() && files(folder.path()) == [file]);
+    assert!(made.succeeded() && files(folder.path()) == [file]);
 }

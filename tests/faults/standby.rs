@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::time::sleep;
 
 use super::{fault_duration, print_figure};
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{Run, ServerProcess, boxoffice};
 use crate::support::{ANY_PORT, Event, PgCluster, Response, SecondServer, TestApp, User, entries_of, section, wait_until};
 
 /// A server without a standby, and another one on the same database that reads from a standby.
@@ -280,8 +280,8 @@ async fn only_a_standby_of_the_database_is_used() {
     let server = ServerProcess::start(with_standby(&["serve"], &other_standby.url));
     server.stop();
     let check = |url: &str| {
-        let checked = with_standby(&["config", "check"], url).output().unwrap();
-        (checked.status.code(), String::from_utf8(checked.stdout).unwrap())
+        let checked = with_standby(&["config", "check"], url).run();
+        (checked.code, checked.stdout)
     };
     let (usable, wrong) = (check(&standby.url), check(&other_standby.url));
     assert!(usable.0 == Some(0) && usable.1.contains("is a standby of the database"), "{usable:?}");

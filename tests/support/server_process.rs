@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -16,6 +16,43 @@ pub fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
         command.env(format!("BOXOFFICE_{limit}_LIMIT"), "0");
     }
     command
+}
+
+/// The output and the exit code of a command that has ended.
+#[derive(Debug)]
+pub struct CommandOutput {
+    /// Its exit code; none after a signal.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl CommandOutput {
+    /// Returns whether the exit code is 0.
+    pub fn succeeded(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl From<Output> for CommandOutput {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// Runs commands.
+pub trait Run {
+    /// Runs the command until it ends.
+    fn run(&mut self) -> CommandOutput;
+}
+
+impl Run for Command {
+    fn run(&mut self) -> CommandOutput {
+        self.output().unwrap().into()
+    }
 }
 
 /// A running server process. Dropping it kills the process.
@@ -90,9 +127,9 @@ impl Drop for ServerProcess {
 /// Creates an administrator's key and a public key on the command line, before a server is started on this database.
 pub fn create_keys(folder: &Path, database_url: &str) -> (String, String) {
     let print = |arguments: &[&str]| {
-        let done = boxoffice(folder, &[arguments, &["--database", database_url]].concat()).output().unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        let done = boxoffice(folder, &[arguments, &["--database", database_url]].concat()).run();
+        assert!(done.succeeded(), "{}", done.stderr);
+        done.stdout.trim().to_owned()
     };
     print(&["migrate"]);
     let account = ["account", "create", "--username", "head", "--email", "head@example.com", "--role", "administrator"];

@@ -17,7 +17,7 @@ use serde_yaml_ng::Value as Yaml;
 
 use super::{Block, blocks_of, documents, path, read};
 use crate::support::CONTRACT;
-use crate::support::server_process::boxoffice;
+use crate::support::server_process::{CommandOutput, Run, boxoffice};
 
 /// Programs that are neither in the repository nor Cargo, by the test or the script that runs the documents' commands of them.
 const OTHER_PROGRAMS: &[(&str, &[&str])] = &[
@@ -96,9 +96,8 @@ fn bash(options: &[&str], script: &str) -> Result<String, String> {
     command.args(options).current_dir(folder.path()).env_clear().env("HOME", folder.path());
     let mut bash = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     bash.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
-    let done = bash.wait_with_output().unwrap();
-    let errors = String::from_utf8(done.stderr).unwrap();
-    if errors.is_empty() { Ok(String::from_utf8(done.stdout).unwrap()) } else { Err(errors) }
+    let done = CommandOutput::from(bash.wait_with_output().unwrap());
+    if done.stderr.is_empty() { Ok(done.stdout) } else { Err(done.stderr) }
 }
 
 /// Returns the commands of a document, in the order in which a reader pastes them.
@@ -131,8 +130,8 @@ pub(super) static COMMANDS: LazyLock<Vec<Recorded>> =
 
 /// Runs a program, and returns its error messages if it fails.
 fn succeed(command: &mut Command) -> Result<(), String> {
-    let done = command.output().unwrap();
-    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned()) }
+    let done = command.run();
+    if done.succeeded() { Ok(()) } else { Err(done.stderr) }
 }
 
 /// Returns why a command can't work as the document has it.
@@ -203,15 +202,12 @@ fn check_script(script: &str, arguments: &[&str]) -> Result<(), String> {
 /// The packages of the workspace.
 static METADATA: LazyLock<Value> = LazyLock::new(|| {
     let mut command = Command::new(env!("CARGO"));
-    let metadata = command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(path("")).output();
-    serde_json::from_slice(&metadata.unwrap().stdout).unwrap()
+    let metadata = command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).current_dir(path("")).run();
+    serde_json::from_str(&metadata.stdout).unwrap()
 });
 
 /// The tests of this program.
-static TESTS: LazyLock<String> = LazyLock::new(|| {
-    let listed = Command::new(env::current_exe().unwrap()).arg("--list").output().unwrap();
-    String::from_utf8(listed.stdout).unwrap()
-});
+static TESTS: LazyLock<String> = LazyLock::new(|| Command::new(env::current_exe().unwrap()).arg("--list").run().stdout);
 
 fn check_cargo(words: &[&str]) -> Result<(), String> {
     let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
@@ -321,7 +317,7 @@ fn texts_below(folder: &Path) -> String {
 #[test]
 fn variables_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let print = |arguments: &[&str]| String::from_utf8(boxoffice(folder.path(), arguments).output().unwrap().stdout).unwrap();
+    let print = |arguments: &[&str]| boxoffice(folder.path(), arguments).run().stdout;
     let settings = print(&["config", "table"]) + &print(&["help", "compare"]);
     let tests = texts_below(&path("tests"));
     let variable = Regex::new(r"\b(?:BOXOFFICE|DATABASE|TEST)_[A-Z_]+\b").unwrap();

@@ -12,6 +12,7 @@ use regex::Regex;
 
 use super::runs::{Shell, free_port};
 use super::{path, read, texts};
+use crate::support::server_process::Run;
 use crate::support::{PgBinaries, PgCluster};
 
 /// Starts the server in the background, as systemd does, and sends the request to it instead of to nginx.
@@ -137,8 +138,8 @@ fn database_is_copied_and_restored() {
 
     let mut copying = Command::new("bash");
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
-    let copied = copying.env_clear().env("PATH", "/usr/bin:/bin").env("PGHOST", cluster.folder()).output().unwrap();
-    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    let copied = copying.env_clear().env("PATH", "/usr/bin:/bin").env("PGHOST", cluster.folder()).run();
+    assert!(copied.succeeded(), "{}", copied.stderr);
     let create = |name: &str| {
         let password = "--password 'a long password'";
         shell(&cluster, &format!("boxoffice account create --username {name} --email {name}@example.com {password}")).run();

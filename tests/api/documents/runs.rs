@@ -15,7 +15,7 @@ use regex::Regex;
 use super::commands::{COMMANDS, workflow_scripts};
 use super::{path, texts};
 use crate::support::ToolProcess;
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{Run, ServerProcess, boxoffice};
 
 /// Replaces programs of the operating system that change the machine. `$ROOT` is a folder instead of `/`.
 pub(super) const MACHINE: &str = r#"
@@ -87,9 +87,9 @@ impl Shell {
 
     /// Runs all commands, which must succeed, and returns what they print.
     pub(super) fn run(mut self) -> String {
-        let done = self.command.arg("-euc").arg(&self.script).output().unwrap();
-        assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stderr), self.script);
-        String::from_utf8(done.stdout).unwrap()
+        let done = self.command.arg("-euc").arg(&self.script).run();
+        assert!(done.succeeded(), "{}\n{}", done.stderr, self.script);
+        done.stdout
     }
 }
 
@@ -156,9 +156,9 @@ fn settings_and_baseline_are_valid() {
     fs::write(&baseline, &texts("docs/qa.md", "### Baseline", "yaml")[0]).unwrap();
 
     let mut check = boxoffice(folder.path(), &["config", "check", "--config", settings.to_str().unwrap()]);
-    let checked = check.env_remove("BOXOFFICE_RATE_LIMIT").output().unwrap();
+    let checked = check.env_remove("BOXOFFICE_RATE_LIMIT").run();
 
-    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    assert!(checked.succeeded(), "{}", checked.stdout);
     assert!(Baseline::read(&baseline).is_ok());
 }
 

@@ -23,7 +23,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 use super::raw::request;
-use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::server_process::{Run, ServerProcess, boxoffice};
 use crate::support::{ANY_PORT, TestApp, id_of, section};
 
 on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http, sends_whole_response_before_it_closes_the_connection];
@@ -239,10 +239,10 @@ fn program_rejects_unusable_certificate() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 
     for command in ["serve", "mock"] {
-        let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
+        let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).run();
 
-        let message = String::from_utf8(rejected.stderr).unwrap();
-        assert_eq!(rejected.status.code(), Some(2), "{message}");
+        let message = rejected.stderr;
+        assert_eq!(rejected.code, Some(2), "{message}");
         assert!(message.contains("give the key that the certificate was made for"), "{message}");
     }
     assert!(!folder.path().join("boxoffice.db").exists(), "nothing was made");
@@ -252,9 +252,9 @@ fn program_rejects_unusable_certificate() {
 fn certificate_and_key_require_each_other() {
     let folder = tempfile::tempdir().unwrap();
     for option in ["--tls-certificate", "--tls-key"] {
-        let rejected = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
+        let rejected = boxoffice(folder.path(), &["serve", option, "file.pem"]).run();
 
-        assert_eq!(rejected.status.code(), Some(2), "{option}");
+        assert_eq!(rejected.code, Some(2), "{option}");
     }
 }
 
