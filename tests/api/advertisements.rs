@@ -329,7 +329,7 @@ async fn delete_removes_everything(app: TestApp) {
     assert_eq!(rejection(&app.delete(&kofi.key, &running).await), (404, "resource.not-found"));
     assert_eq!(app.get(&app.staff.key, &submission_of(&running)).await.status, 404);
     let image = format!("/media/artwork/{}", running.rsplit('/').next().unwrap());
-    assert_eq!((app.request("GET", &image).no_key().version(None).send().await.status, files(&app)), (404, 0));
+    assert_eq!((app.request("GET", &image).anonymous().send().await.status, files(&app)), (404, 0));
 }
 
 async fn deleting_event_deletes_its_advertisements(app: TestApp) {

@@ -53,7 +53,7 @@ async fn version_has_one_to_eight_numbers(app: TestApp) {
 async fn open_operations_need_no_key_or_version(app: TestApp) {
     let open: Vec<_> = operations().iter().filter(|operation| !operation.needs_key).collect();
     for operation in &open {
-        let response = operation.send(&app, |request| request.no_key().version(None)).await;
+        let response = operation.send(&app, |request| request.anonymous()).await;
 
         assert!(operation.method == "GET" && operation.scopes.is_empty(), "{}", operation.id);
         // Nothing but the resource that the path names can be missing.

@@ -6,8 +6,8 @@ use std::path::Path;
 use boxoffice_client::Client;
 use serde_json::{Value, json};
 
-use crate::support::postgres;
 use crate::support::server_process::{Run, ServerProcess, boxoffice, first_credentials, last_word};
+use crate::support::{fetch_url, postgres};
 
 #[test]
 fn drift_reports_by_exit_status_and_json() {
@@ -65,7 +65,7 @@ async fn first_start_writes_credentials_to_private_file() {
 
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let address = server.address.clone();
-    let answered = reqwest::get(format!("{address}/time")).await.unwrap().status().as_u16();
+    let answered = fetch_url(&format!("{address}/time")).await.status().as_u16();
     assert_eq!(server.stop(), "", "standard output may be a log");
     let file = folder.path().join("first-start.txt");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
@@ -160,7 +160,7 @@ async fn mock_serves_any_document_until_stopped() {
 
     let rejected = boxoffice(folder.path(), &["mock", "--spec", "no such file"]).run();
     let server = ServerProcess::start(boxoffice(folder.path(), &["mock", "--spec", file.to_str().unwrap()]));
-    let greeting = reqwest::get(format!("{}/hello", server.address)).await.unwrap().text().await.unwrap();
+    let greeting = fetch_url(&format!("{}/hello", server.address)).await.text().await.unwrap();
     let address = server.address.clone();
     let printed = server.stop();
 

@@ -8,7 +8,7 @@ use boxoffice_http::Listener;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, fetch_url};
 
 on_both_databases![dashboard_and_alerts_name_existing_metrics];
 
@@ -27,12 +27,12 @@ fn names(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
 
 async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
-    let served = reqwest::get(format!("http://{}/time", platform.address())).await.unwrap();
+    let served = fetch_url(&format!("http://{}/time", platform.address())).await;
     assert_eq!(served.status().as_u16(), 412);
     // A metric with labels is there after its first use.
     let (_, event) = app.sign_up_host("kofi", &[]).await;
     app.read(&event.uri).await;
-    let metrics = reqwest::get(format!("http://{}/metrics", platform.admin_address().unwrap())).await.unwrap();
+    let metrics = fetch_url(&format!("http://{}/metrics", platform.admin_address().unwrap())).await;
     let metrics = metrics.text().await.unwrap();
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
 

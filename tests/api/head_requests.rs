@@ -81,7 +81,7 @@ async fn options_lists_the_methods_of_each_path(app: TestApp) {
         }
         methods.insert("OPTIONS".to_owned());
 
-        let options = app.request("OPTIONS", &path).no_key().version(None).send().await;
+        let options = app.request("OPTIONS", &path).anonymous().send().await;
 
         assert_eq!((options.status, options.body.is_null()), (204, true), "{path}");
         for name in ["allow", "access-control-allow-methods"] {
@@ -89,8 +89,8 @@ async fn options_lists_the_methods_of_each_path(app: TestApp) {
             assert_eq!(allowed, methods, "{path}: {name}");
         }
     }
-    let unknown = app.request("OPTIONS", "/nowhere").no_key().version(None).send().await;
-    let preflight = app.request("OPTIONS", "/nowhere").no_key().version(None).header("Access-Control-Request-Method", "PUT");
+    let unknown = app.request("OPTIONS", "/nowhere").anonymous().send().await;
+    let preflight = app.request("OPTIONS", "/nowhere").anonymous().header("Access-Control-Request-Method", "PUT");
     let preflight = preflight.send().await;
     assert_eq!((unknown.status, unknown.header("allow")), (404, ""));
     assert!(preflight.status == 204 && preflight.header("access-control-allow-methods").contains("PUT"));

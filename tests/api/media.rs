@@ -12,12 +12,10 @@ use base64::prelude::BASE64_STANDARD;
 use boxoffice::config::Settings;
 use boxoffice::features::catalog::media::{self, icon_name, initials};
 use futures::future::{Either, select};
-use reqwest::Client;
-use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, header};
 
 on_both_databases![
     draws_region_icon,
@@ -40,39 +38,29 @@ on_both_databases![
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
 const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 
-/// Fetches a path without key and version.
-async fn fetch(app: &TestApp, path: &str) -> reqwest::Response {
-    Client::new().get(format!("{}{path}", app.address)).send().await.unwrap()
-}
-
 async fn fetch_unless(app: &TestApp, path: &str, known: &str) -> reqwest::Response {
-    Client::new().get(format!("{}{path}", app.address)).header(IF_NONE_MATCH, known).send().await.unwrap()
-}
-
-/// Returns a header, or an empty text.
-fn header(response: &reqwest::Response, name: impl reqwest::header::AsHeaderName) -> String {
-    response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+    app.request("GET", path).anonymous().header("If-None-Match", known).send_raw().await
 }
 
 async fn draws_region_icon(app: TestApp) {
     app.create_region().await;
 
-    let icon = fetch(&app, "/media/ghana.png").await;
+    let icon = app.fetch("/media/ghana.png").await;
 
-    assert_eq!((icon.status().as_u16(), header(&icon, CONTENT_TYPE).as_str()), (200, "image/png"));
-    assert_eq!(header(&icon, CACHE_CONTROL), "public, max-age=86400");
-    assert_eq!(header(&icon, "x-content-type-options"), "nosniff");
-    assert!(header(&icon, ETAG).starts_with('"'));
+    assert_eq!((icon.status().as_u16(), header(icon.headers(), "content-type")), (200, "image/png"));
+    assert_eq!(header(icon.headers(), "cache-control"), "public, max-age=86400");
+    assert_eq!(header(icon.headers(), "x-content-type-options"), "nosniff");
+    assert!(header(icon.headers(), "etag").starts_with('"'));
     let bytes = icon.bytes().await.unwrap();
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
-    assert_eq!(fetch(&app, "/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
+    assert_eq!(app.fetch("/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
 }
 
 async fn icon_depends_on_country(app: TestApp) {
     app.create_region().await;
 
-    let unknown = app.request("GET", "/media/togo.png").no_key().version(None).send().await;
-    let odd = app.request("GET", "/media/Ghana.png").no_key().version(None).send().await;
+    let unknown = app.request("GET", "/media/togo.png").anonymous().send().await;
+    let odd = app.request("GET", "/media/Ghana.png").anonymous().send().await;
 
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     assert_eq!((odd.status, odd.code()), (404, "resource.not-found"));
@@ -81,13 +69,13 @@ async fn icon_depends_on_country(app: TestApp) {
 async fn prefers_icon_from_operator_folder(app: TestApp) {
     let own = media::parse("icon", WEBP).unwrap();
     app.state.media.put("icons/ghana.png", &own).await.unwrap();
-    let without_region = fetch(&app, "/media/ghana.png").await;
+    let without_region = app.fetch("/media/ghana.png").await;
     app.create_region().await;
 
-    let icon = fetch(&app, "/media/ghana.png").await;
+    let icon = app.fetch("/media/ghana.png").await;
 
     assert_eq!(without_region.status().as_u16(), 404);
-    assert_eq!(header(&icon, CONTENT_TYPE), "image/webp");
+    assert_eq!(header(icon.headers(), "content-type"), "image/webp");
     assert_eq!(icon.bytes().await.unwrap(), own.bytes);
 }
 
@@ -100,10 +88,10 @@ async fn serves_event_images_unchanged(app: TestApp) {
     for (kind, media_type, sent) in [("banner", "image/png", PNG), ("thumbnail", "image/webp", WEBP)] {
         let path = format!("/media/{kind}/{}", event.id);
         assert_eq!(changed.body[kind], format!("https://boxoffice.example{path}"));
-        let image = fetch(&app, &path).await;
-        assert_eq!((image.status().as_u16(), header(&image, CONTENT_TYPE).as_str()), (200, media_type));
-        assert_eq!(header(&image, CACHE_CONTROL), "public, max-age=300");
-        assert_eq!(header(&image, "x-content-type-options"), "nosniff");
+        let image = app.fetch(&path).await;
+        assert_eq!((image.status().as_u16(), header(image.headers(), "content-type")), (200, media_type));
+        assert_eq!(header(image.headers(), "cache-control"), "public, max-age=300");
+        assert_eq!(header(image.headers(), "x-content-type-options"), "nosniff");
         assert_eq!(image.bytes().await.unwrap(), BASE64_STANDARD.decode(sent).unwrap());
     }
 }
@@ -113,24 +101,24 @@ async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     let changed = app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
     let path = changed.body["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
 
-    let image = fetch(&app, path).await;
-    let again = fetch_unless(&app, path, &header(&image, ETAG)).await;
+    let image = app.fetch(path).await;
+    let again = fetch_unless(&app, path, header(image.headers(), "etag")).await;
 
     assert!(path.contains("?secret="), "{path}");
     for (response, status) in [(&image, 200), (&again, 304)] {
-        assert_eq!((response.status().as_u16(), header(response, CACHE_CONTROL).as_str()), (status, "private, max-age=300"));
+        assert_eq!((response.status().as_u16(), header(response.headers(), "cache-control")), (status, "private, max-age=300"));
     }
 }
 
 async fn known_image_is_not_modified(app: TestApp) {
     app.create_region().await;
-    let tag = header(&fetch(&app, "/media/ghana.png").await, ETAG);
+    let tag = header(app.fetch("/media/ghana.png").await.headers(), "etag").to_owned();
 
     for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
         let again = fetch_unless(&app, "/media/ghana.png", &known).await;
 
-        assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, tag.clone()), "{known}");
-        assert_eq!(header(&again, CACHE_CONTROL), "public, max-age=86400");
+        assert_eq!((again.status().as_u16(), header(again.headers(), "etag")), (304, tag.as_str()), "{known}");
+        assert_eq!(header(again.headers(), "cache-control"), "public, max-age=86400");
         assert!(again.bytes().await.unwrap().is_empty());
     }
     assert_eq!(fetch_unless(&app, "/media/ghana.png", "\"other\"").await.status().as_u16(), 200);
@@ -140,15 +128,15 @@ async fn replaced_image_has_new_etag(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
     app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
-    let before = header(&fetch(&app, &path).await, ETAG);
+    let before = header(app.fetch(&path).await.headers(), "etag").to_owned();
 
     app.put(&ama.key, &event.uri, json!({ "banner": WEBP })).await;
 
     let after = fetch_unless(&app, &path, &before).await;
-    let again = fetch_unless(&app, &path, &header(&after, ETAG)).await;
-    assert_eq!((after.status().as_u16(), header(&after, CONTENT_TYPE).as_str()), (200, "image/webp"));
-    assert_ne!(header(&after, ETAG), before);
-    assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, header(&after, ETAG)));
+    let again = fetch_unless(&app, &path, header(after.headers(), "etag")).await;
+    assert_eq!((after.status().as_u16(), header(after.headers(), "content-type")), (200, "image/webp"));
+    assert_ne!(header(after.headers(), "etag"), before);
+    assert_eq!((again.status().as_u16(), header(again.headers(), "etag")), (304, header(after.headers(), "etag")));
 }
 
 async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
@@ -159,8 +147,8 @@ async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
 
     assert_eq!(changed.body["banner"], format!("https://boxoffice.example/media/banner/{}", event.id));
     let media_type = async |kind| {
-        let image = fetch(&app, &format!("/media/{kind}/{}", event.id)).await;
-        (image.status().as_u16(), header(&image, CONTENT_TYPE))
+        let image = app.fetch(&format!("/media/{kind}/{}", event.id)).await;
+        (image.status().as_u16(), header(image.headers(), "content-type").to_owned())
     };
     assert_eq!(media_type("banner").await, (200, "image/png".to_owned()));
     assert_eq!(media_type("thumbnail").await, (200, "image/webp".to_owned()));
@@ -170,7 +158,7 @@ async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
 
 /// Returns the size of a PNG and the number of its white pixels, which are its text.
 async fn size_and_ink(response: reqwest::Response) -> (u32, u32, usize) {
-    assert_eq!((response.status().as_u16(), header(&response, CONTENT_TYPE).as_str()), (200, "image/png"));
+    assert_eq!((response.status().as_u16(), header(response.headers(), "content-type")), (200, "image/png"));
     let image = image::load_from_memory(&response.bytes().await.unwrap()).unwrap().into_rgb8();
     (image.width(), image.height(), image.pixels().filter(|pixel| pixel.0 == [0xFF; 3]).count())
 }
@@ -180,12 +168,12 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     let [banner, thumbnail] = ["banner", "thumbnail"].map(|kind| format!("/media/{kind}/{}", event.id));
 
     let draft_url = app.read(&event.uri).await["banner"].clone();
-    let draft_banner = size_and_ink(fetch(&app, &banner).await).await;
-    let draft_thumbnail = size_and_ink(fetch(&app, &thumbnail).await).await;
+    let draft_banner = size_and_ink(app.fetch(&banner).await).await;
+    let draft_thumbnail = size_and_ink(app.fetch(&thumbnail).await).await;
     app.list_event(&event).await;
-    let listed = fetch(&app, &banner).await;
-    let tag = header(&listed, ETAG);
-    assert_eq!(header(&listed, CACHE_CONTROL), "public, max-age=300");
+    let listed = app.fetch(&banner).await;
+    let tag = header(listed.headers(), "etag").to_owned();
+    assert_eq!(header(listed.headers(), "cache-control"), "public, max-age=300");
     let (width, height, ink) = size_and_ink(listed).await;
     let again = fetch_unless(&app, &banner, &tag).await;
     app.put(&ama.key, &event.uri, json!({ "title": "Łódź Éclair Ελλάδα Київ" })).await;
@@ -196,19 +184,19 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     assert_eq!((width, height), (960, 320));
     assert!(ink > 500, "{ink}");
     assert_eq!((again.status().as_u16(), renamed.status().as_u16()), (304, 200));
-    assert_ne!(header(&renamed, ETAG), tag);
+    assert_ne!(header(renamed.headers(), "etag"), tag);
 }
 
 async fn generated_images_are_drawn_once(app: TestApp) {
     let (_, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
 
-    let images = futures::future::join_all((0..20).map(|_| fetch(&app, &path))).await;
-    let icons = futures::future::join_all((0..20).map(|_| fetch(&app, "/media/ghana.png"))).await;
+    let images = futures::future::join_all((0..20).map(|_| app.fetch(&path))).await;
+    let icons = futures::future::join_all((0..20).map(|_| app.fetch("/media/ghana.png"))).await;
 
     for images in [images, icons] {
-        let tag = header(&images[0], ETAG);
-        assert!(images.iter().all(|image| image.status().as_u16() == 200 && header(image, ETAG) == tag));
+        let tag = header(images[0].headers(), "etag");
+        assert!(images.iter().all(|image| image.status().as_u16() == 200 && header(image.headers(), "etag") == tag));
     }
     assert_eq!(app.state.generated_images.drawn(), 2);
 }
@@ -218,7 +206,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
     let mut settings = app.state.settings.clone();
     settings.limits.keys = 1;
     let server = app.start_second_server(settings).await;
-    let get = async |path: &str| app.request("GET", path).no_key().version(None).at(server.address).send().await;
+    let get = async |path: &str| app.request("GET", path).anonymous().at(server.address).send().await;
 
     for number in 1..=10 {
         assert_eq!(get("/media/ghana.png").await.status, 200, "{number}");
@@ -242,7 +230,7 @@ async fn requests_beyond_the_limit_of_a_hung_store_are_rejected(app: TestApp) {
     fs::create_dir_all(icons).unwrap();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     // Without the proxy, which would reject what is read from the pipe.
-    let icon = || app.request("GET", "/media/ghana.png").at(server.server).no_key().version(None).send();
+    let icon = || app.request("GET", "/media/ghana.png").at(server.server).anonymous().send();
 
     let (rejected, waiting) = match select(Box::pin(icon()), Box::pin(icon())).await {
         Either::Left((first, second)) | Either::Right((first, second)) => (first, second),
@@ -264,14 +252,14 @@ async fn unknown_image_is_not_found(app: TestApp) {
     app.state.media.put("banner/17637000000001", &orphan).await.unwrap();
     app.state.media.put(&format!("thumbnail/{}", event.id), &orphan).await.unwrap();
 
-    let placeholder = fetch(&app, &format!("/media/thumbnail/{}", event.id)).await;
+    let placeholder = app.fetch(&format!("/media/thumbnail/{}", event.id)).await;
     assert_ne!(placeholder.bytes().await.unwrap(), orphan.bytes);
 
     for path in [format!("/media/artwork/{}", event.id), "/media/banner/17637000000001".to_owned()] {
-        let response = app.request("GET", &path).no_key().version(None).send().await;
+        let response = app.request("GET", &path).anonymous().send().await;
         assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{path}");
     }
-    let odd = app.request("GET", "/media/poster/17").no_key().version(None).send().await;
+    let odd = app.request("GET", "/media/poster/17").anonymous().send().await;
     assert_eq!((odd.status, odd.code()), (404, "resource.not-found"));
 }
 

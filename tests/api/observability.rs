@@ -12,7 +12,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp, section, wait_until};
+use crate::support::{ANY_PORT, TestApp, fetch_url, section, wait_until};
 
 on_both_databases![
     health_checks_need_no_key,
@@ -29,7 +29,7 @@ on_both_databases![
 ];
 
 async fn get(address: impl std::fmt::Display, path: &str) -> (u16, Value) {
-    let response = reqwest::get(format!("http://{address}{path}")).await.unwrap();
+    let response = fetch_url(&format!("http://{address}{path}")).await;
     let status = response.status().as_u16();
     (status, response.json().await.unwrap_or_default())
 }
@@ -40,11 +40,10 @@ async fn health_checks_need_no_key(app: TestApp) {
 
     assert_eq!(get(app.server, "/healthz").await, (200, json!({ "status": "ok" })));
     assert_eq!(get(app.server, "/readyz").await, (200, json!({ "status": "ready", "checks": checks })));
-    let client = reqwest::Client::new();
-    let head = client.head(format!("http://{}/readyz", app.server)).send().await.unwrap();
-    assert_eq!(head.status().as_u16(), 200);
-    let post = client.post(format!("http://{}/healthz", app.server)).send().await.unwrap();
-    assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()));
+    let head = app.request("HEAD", "/readyz").at(app.server).anonymous().send().await;
+    assert_eq!(head.status, 200);
+    let post = app.request("POST", "/healthz").at(app.server).anonymous().send().await;
+    assert_eq!((post.status, post.header("allow")), (405, "GET, HEAD, OPTIONS"));
     // They may tell how busy the server is.
     assert_eq!(get(app.server, "/metrics").await.0, 404);
 }
@@ -118,7 +117,7 @@ async fn metrics_count_requests(app: TestApp) {
     }
     app.request("GET", "/time").send().await;
 
-    let metrics = async || reqwest::get(format!("http://{admin}/metrics")).await.unwrap();
+    let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await;
     // The jobs run for the first time while the server handles requests.
     let job = r#"boxoffice_job_last_success_timestamp_seconds{job="deliver mail"}"#;
     wait_until(async || metrics().await.text().await.unwrap().contains(job)).await;
@@ -212,7 +211,7 @@ async fn takes_request_id_of_trusted_proxy(app: TestApp) {
     let settings = Settings { limits, ..app.state.settings.clone() };
     let behind_proxy = app.start_second_server(settings).await;
     let ask = async |server, id: &str| {
-        let response = app.request("GET", "/healthz").at(server).no_key().version(None).header("X-Request-ID", id).send().await;
+        let response = app.request("GET", "/healthz").at(server).anonymous().header("X-Request-ID", id).send().await;
         response.header("x-request-id").to_owned()
     };
 

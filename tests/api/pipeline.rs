@@ -8,7 +8,7 @@ use boxoffice_http::error::Result;
 use boxoffice_openapi::Contract;
 use serde_json::json;
 
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, fetch_url};
 
 on_both_databases![
     unknown_path_is_named,
@@ -33,7 +33,7 @@ on_both_databases![
 
 async fn unknown_path_is_named(app: TestApp) {
     for path in ["/nowhere", "/v3/nowhere", "/v3x", "/docs/x", "/regions/1/2", "/v4/regions"] {
-        let response = app.request("GET", path).no_key().version(None).send().await;
+        let response = app.request("GET", path).anonymous().send().await;
 
         assert_eq!(response.status, 404, "{path}");
         let message = format!("The requested endpoint {path} does not exist on this server.");
@@ -48,7 +48,7 @@ async fn wrong_method_lists_allowed_methods(app: TestApp) {
         ("PATCH", "/orders", "GET, HEAD, POST, OPTIONS"),
         ("HEAD", "/sessions", "POST, OPTIONS"),
     ] {
-        let response = app.request(method, path).no_key().version(None).send().await;
+        let response = app.request(method, path).anonymous().send().await;
 
         assert_eq!((response.status, response.header("allow")), (405, allowed), "{method} {path}");
     }
@@ -128,7 +128,7 @@ async fn unknown_resource_has_required_message(app: TestApp) {
 }
 
 async fn allows_any_origin(app: TestApp) {
-    let preflight = app.request("OPTIONS", "/orders").no_key().version(None).header("Origin", "https://shop.example");
+    let preflight = app.request("OPTIONS", "/orders").anonymous().header("Origin", "https://shop.example");
     let preflight = preflight.header("Access-Control-Request-Method", "POST").send().await;
     let found = app.request("GET", "/regions").header("Origin", "https://shop.example").send().await;
     let rejected = app.request("GET", "/regions").no_key().header("Origin", "https://shop.example").send().await;
@@ -222,8 +222,8 @@ async fn names_all_errors_in_document_order(app: TestApp) {
 
 async fn checks_run_in_documented_order(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let nowhere = app.request("DELETE", "/nowhere").no_key().version(None).send().await;
-    let version = app.request("POST", "/regions").no_key().version(None).send().await;
+    let nowhere = app.request("DELETE", "/nowhere").anonymous().send().await;
+    let version = app.request("POST", "/regions").anonymous().send().await;
     let key = app.request("POST", "/regions").no_key().send().await;
     let scope = app.request("POST", "/regions").key(&ama.key).body("{").send().await;
     let arguments = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
@@ -243,7 +243,7 @@ async fn panic_returns_server_error(app: TestApp) {
     routes.add("Panics", [get("panic_get", "/panics", panic_get).public()]);
     let server = http::start(Arc::clone(&app.state), routes, Arc::new(Contract::new(contract).unwrap()), ANY_PORT).unwrap();
 
-    let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
+    let response = fetch_url(&format!("http://{}/panics", server.address())).await;
 
     assert_eq!(response.status().as_u16(), 500);
     assert!(response.headers().contains_key("x-request-id"));

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
-use crate::support::{TestApp, operations};
+use crate::support::{TestApp, fetch_url, operations};
 
 on_both_databases![
     pages_need_neither_key_nor_version,
@@ -14,10 +14,6 @@ on_both_databases![
     reference_loads_files_that_exist,
     page_of_mail_links_is_the_same_for_all,
 ];
-
-async fn get(app: &TestApp, path: &str) -> reqwest::Response {
-    app.request("GET", path).no_key().version(None).send_raw().await
-}
 
 async fn pages_need_neither_key_nor_version(app: TestApp) {
     for (path, media_type) in [
@@ -31,7 +27,7 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         ("/openapi.json", "application/json"),
         ("/openapi.yaml", "application/yaml"),
     ] {
-        let response = get(&app, path).await;
+        let response = app.fetch(path).await;
 
         assert_eq!(
             (response.status(), &response.headers()["content-type"]),
@@ -40,17 +36,17 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         );
         let length = response.headers()["content-length"].clone();
         assert_eq!(length.to_str().unwrap(), response.bytes().await.unwrap().len().to_string(), "{path}");
-        let head = app.request("HEAD", path).no_key().version(None).send_raw().await;
+        let head = app.request("HEAD", path).anonymous().send_raw().await;
         assert_eq!((head.status(), &head.headers()["content-length"]), (StatusCode::OK, &length), "{path}");
-        let post = app.request("POST", path).no_key().version(None).send_raw().await;
+        let post = app.request("POST", path).anonymous().send_raw().await;
         assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()), "{path}");
     }
-    assert_eq!(get(&app, "/docs/").await.status(), StatusCode::NOT_FOUND);
+    assert_eq!(app.fetch("/docs/").await.status(), StatusCode::NOT_FOUND);
 }
 
 async fn pages_allow_scripts_of_this_server_only(app: TestApp) {
     for path in ["/", "/docs"] {
-        let response = get(&app, path).await;
+        let response = app.fetch(path).await;
 
         let policies: Vec<_> = response.headers().get_all("content-security-policy").iter().collect();
         let [policy] = policies.as_slice() else { panic!("{path}: {policies:?}") };
@@ -71,11 +67,11 @@ async fn pages_allow_scripts_of_this_server_only(app: TestApp) {
 
 async fn known_page_is_not_sent_again(app: TestApp) {
     for path in ["/", "/docs", "/docs/explorer.js", "/openapi.json", "/openapi.yaml"] {
-        let first = get(&app, path).await;
+        let first = app.fetch(path).await;
         let tag = first.headers()["etag"].clone();
         assert_eq!(first.headers()["cache-control"], "public, no-cache", "{path}");
 
-        let request = |tag: &str| app.request("GET", path).no_key().version(None).header("If-None-Match", tag).send_raw();
+        let request = |tag: &str| app.request("GET", path).anonymous().header("If-None-Match", tag).send_raw();
         let (known, other) = (request(tag.to_str().unwrap()).await, request("\"another\"").await);
 
         assert_eq!((known.status(), &known.headers()["etag"]), (StatusCode::NOT_MODIFIED, &tag), "{path}");
@@ -85,7 +81,7 @@ async fn known_page_is_not_sent_again(app: TestApp) {
 }
 
 async fn document_is_the_contract_with_code_samples(app: TestApp) {
-    let mut document: Value = get(&app, "/openapi.json").await.json().await.unwrap();
+    let mut document: Value = app.fetch("/openapi.json").await.json().await.unwrap();
     assert_eq!(document["servers"][0]["url"], app.state.settings.public_url);
     document["servers"].as_array_mut().unwrap().remove(0);
 
@@ -108,15 +104,15 @@ async fn document_is_the_contract_with_code_samples(app: TestApp) {
 }
 
 async fn document_is_the_same_in_yaml(app: TestApp) {
-    let json: Value = get(&app, "/openapi.json").await.json().await.unwrap();
-    let yaml: Value = serde_yaml_ng::from_str(&get(&app, "/openapi.yaml").await.text().await.unwrap()).unwrap();
+    let json: Value = app.fetch("/openapi.json").await.json().await.unwrap();
+    let yaml: Value = serde_yaml_ng::from_str(&app.fetch("/openapi.yaml").await.text().await.unwrap()).unwrap();
 
     assert_eq!(yaml, json);
 }
 
 async fn reference_loads_files_that_exist(app: TestApp) {
     for page in ["/", "/docs"] {
-        let html = get(&app, page).await.text().await.unwrap();
+        let html = app.fetch(page).await.text().await.unwrap();
         let references: Vec<_> = ["src=\"", "href=\"", "spec-url=\""]
             .into_iter()
             .flat_map(|attribute| html.split(attribute).skip(1))
@@ -125,18 +121,18 @@ async fn reference_loads_files_that_exist(app: TestApp) {
         assert!(references.len() >= 3, "{references:?}");
         for reference in references {
             let address = reqwest::Url::parse(&app.address).unwrap().join(page).unwrap().join(reference).unwrap();
-            assert_eq!(reqwest::get(address).await.unwrap().status(), StatusCode::OK, "{page}: {reference}");
+            assert_eq!(fetch_url(address.as_str()).await.status(), StatusCode::OK, "{page}: {reference}");
         }
     }
 }
 
 async fn page_of_mail_links_is_the_same_for_all(app: TestApp) {
-    let response = get(&app, "/open?to=/orders/17630000000004").await;
+    let response = app.fetch("/open?to=/orders/17630000000004").await;
 
     let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.starts_with("default-src 'none'; style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(response.headers()["referrer-policy"], "no-referrer");
     let html = response.text().await.unwrap();
     assert!(html.contains("Box office") && html.contains("lang=\"fr\"") && !html.contains("<script"), "{html}");
-    assert_eq!(get(&app, "/open?to=%3Cscript%3E").await.text().await.unwrap(), html);
+    assert_eq!(app.fetch("/open?to=%3Cscript%3E").await.text().await.unwrap(), html);
 }

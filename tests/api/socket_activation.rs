@@ -9,7 +9,7 @@ use futures::poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{ANY_PORT, TestApp};
+use crate::support::{ANY_PORT, TestApp, fetch_url};
 
 on_both_databases![connection_during_stop_waits_for_next_server];
 
@@ -20,7 +20,7 @@ async fn connection_during_stop_waits_for_next_server(app: TestApp) {
         app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
     };
     let first = start().await;
-    assert_eq!(reqwest::get(format!("http://{}/healthz", first.server)).await.unwrap().status().as_u16(), 200);
+    assert_eq!(fetch_url(&format!("http://{}/healthz", first.server)).await.status().as_u16(), 200);
 
     let mut stopping = pin!(first.stop());
     assert!(poll!(&mut stopping).is_pending());

@@ -15,7 +15,7 @@ use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, first_credentials, last_word};
-use crate::support::{PgCluster, postgres, refusing_socket};
+use crate::support::{PgCluster, fetch_url, postgres, refusing_socket};
 
 /// Returns the lines that are not JSON: the error of the command, without log lines on the access rights of its folder.
 fn without_log(text: &str) -> String {
@@ -357,7 +357,7 @@ async fn closed_log_does_not_stop_a_server() {
         signal("USR1");
         thread::sleep(Duration::from_millis(50));
     }
-    let response = reqwest::get(format!("http://{}/time", address.unwrap())).await.unwrap();
+    let response = fetch_url(&format!("http://{}/time", address.unwrap())).await;
     signal("TERM");
 
     assert_eq!(response.status(), 412, "it had no version");

@@ -60,7 +60,7 @@ async fn device_checks_code_without_server(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let code = code(&app, &ama, &ticket(&app, &ama).await).await;
-    let keys = app.request("GET", "/ticket-keys").no_key().version(None).send().await;
+    let keys = app.request("GET", "/ticket-keys").anonymous().send().await;
 
     // As the contract describes it.
     let bytes = BASE32_NOPAD.decode(code.as_bytes()).unwrap();

@@ -100,7 +100,7 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
     let get = async |event: &str| {
         let banner = app.read(event).await["banner"].as_str().unwrap().to_owned();
         let path = banner.strip_prefix(&app.state.settings.public_url).unwrap();
-        app.request("GET", path).no_key().version(None).send().await.header("etag").to_owned()
+        app.request("GET", path).anonymous().send().await.header("etag").to_owned()
     };
 
     assert_eq!((put(&one.uri, WHITE).await, put(&other.uri, BLACK).await), (200, 200));

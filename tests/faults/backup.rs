@@ -16,7 +16,7 @@ use super::kills::Site;
 use super::load::Load;
 use super::{fault_duration, print_figure};
 use crate::support::server_process::{Run, ServerProcess, boxoffice};
-use crate::support::{check_invariants, postgres, wait_until};
+use crate::support::{check_invariants, fetch_url, postgres, wait_until};
 
 /// Returns an image that no other call returns.
 fn banner(number: u32) -> String {
@@ -82,7 +82,7 @@ async fn backup_during_a_sale_is_complete() {
         let restored = boxoffice(folder.path(), &["restore", file.to_str().unwrap()]).run();
         assert!(restored.succeeded(), "{}", restored.stderr);
         let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
-        let image = reqwest::get(format!("{}/media/banner/{}", server.address, load.event)).await.unwrap();
+        let image = fetch_url(&format!("{}/media/banner/{}", server.address, load.event)).await;
         assert_eq!((image.status().as_u16(), image.headers()["content-type"].to_str().unwrap()), (200, "image/png"));
         server.stop();
         let db = Db::open_existing(&format!("sqlite:{}", folder.path().join("boxoffice.db").display())).await.unwrap();

@@ -134,7 +134,7 @@ async fn image_upload_recovers_from_full_disk() {
     assert_eq!((rejected.status, rejected.code(), rejected.header("retry-after")), (503, "server.unavailable", "1"));
     assert_eq!(meanwhile, before, "nothing was changed, and no half of a file remains");
     assert_eq!(taken.status, 200, "{}", taken.body);
-    assert_eq!(app.request("GET", &format!("/media/banner/{}", event.id)).no_key().version(None).send().await.status, 200);
+    assert_eq!(app.request("GET", &format!("/media/banner/{}", event.id)).anonymous().send().await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

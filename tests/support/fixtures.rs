@@ -92,7 +92,7 @@ impl TestApp {
         let resource = self.read(content).await;
         let default = format!("/media/{kind}/{}", id_of(content));
         let path = resource[kind].as_str().and_then(|url| url.strip_prefix("https://boxoffice.example")).unwrap_or(&default);
-        self.request("GET", path).no_key().version(None).send().await
+        self.request("GET", path).anonymous().send().await
     }
 
     /// Creates a draft of an event in the year 2998, without sections.

@@ -7,6 +7,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 use tokio::net::TcpSocket;
 
+use super::users::plain_http;
 use super::{ANY_PORT, TestApp};
 
 /// A request builder. By default it sends the current API version and the public key.
@@ -42,6 +43,11 @@ impl TestApp {
     /// Sends a GET with this key.
     pub async fn get(&self, key: &str, path: &str) -> Response {
         self.request("GET", path).key(key).send().await
+    }
+
+    /// Sends a GET without a key and a version, and returns the response before its body is read.
+    pub async fn fetch(&self, path: &str) -> reqwest::Response {
+        self.request("GET", path).anonymous().send_raw().await
     }
 
     /// Reads a list with this key, and returns this property of each entry.
@@ -86,6 +92,11 @@ impl Request {
     pub fn no_key(mut self) -> Self {
         self.key = None;
         self
+    }
+
+    /// Sends neither an API key nor a client version.
+    pub fn anonymous(self) -> Self {
+        self.no_key().version(None)
     }
 
     /// Sets the client version, or sends none.
@@ -149,7 +160,7 @@ impl Response {
 
     /// Returns a header, or an empty text.
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+        header(&self.headers, name)
     }
 
     /// Returns the arguments that a 400 names, with `-` in front of the missing ones.
@@ -162,6 +173,16 @@ impl Response {
         };
         fields.iter().map(name).collect()
     }
+}
+
+/// Returns a header, or an empty text.
+pub fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// Sends a GET without a key and a version to any URL.
+pub async fn fetch_url(url: &str) -> reqwest::Response {
+    plain_http().build().unwrap().get(url).send().await.unwrap()
 }
 
 /// Returns the entries of a page.

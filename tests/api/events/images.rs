@@ -73,7 +73,7 @@ async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
     let created = create(&app, &kofi.key, &body).await;
     let secret = path(&created.body["banner"]);
     let bare = secret.split('?').next().unwrap().to_owned();
-    let fetch = async |path: &str| app.request("GET", path).no_key().version(None).send().await;
+    let fetch = async |path: &str| app.request("GET", path).anonymous().send().await;
 
     let guessed = fetch(&bare).await;
     let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;

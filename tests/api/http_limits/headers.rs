@@ -5,8 +5,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::raw::{request, send_raw};
-use crate::support::{MockServer, mock_request};
-use crate::support::{TestApp, operations};
+use crate::support::{MockServer, TestApp, header, mock_request, operations};
 
 on_both_databases![
     every_error_response_has_common_headers,
@@ -23,10 +22,6 @@ const ALWAYS: [(&str, &str); 6] = [
     ("cross-origin-resource-policy", "cross-origin"),
     ("access-control-allow-origin", "*"),
 ];
-
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
-}
 
 fn assert_carried(headers: &HeaderMap, about: &str) {
     for (name, value) in ALWAYS {

@@ -3,10 +3,10 @@
 use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
-use crate::support::MockServer;
+use crate::support::{MockServer, fetch_url};
 
 async fn get(mock: &MockServer, path: &str) -> reqwest::Response {
-    reqwest::get(format!("http://{}{path}", mock.address())).await.unwrap()
+    fetch_url(&format!("http://{}{path}", mock.address())).await
 }
 
 #[tokio::test]
