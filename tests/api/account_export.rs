@@ -14,7 +14,7 @@ impl TestApp {
     async fn export(&self, key: &str, number: &str) -> Vec<(String, Value)> {
         let (mut entries, mut next) = (Vec::new(), Some(format!("/accounts/{number}/export")));
         while let Some(path) = next {
-            let page = self.request("GET", &path).key(key).send().await;
+            let page = self.get(key, &path).await;
             assert_eq!(page.status, 200, "{}", page.body);
             let of_page = entries_of(&page.body);
             entries.extend(of_page.iter().map(|entry| (entry["type"].as_str().unwrap().to_owned(), entry["data"].clone())));
@@ -32,7 +32,7 @@ async fn export_has_everything_about_account(app: TestApp) {
     esi.order(&event.sections[0], 1).await.unwrap();
     let offer = json!({ "recipient": esi.number, "tickets": [app.wallet(&ama).await[0]["serial"]] });
     let transfer = app.post(&ama.key, "/transfers", offer).await;
-    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "firstName": "Ama" })).send().await;
+    app.put(&ama.key, &format!("/accounts/{}", ama.number), json!({ "firstName": "Ama" })).await;
 
     let export = app.export(&ama.key, &ama.number).await;
 

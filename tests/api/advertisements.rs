@@ -56,15 +56,15 @@ pub fn advertisement_body(name: &str, event: &Event, zones: &[&str]) -> Value {
 }
 
 pub async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
-    app.request("POST", "/advertisements").key(key).json(body).send().await
+    app.post(key, "/advertisements", body).await
 }
 
 async fn submit(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("POST", &format!("{uri}/submissions")).key(key).send().await
+    app.post_empty(key, &format!("{uri}/submissions")).await
 }
 
 async fn cancel(app: &TestApp, key: &str, uri: &str) -> Response {
-    app.request("POST", &format!("{uri}/cancellations")).key(key).send().await
+    app.post_empty(key, &format!("{uri}/cancellations")).await
 }
 
 async fn decide(app: &TestApp, uri: &str, approved: bool) -> Response {
@@ -185,7 +185,7 @@ async fn names_all_unknown_references(app: TestApp) {
 
     let response = create(&app, &kofi.key, &wrong).await;
 
-    assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
+    assert_eq!(rejection(&response), (400, "arguments.invalid"));
     assert_eq!(response.invalid_arguments(), ["event", "artwork", "zones", "schedule"]);
     let details: Vec<_> = response.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
     assert_eq!(details[2..], ["names no zone (at 1, 2)", "must end after its start (at 1)"]);

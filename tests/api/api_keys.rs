@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, commit_after_pause};
+use crate::support::{PASSWORD, Response, TestApp, commit_after_pause, rejection};
 
 on_both_databases![
     integration_shows_last_use,
@@ -22,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 impl TestApp {
     async fn use_key(&self, key: &str) -> Response {
-        self.request("GET", "/time").key(key).send().await
+        self.get(key, "/time").await
     }
 
     async fn last_used(&self, uri: &str) -> Value {
@@ -32,7 +32,7 @@ impl TestApp {
 
 async fn integration_shows_last_use(app: TestApp) {
     let body = json!({ "name": "Kiosk", "role": "public" });
-    let created = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
+    let created = app.post(&app.staff.key, "/integrations", &body).await.body;
     let (uri, key) = (created["self"].as_str().unwrap(), created["key"].as_str().unwrap());
     assert_eq!((&created["lastUsed"], app.last_used(uri).await), (&Value::Null, Value::Null));
 
@@ -83,7 +83,7 @@ async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     // By logout, by a password change, by deactivation.
     ama.client.session_active_delete().send().await.unwrap();
     let new = json!({ "password": "an entirely new one" });
-    app.request("PUT", &format!("/accounts/{}", kofi.number)).key(&app.staff.key).json(&new).send().await;
+    app.put(&app.staff.key, &format!("/accounts/{}", kofi.number), &new).await;
     app.toggle(&yaa.number).await;
     app.delete(&app.staff.key, &tills).await;
 
@@ -159,7 +159,7 @@ async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
         let request = if body.is_null() { request } else { request.json(&body) };
         let (response, ()) = join(request.send(), commit_after_pause(revocation)).await;
 
-        assert_eq!((response.status, response.code()), (403, "key.refused"), "{method} {path}: {}", response.body);
+        assert_eq!(rejection(&response), (403, "key.refused"), "{method} {path}: {}", response.body);
     }
     assert!(app.sign_in("esi", PASSWORD).await.is_ok());
     assert_eq!(app.get(&app.staff.key, &event.uri).await.status, 200);

@@ -57,7 +57,7 @@ async fn id_of_key(app: &TestApp, key: &str) -> String {
 async fn successful_change_is_recorded(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
-    let changed = app.request("PUT", &format!("/v3{path}")).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    let changed = app.put(&ama.key, &format!("/v3{path}"), json!({ "city": "Accra" })).await;
 
     let found = entries(&app, "operation=account_update").await;
 
@@ -112,8 +112,8 @@ async fn rejections_with_public_key_share_an_entry(app: TestApp) {
     app.sign_up("ama").await;
     let before = entries(&app, "").await.len();
     let log_in = async |name: &str| {
-        let request = app.request("POST", "/sessions").key(&app.public_key);
-        request.json(&json!({ "identification": name, "password": "not hers at all" })).send().await
+        let body = json!({ "identification": name, "password": "not hers at all" });
+        app.post(&app.public_key, "/sessions", body).await
     };
 
     let wrong = [log_in("ama").await, log_in("ama").await, log_in("ama").await];
@@ -223,7 +223,7 @@ async fn filters_entries(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let path = format!("/accounts/{}", ama.number);
     for (key, city) in [(&ama.key, "Accra"), (&ama.key, "Tema"), (&esi.key, "Ho")] {
-        app.request("PUT", &path).key(key).json(&json!({ "city": city })).send().await;
+        app.put(key, &path, json!({ "city": city })).await;
     }
     app.advance_clock(Duration::from_secs(3600));
     app.delete(&esi.key, "/sessions/active").await;
@@ -347,7 +347,7 @@ async fn normalizes_identifiers(app: TestApp) {
 
 async fn entries_survive_account_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    app.put(&ama.key, &format!("/accounts/{}", ama.number), json!({ "city": "Accra" })).await;
     let erased = app.delete(&ama.key, &format!("/accounts/{}", ama.number)).await;
 
     let found = entries(&app, &format!("account={}", ama.number)).await;

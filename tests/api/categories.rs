@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp};
+use crate::support::{TestApp, rejection};
 
 on_both_databases![
     preserves_order_of_subcategories,
@@ -13,12 +13,8 @@ on_both_databases![
     deletes_category_without_events,
 ];
 
-async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
-    app.request(method, path).key(&app.staff.key).json(&body).send().await
-}
-
 async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
-    let created = send(app, "POST", "/categories", json!({ "name": name, "subcategories": subcategories })).await;
+    let created = app.post(&app.staff.key, "/categories", json!({ "name": name, "subcategories": subcategories })).await;
     assert_eq!(created.status, 201);
     created.uri().to_owned()
 }
@@ -26,7 +22,7 @@ async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
 async fn preserves_order_of_subcategories(app: TestApp) {
     let music = json!({ "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
 
-    let response = send(&app, "POST", "/categories", music).await;
+    let response = app.post(&app.staff.key, "/categories", music).await;
     made(&app, "Art", &["Painting"]).await;
 
     assert_eq!(response.status, 201);
@@ -45,8 +41,8 @@ async fn rejects_duplicate_subcategories(app: TestApp) {
 
     made(&app, "Dance", &["Jazz"]).await;
     for subcategories in [json!(["Rock", "Rock"]), json!(["Rock", " ｒock"]), json!([]), json!([""]), json!([7])] {
-        let new = send(&app, "POST", "/categories", json!({ "name": "Film", "subcategories": subcategories })).await;
-        let changed = send(&app, "PUT", &music, json!({ "name": "Dance", "subcategories": subcategories })).await;
+        let new = app.post(&app.staff.key, "/categories", json!({ "name": "Film", "subcategories": subcategories })).await;
+        let changed = app.put(&app.staff.key, &music, json!({ "name": "Dance", "subcategories": subcategories })).await;
 
         assert_eq!(new.invalid_arguments(), ["subcategories"], "{subcategories}");
         assert_eq!(changed.invalid_arguments(), ["subcategories"], "{subcategories}");
@@ -57,7 +53,7 @@ async fn update_replaces_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Highlife", "Gospel"]).await;
     let dance = made(&app, "Dance", &["Jazz", "Ballet"]).await;
 
-    let changed = send(&app, "PUT", &music, json!({ "subcategories": ["Rock", "Gospel", "Jazz"] })).await;
+    let changed = app.put(&app.staff.key, &music, json!({ "subcategories": ["Rock", "Gospel", "Jazz"] })).await;
 
     let expected = json!({ "self": music, "name": "Music", "subcategories": ["Rock", "Gospel", "Jazz"] });
     assert_eq!((changed.status, &changed.body), (200, &expected));
@@ -68,7 +64,7 @@ async fn update_replaces_subcategories(app: TestApp) {
 async fn update_keeps_omitted_properties(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Gospel"]).await;
 
-    let renamed = send(&app, "PUT", &music, json!({ "name": "Concerts" })).await;
+    let renamed = app.put(&app.staff.key, &music, json!({ "name": "Concerts" })).await;
 
     assert_eq!(renamed.body, json!({ "self": music, "name": "Concerts", "subcategories": ["Jazz", "Gospel"] }));
 }
@@ -79,13 +75,13 @@ async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
     let category = &event.category.self_;
     let before = app.request("GET", category).send().await.body;
 
-    let without = send(&app, "PUT", category, json!({ "name": "Concerts", "subcategories": ["Rock", "Gospel"] })).await;
+    let without = app.put(&app.staff.key, category, json!({ "name": "Concerts", "subcategories": ["Rock", "Gospel"] })).await;
     let removed = app.delete(&app.staff.key, category).await;
 
-    assert_eq!((without.status, without.code()), (409, "category.in-use"));
-    assert_eq!((removed.status, removed.code()), (409, "category.in-use"));
+    assert_eq!(rejection(&without), (409, "category.in-use"));
+    assert_eq!(rejection(&removed), (409, "category.in-use"));
     assert_eq!(app.request("GET", category).send().await.body, before, "nothing is changed, not even the name");
-    let with = send(&app, "PUT", category, json!({ "subcategories": ["Gospel", "Jazz"] })).await;
+    let with = app.put(&app.staff.key, category, json!({ "subcategories": ["Gospel", "Jazz"] })).await;
     assert_eq!((with.status, &with.body["subcategories"]), (200, &json!(["Gospel", "Jazz"])));
 }
 
@@ -97,7 +93,7 @@ async fn deletes_category_without_events(app: TestApp) {
     let again = remove().await;
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
-    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&again), (404, "resource.not-found"));
     assert_eq!(app.request("GET", &music).send().await.status, 404);
     made(&app, "Music", &["Jazz"]).await;
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
 use tokio::time::sleep;
 
-use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, section, wait_until};
+use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, rejection, section, wait_until};
 
 on_both_databases![
     ids_increase_after_clock_steps_back,
@@ -98,8 +98,8 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     app.expire_due().await;
 
     assert_eq!(expired, (json!("Timed Out"), (0, 0)));
-    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
-    assert_eq!((verified.status, verified.code()), (409, "verification.closed"));
+    assert_eq!(rejection(&paid), (409, "order.not-open"));
+    assert_eq!(rejection(&verified), (409, "verification.closed"));
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0), "its reservation was released once");
     assert_eq!(app.read(&next).await["status"], "Timed Out");
     assert_eq!(app.gateway.total(), 0.0);
@@ -354,7 +354,7 @@ async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
         app.state.clock.advance(day);
         let request = async {
             match way {
-                "change" => app.request("PUT", floor).key(&kofi.key).json(&json!({ "description": "New" })).send().await,
+                "change" => app.put(&kofi.key, floor, json!({ "description": "New" })).await,
                 "order" => app.place_order(&esi.key, json!({ floor: 1 })).await,
                 _ => app.delete(&kofi.key, &event.uri).await,
             }

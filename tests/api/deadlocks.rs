@@ -62,7 +62,7 @@ async fn mutual_transfers_do_not_deadlock(app: TestApp) {
         (ama.order_free_tickets(&event.sections[0], 20).await, yaw.order_free_tickets(&event.sections[0], 20).await);
     let offer = async |from: &User, to: &User, serial: &str| {
         let body = json!({ "recipient": to.number, "tickets": [serial] });
-        app.request("POST", "/transfers").key(&from.key).json(&body).send().await
+        app.post(&from.key, "/transfers", &body).await
     };
 
     let offers = hers.iter().zip(&his).map(|(hers, his)| join(offer(&ama, &yaw, hers), offer(&yaw, &ama, his)));

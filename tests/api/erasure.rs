@@ -37,7 +37,7 @@ on_both_databases![
 
 impl TestApp {
     async fn remove(&self, key: &str, user: &User) -> Response {
-        self.request("DELETE", &format!("/accounts/{}", user.number)).key(key).send().await
+        self.delete(key, &format!("/accounts/{}", user.number)).await
     }
 
     /// Returns the result of a count for an account.
@@ -68,7 +68,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
         "firstAddressLine": "12 Oxford Street", "secondAddressLine": "Osu", "city": "Accra", "state": "Greater Accra",
     });
     let path = format!("/accounts/{}", ama.number);
-    assert_eq!(app.request("PUT", &path).key(&ama.key).json(&particulars).send().await.status, 200);
+    assert_eq!(app.put(&ama.key, &path, &particulars).await.status, 200);
     app.execute("update accounts set verified = true where number = $1", &ama.number).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
     app.end_event(&event).await;
@@ -108,14 +108,14 @@ async fn deletion_leaves_no_personal_data_in_files(app: TestApp) {
     let path = format!("/accounts/{}", ama.number);
     let particulars =
         json!({ "firstName": "Zyxwvufirst", "lastName": "Zyxwvulast", "phone": "+233 zyxwvu", "city": "Zyxwvutown" });
-    assert_eq!(app.request("PUT", &path).key(&ama.key).json(&particulars).send().await.status, 200);
+    assert_eq!(app.put(&ama.key, &path, &particulars).await.status, 200);
     for name in ["zyxwvusecond", "zyxwvuthird"] {
         let ask = app.request("POST", "/verifications").json(&json!({ "email": app.read(&path).await["email"] }));
         assert_eq!(ask.send().await.status, 201);
         let change = json!({
             "email": format!("{name}@example.com"), "username": name, "firstAddressLine": "Zyxwvu St ".repeat(20),
         });
-        assert_eq!(app.request("PUT", &path).key(&ama.key).json(&change).send().await.status, 200);
+        assert_eq!(app.put(&ama.key, &path, &change).await.status, 200);
     }
     ama.order(&event.sections[1], 1).await.unwrap();
     app.deliver_mail().await;
@@ -147,7 +147,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
     let send = |method, path: &str, body: Value| app.request(method, path).key(&app.staff.key).json(&body).send();
     for below in ["", "/preferences", "/hosts", "/sessions", "/orders", "/tickets", "/transfers", "/events"] {
         let response = send("GET", &format!("{account}{below}"), Value::Null).await;
-        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{below}");
+        assert_eq!(rejection(&response), (404, "resource.not-found"), "{below}");
     }
     for (method, path, body) in [
         ("PUT", account.clone(), json!({ "firstName": "Ama" })),
@@ -171,7 +171,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
     let order = json!({ "customer": ama.number, "items": { event.sections[0].as_str(): 1 } });
     let order_for_it = send("POST", "/orders", order.clone()).await;
     assert_eq!(order_for_it.invalid_arguments(), ["customer"]);
-    assert_eq!(rejection(&app.request("POST", "/orders").key(&esi.key).json(&order).send().await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.post(&esi.key, "/orders", &order).await), (403, "resource.not-yours"));
 }
 
 async fn deletion_ends_open_transfers(app: TestApp) {
@@ -180,7 +180,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     let offer = async |from: &User, to: &User| {
         let serial = from.order_free_tickets(&event.sections[0], 1).await.remove(0);
         let body = json!({ "recipient": to.number, "tickets": [serial] });
-        let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+        let created = app.post(&from.key, "/transfers", &body).await;
         created.uri().to_owned()
     };
     let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
@@ -195,7 +195,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     }
     let back = app.wallet(&ama).await;
     assert_eq!((&back[0]["status"], &back[1]["status"]), (&json!("Issued"), &json!("Pending")));
-    assert_eq!(rejection(&app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await), (409, "transfer.not-open"));
+    assert_eq!(rejection(&app.post_empty(&yaw.key, &format!("{sent}/claims")).await), (409, "transfer.not-open"));
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back[0]["serial"]] });
     let rejected = app.post(&ama.key, "/transfers", offer_to_nobody).await;
     assert_eq!(rejected.invalid_arguments(), ["recipient"]);
@@ -218,7 +218,7 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
     let left = "select count(*) from outbox where lower(recipient) = 'ama@example.com' and $1 <> ''";
     assert_eq!(app.count(left, &ama).await, 0);
     let reset = app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await;
-    assert_eq!((reset.status, reset.code()), (404, "account.unknown"));
+    assert_eq!(rejection(&reset), (404, "account.unknown"));
     let lookup = app.request("POST", "/lookups").json(&json!({ "identification": "ama" })).send().await;
     assert_eq!(lookup.body["found"], false);
 }
@@ -228,7 +228,7 @@ async fn deletion_removes_mail_to_earlier_addresses(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     for user in [&ama, &esi] {
         let email = json!({ "email": format!("{}.mensah@example.com", user.username) });
-        let changed = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&email).send().await;
+        let changed = app.put(&user.key, &format!("/accounts/{}", user.number), &email).await;
         assert_eq!(changed.status, 200, "the change is reported to the earlier address");
     }
 
@@ -263,7 +263,7 @@ async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
-    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
+    let integration = app.post(&app.staff.key, "/integrations", &body).await.body;
     let kofis = app.create_integration_key(&kofi).await;
 
     assert_eq!(app.remove(&app.staff.key, &ama).await.status, 204);
@@ -282,7 +282,7 @@ async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
     let host = app.create_host(&ama).await.uri;
     let region = app.create_region().await;
     let preferences = format!("/accounts/{}/preferences", ama.number);
-    app.request("PUT", &preferences).key(&ama.key).json(&json!({ "region": region })).send().await;
+    app.put(&ama.key, &preferences, json!({ "region": region })).await;
 
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
 
@@ -402,7 +402,7 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     };
     let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
 
-    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!(rejection(&paid), (409, "order.not-open"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
     assert_eq!(app.count_usable_tickets(&ama).await, 0);

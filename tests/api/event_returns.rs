@@ -29,7 +29,7 @@ async fn run_job(app: &TestApp) {
 }
 
 async fn cancel(app: &TestApp, event: &Event) {
-    let cancelled = app.request("POST", &format!("{}/cancellations", event.uri)).key(&app.staff.key).send().await;
+    let cancelled = app.post_empty(&app.staff.key, &format!("{}/cancellations", event.uri)).await;
     assert_eq!(cancelled.status, 200, "{}", cancelled.body);
 }
 

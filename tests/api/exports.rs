@@ -26,7 +26,7 @@ async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
 async fn exports_are_tables(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let named = json!({ "firstName": "=HYPERLINK(1)", "lastName": "Mensah, \"Mrs\"" });
-    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&named).send().await;
+    app.put(&ama.key, &format!("/accounts/{}", ama.number), &named).await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("+Floor", 100.0, 10)]).await;
     let other = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 30.0, 10)]).await;
     let order = ama.order_items([(event.sections[0].as_str(), 2), (other.sections[0].as_str(), 1)]).await.unwrap();

@@ -15,7 +15,7 @@ async fn staff_read_histories(app: TestApp) {
     let tickets = app.read(&format!("{}/tickets", event.uri)).await;
     let serial = |index: usize| tickets["entries"][index]["serial"].clone();
     let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [serial(0)] })).await.body;
-    app.request("POST", &format!("{}/claims", transfer["self"].as_str().unwrap())).key(&yaw.key).send().await;
+    app.post_empty(&yaw.key, &format!("{}/claims", transfer["self"].as_str().unwrap())).await;
     app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": [serial(1)], "reason": "Ill." })).await;
     ama.order(&event.sections[0], 1).await.unwrap();
 

@@ -7,7 +7,7 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, texts};
+use crate::support::{PASSWORD, Response, TestApp, rejection, texts};
 
 on_both_databases![
     creator_administers_host,
@@ -25,7 +25,7 @@ fn host(name: &str) -> Value {
 }
 
 async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
-    app.request("POST", "/hosts").key(key).json(body).send().await
+    app.post(key, "/hosts", body).await
 }
 
 fn names(page: &Response) -> Vec<&str> {
@@ -114,7 +114,7 @@ async fn requires_key_with_account(app: TestApp) {
 
     let nobody = create(&app, &program, &host("Accra Live")).await;
 
-    assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
+    assert_eq!(rejection(&nobody), (403, "resource.not-yours"));
     assert_eq!(app.public_client.host_list().send().await.unwrap().total, 0);
 }
 
@@ -128,8 +128,8 @@ async fn name_is_unique(app: TestApp) {
     let renamed = app.put(&kofi.key, other, json!({ "name": "Accra Live" })).await;
     let its_own = app.put(&kofi.key, other, json!({ "name": "Kumasi Live" })).await;
 
-    assert_eq!((same.status, same.code()), (409, "host.taken"));
-    assert_eq!((renamed.status, renamed.code()), (409, "host.taken"));
+    assert_eq!(rejection(&same), (409, "host.taken"));
+    assert_eq!(rejection(&renamed), (409, "host.taken"));
     assert_eq!(its_own.status, 200);
     let of = app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap();
     assert_eq!(of.total, 1, "a refused host has no administrator");

@@ -24,7 +24,7 @@ on_both_databases![
 impl TestApp {
     /// Creates an integration with the administrator's key.
     async fn integrate(&self, body: &Value) -> Response {
-        self.request("POST", "/integrations").key(&self.staff.key).json(body).send().await
+        self.post(&self.staff.key, "/integrations", body).await
     }
 
     /// Creates an integration for this user's account, and returns its key.
@@ -128,7 +128,7 @@ async fn unknown_integration_is_not_found(app: TestApp) {
         for method in ["GET", "DELETE"] {
             let response = app.request(method, &format!("/integrations/{id}")).key(&app.staff.key).send().await;
 
-            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {id}");
+            assert_eq!(rejection(&response), (404, "resource.not-found"), "{method} {id}");
         }
     }
     assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
@@ -169,7 +169,7 @@ async fn revoked_integration_is_not_found(app: TestApp) {
     assert_eq!(app.get(&other, "/time").await.status, 200);
     for method in ["GET", "DELETE"] {
         let gone = app.request(method, uri).key(&app.staff.key).send().await;
-        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"), "{method}");
+        assert_eq!(rejection(&gone), (404, "resource.not-found"), "{method}");
     }
     assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 2);
 }

@@ -9,7 +9,7 @@ use boxoffice::kernel::types::money::Money;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, section};
+use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section};
 
 on_both_databases![
     payment_is_recorded_as_sale,
@@ -142,7 +142,7 @@ async fn late_payment_has_no_fees_or_host(app: TestApp) {
     };
     let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
 
-    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    assert_eq!(rejection(&late), (409, "order.not-open"));
     let expected = [entry("Sale", 201.0, 1.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.98, 0.0), entry("Refund", 2.98, 0.0)];
     assert_eq!(app.transactions("/transactions").await, expected);
     let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();

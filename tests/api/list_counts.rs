@@ -54,7 +54,7 @@ async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {
 
     app.list_event(&draft).await;
     assert_eq!(total(&app, &ama.key, "/events").await, 3);
-    app.request("POST", &format!("{}/withdrawals", listed.uri)).key(&kofi.key).send().await;
+    app.post_empty(&kofi.key, &format!("{}/withdrawals", listed.uri)).await;
     assert_eq!(total(&app, &ama.key, "/events").await, 2);
     assert_eq!(total(&app, &kofi.key, "/events").await, 3);
     app.assert_invariants().await;
@@ -73,7 +73,7 @@ async fn totals_of_filtered_lists_are_counted(app: TestApp) {
     }
     let first = app.get(&ama.key, &format!("/accounts/{}/transfers", ama.number)).await.body;
     let claim = format!("{}/claims", first["entries"][0]["self"].as_str().unwrap());
-    assert_eq!(app.request("POST", &claim).key(&esi.key).send().await.status, 200);
+    assert_eq!(app.post_empty(&esi.key, &claim).await.status, 200);
     app.post(&kofi.key, &format!("{}/admissions", event.uri), json!({ "serials": [serials[2]], "device": "Gate A" })).await;
 
     let account = format!("/accounts/{}", ama.number);

@@ -15,7 +15,7 @@ use futures::future::{Either, select};
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp, header};
+use crate::support::{ANY_PORT, TestApp, header, rejection};
 
 on_both_databases![
     draws_region_icon,
@@ -62,8 +62,8 @@ async fn icon_depends_on_country(app: TestApp) {
     let unknown = app.request("GET", "/media/togo.png").anonymous().send().await;
     let odd = app.request("GET", "/media/Ghana.png").anonymous().send().await;
 
-    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
-    assert_eq!((odd.status, odd.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&unknown), (404, "resource.not-found"));
+    assert_eq!(rejection(&odd), (404, "resource.not-found"));
 }
 
 async fn prefers_icon_from_operator_folder(app: TestApp) {
@@ -213,7 +213,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
     }
     for path in ["/media/ghana.png".to_owned(), format!("/media/banner/{}", event.id), "/ticket-keys".to_owned()] {
         let rejected = get(&path).await;
-        assert_eq!((rejected.status, rejected.code()), (429, "requests.too-many"), "{path}");
+        assert_eq!(rejection(&rejected), (429, "requests.too-many"), "{path}");
         assert!(!rejected.header("retry-after").is_empty());
     }
     server.stop().await;
@@ -257,10 +257,10 @@ async fn unknown_image_is_not_found(app: TestApp) {
 
     for path in [format!("/media/artwork/{}", event.id), "/media/banner/17637000000001".to_owned()] {
         let response = app.request("GET", &path).anonymous().send().await;
-        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{path}");
+        assert_eq!(rejection(&response), (404, "resource.not-found"), "{path}");
     }
     let odd = app.request("GET", "/media/poster/17").anonymous().send().await;
-    assert_eq!((odd.status, odd.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&odd), (404, "resource.not-found"));
 }
 
 async fn rejects_invalid_images(app: TestApp) {

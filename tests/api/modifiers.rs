@@ -29,7 +29,7 @@ on_both_databases![
 ];
 
 async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response {
-    app.request("POST", &format!("{section}/modifiers")).key(key).json(body).send().await
+    app.post(key, &format!("{section}/modifiers"), body).await
 }
 
 /// Creates a modifier, and returns its URI.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use boxoffice::kernel::types::folding::fold;
 use futures::future::join;
-use serde_json::{Value, json};
+use serde_json::json;
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
@@ -24,10 +24,6 @@ on_both_databases![
 /// Forms of one name.
 const CAFE: [&str; 4] = ["Café Noir", "CAFÉ NOIR", "  Cafe\u{301}  noir ", "Ｃａｆé\u{a0}Noir"];
 
-async fn send(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Response {
-    app.request(method, path).key(key).json(body).send().await
-}
-
 fn uri(response: &Response) -> String {
     response.uri().to_owned()
 }
@@ -37,7 +33,7 @@ async fn equal_names_are_taken(app: TestApp) {
     let floor = json!({
         "name": "Floor", "basePrice": 20, "capacity": 10, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
     });
-    let section = uri(&send(&app, &kofi.key, "POST", &format!("{}/sections", event.uri), &floor).await);
+    let section = uri(&app.post(&kofi.key, &format!("{}/sections", event.uri), &floor).await);
     let (region, zone, category, venue) =
         (app.create_region().await, app.create_zone(300, 250).await, app.create_category().await, app.create_venue().await);
     let staff = app.staff.key.as_str();
@@ -72,16 +68,16 @@ async fn equal_names_are_taken(app: TestApp) {
             body[property] = name.into();
             body
         };
-        let created = send(&app, key, "POST", &path, &named(CAFE[0])).await;
+        let created = app.post(key, &path, &named(CAFE[0])).await;
         assert_eq!((created.status, &created.body[property]), (201, &json!(CAFE[0])), "{path}: {}", created.body);
-        let other = send(&app, key, "POST", &path, &named("Cafe Noir")).await;
+        let other = app.post(key, &path, &named("Cafe Noir")).await;
         let other_uri = if path.ends_with("sections") { format!("{}{}", event.uri, uri(&other)) } else { uri(&other) };
         for name in CAFE {
-            assert_eq!(rejection(&send(&app, key, "POST", &path, &named(name)).await), (409, code), "{path} {name}");
-            let renamed = send(&app, key, "PUT", &other_uri, &json!({ property: name })).await;
+            assert_eq!(rejection(&app.post(key, &path, &named(name)).await), (409, code), "{path} {name}");
+            let renamed = app.put(key, &other_uri, json!({ property: name })).await;
             assert_eq!(rejection(&renamed), (409, code), "{other_uri} {name}");
         }
-        assert_eq!(send(&app, key, "PUT", &other_uri, &json!({ property: "Cafe Noir" })).await.status, 200, "its own");
+        assert_eq!(app.put(key, &other_uri, json!({ property: "Cafe Noir" })).await.status, 200, "its own");
     }
 }
 
@@ -95,14 +91,14 @@ async fn listed_events(app: &TestApp, titles: &[&str]) {
     let host = app.create_host(&kofi).await;
     for title in titles {
         let event = app.create_listed_event(&host, &[]).await;
-        assert_eq!(send(app, &kofi.key, "PUT", &event.uri, &json!({ "title": title })).await.status, 200);
+        assert_eq!(app.put(&kofi.key, &event.uri, json!({ "title": title })).await.status, 200);
     }
 }
 
 async fn searches_ignore_case_and_representation(app: TestApp) {
     listed_events(&app, &["Soirée Éclair", "Straßenfest", "Ночь Джаза"]).await;
     let venue = app.create_venue().await;
-    send(&app, &app.staff.key, "PUT", &venue, &json!({ "name": "Théâtre National" })).await;
+    app.put(&app.staff.key, &venue, json!({ "name": "Théâtre National" })).await;
 
     for (text, expected) in [
         ("éclair", "Soirée Éclair"),
@@ -130,7 +126,7 @@ async fn name_may_change_its_form(app: TestApp) {
     let region = app.create_region().await;
 
     for name in CAFE {
-        let renamed = send(&app, &app.staff.key, "PUT", &region, &json!({ "name": name })).await;
+        let renamed = app.put(&app.staff.key, &region, json!({ "name": name })).await;
         assert_eq!((renamed.status, &renamed.body["name"]), (200, &json!(name)));
     }
 }
@@ -176,11 +172,11 @@ async fn check_completed(app: &TestApp) {
     assert_eq!(titles(app, "/published-events?title=éclair").await, ["Éclair", "ÉCLAIR"]);
     assert_eq!(titles(app, "/venues?name=THÉÂTRE").await, ["Théâtre"]);
     let staff = app.staff.key.as_str();
-    let taken = send(app, staff, "POST", "/regions", &json!({ "name": "region 1200", "country": "Ghana" })).await;
+    let taken = app.post(staff, "/regions", json!({ "name": "region 1200", "country": "Ghana" })).await;
     assert_eq!(rejection(&taken), (409, "region.taken"));
-    let duplicate = send(app, staff, "PUT", "/events/17637000000002", &json!({ "title": "ÉCLAIR", "description": "New." })).await;
+    let duplicate = app.put(staff, "/events/17637000000002", json!({ "title": "ÉCLAIR", "description": "New." })).await;
     assert_eq!((duplicate.status, &duplicate.body["title"]), (200, &json!("ÉCLAIR")), "it keeps its title");
-    let renamed = send(app, staff, "PUT", "/events/17637000000002", &json!({ "title": "éclair" })).await;
+    let renamed = app.put(staff, "/events/17637000000002", json!({ "title": "éclair" })).await;
     assert_eq!(rejection(&renamed), (409, "event.taken"));
 }
 

@@ -124,7 +124,7 @@ async fn names_all_invalid_arguments(app: TestApp) {
     }
 
     let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
-    let rejected = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    let rejected = app.post(&app.staff.key, "/orders", &body).await;
     assert_eq!(rejected.invalid_arguments(), ["items", "customer"]);
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
 
@@ -153,7 +153,7 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |key: &str, customer: &str| {
         let body = json!({ "customer": customer, "items": { event.sections[0].as_str(): 1 } });
-        app.request("POST", "/orders").key(key).json(&body).send().await
+        app.post(key, "/orders", &body).await
     };
 
     assert_eq!(order(&ama.key, &ama.number).await.body["customer"]["number"], ama.number);
@@ -212,7 +212,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
     ] {
         let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
 
-        assert_eq!((rejected.status, rejected.code()), (409, code));
+        assert_eq!(rejection(&rejected), (409, code));
         let (text, title) = (rejected.body["error"].as_str().unwrap(), app.get(&kofi.key, &event.uri).await.body);
         // The title of a draft is not revealed.
         let names = match code {
@@ -236,7 +236,7 @@ async fn sold_out_section_rejects_whole_order(app: TestApp) {
     for items in [json!({ stalls: 1, vip: 2 }), json!({ vip: 2, stalls: 1 }), json!({ vip: 2 })] {
         let rejected = app.place_order(&kofi.key, items).await;
 
-        assert_eq!((rejected.status, rejected.code()), (409, "section.sold-out"));
+        assert_eq!(rejection(&rejected), (409, "section.sold-out"));
         assert!(rejected.body["error"].as_str().unwrap().contains("VIP"), "{}", rejected.body);
     }
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
@@ -262,15 +262,15 @@ async fn section_limits_tickets_per_account(app: TestApp) {
     assert_eq!(ama.order(vip, 5).await.rejection(), maximum);
     ama.order(vip, 3).await.unwrap();
     let rejected = app.place_order(&ama.key, json!({ floor: 1, vip: 2 })).await;
-    assert_eq!((rejected.status, rejected.code()), (409, "section.account-maximum"));
+    assert_eq!(rejection(&rejected), (409, "section.account-maximum"));
     let title = app.get(&ama.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
     let text = format!("An account may buy at most 4 tickets of the section VIP of {title}, and this one has 3.");
     assert_eq!(rejected.body["error"], text);
     assert_eq!(app.sold_and_reserved(floor).await, (0, 0), "the whole order is rejected");
     // Staff order for the account under the same rule.
     let body = json!({ "customer": ama.number, "items": { vip: 2 } });
-    let by_staff = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
-    assert_eq!((by_staff.status, by_staff.code()), (409, "section.account-maximum"));
+    let by_staff = app.post(&app.staff.key, "/orders", &body).await;
+    assert_eq!(rejection(&by_staff), (409, "section.account-maximum"));
     ama.order_items([(vip, 1), (floor, 50 - 1)]).await.unwrap();
     assert_eq!(ama.order(vip, 1).await.rejection(), maximum);
 
@@ -313,12 +313,12 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     // A ticket that was transferred counts for the account that has bought it.
     let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [other] })).await;
     let claims = format!("{}/claims", transfer.uri());
-    assert_eq!(app.request("POST", &claims).key(&yaw.key).send().await.status, 200);
+    assert_eq!(app.post_empty(&yaw.key, &claims).await.status, 200);
     is_full().await;
     yaw.order(vip, 2).await.unwrap();
 
     // A lower maximum leaves existing tickets alone; without one there is no limit.
-    let change = async |body: Value| app.request("PUT", vip).key(&kofi.key).json(&body).send().await.status;
+    let change = async |body: Value| app.put(&kofi.key, vip, &body).await.status;
     assert_eq!(change(json!({ "maximumPerAccount": 1 })).await, 200);
     ama.pay(&last).await.unwrap();
     is_full().await;

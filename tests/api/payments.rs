@@ -136,7 +136,7 @@ async fn declined_payment_keeps_order_open(app: TestApp) {
 
     let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
 
-    assert_eq!((declined.status, declined.code()), (402, "payment.declined"));
+    assert_eq!(rejection(&declined), (402, "payment.declined"));
     assert_eq!(app.payments(&order).await, [is(50.0, "Declined")]);
     let payment = &app.read(&format!("{order}/payments")).await["entries"][0];
     assert_eq!(payment["reference"], "");
@@ -151,7 +151,7 @@ async fn gateway_failure_leaves_no_payment(app: TestApp) {
 
     let failed = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
 
-    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!(rejection(&failed), (502, "payment.gateway"));
     assert_eq!(app.payments(&order).await, []);
     assert_eq!((app.gateway.charge_count(), status(&app, &order).await.as_str()), (0, "Placed"));
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
@@ -163,7 +163,7 @@ async fn charge_with_lost_response_is_undone(app: TestApp) {
 
     let failed = app.pay(&ama.key, &order, card_payment()).await;
 
-    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!(rejection(&failed), (502, "payment.gateway"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.payments(&order).await, []);
     app.gateway.fail_after_charge(false);
@@ -331,7 +331,7 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(4.0)).await.invalid_arguments(), ["amount"]);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 3.98);
     let rejected = app.pay(&ama.key, &order, card_payment()).await;
-    assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "all that is outstanding is being paid");
+    assert_eq!(rejection(&rejected), (409, "order.not-open"), "all that is outstanding is being paid");
 
     // After the timeout the charge is undone, and the order can be paid again.
     app.advance_clock(Duration::from_secs(180));
@@ -364,7 +364,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
     };
     let (late, (), ()) = join3(pays, gives_up, responses).await;
 
-    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    assert_eq!(rejection(&late), (409, "order.not-open"));
     assert_eq!((app.gateway.total(), app.payments(&order).await), (0.0, vec![is(203.98, "Refunded")]));
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
     assert_eq!((app.gateway.total(), status(&app, &order).await), (203.98, "Fulfilled".into()));

@@ -8,7 +8,7 @@ use boxoffice_http::error::Result;
 use boxoffice_openapi::Contract;
 use serde_json::json;
 
-use crate::support::{ANY_PORT, TestApp, fetch_url};
+use crate::support::{ANY_PORT, TestApp, fetch_url, rejection};
 
 on_both_databases![
     unknown_path_is_named,
@@ -158,14 +158,14 @@ async fn limits_body_size_and_media_type(app: TestApp) {
     let staff = &app.staff.key;
     let large = json!({ "name": "x".repeat(64 * 1024), "country": "Ghana" });
 
-    let large = app.request("POST", "/regions").key(staff).json(&large).send().await;
+    let large = app.post(staff, "/regions", &large).await;
     let form = app.request("POST", "/regions").key(staff).header("Content-Type", "application/x-www-form-urlencoded");
     let form = form.body("name=Accra&country=Ghana").send().await;
     let charset = app.request("POST", "/regions").key(staff).header("Content-Type", "Application/JSON; charset=utf-8");
     let charset = charset.body(r#"{"name": "Accra", "country": "Ghana"}"#).send().await;
 
-    assert_eq!((large.status, large.code()), (413, "body.too-large"));
-    assert_eq!((form.status, form.code()), (415, "media-type.unsupported"));
+    assert_eq!(rejection(&large), (413, "body.too-large"));
+    assert_eq!(rejection(&form), (415, "media-type.unsupported"));
     assert_eq!(charset.status, 201);
 }
 
@@ -174,7 +174,7 @@ async fn rejects_non_object_body(app: TestApp) {
         let response = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
         let response = response.body(body).send().await;
 
-        assert_eq!((response.status, response.code()), (400, "body.malformed"), "{body}");
+        assert_eq!(rejection(&response), (400, "body.malformed"), "{body}");
     }
 }
 
@@ -182,7 +182,7 @@ async fn missing_body_is_empty_object(app: TestApp) {
     let region = app.create_region().await;
     let staff = &app.staff.key;
 
-    let creation = app.request("POST", "/regions").key(staff).send().await;
+    let creation = app.post_empty(staff, "/regions").await;
     let change = app.request("PUT", &region).key(staff).send().await;
     let blank = app.request("PUT", &region).key(staff).header("Content-Type", "application/json").body(" \n").send().await;
 
@@ -193,7 +193,7 @@ async fn missing_body_is_empty_object(app: TestApp) {
 /// The size of the error response is limited, however many items are invalid.
 async fn rejects_long_list(app: TestApp) {
     let body = json!({ "name": "Music", "subcategories": vec![json!({}); 5000] });
-    let response = app.request("POST", "/categories").key(&app.staff.key).json(&body).send().await;
+    let response = app.post(&app.staff.key, "/categories", &body).await;
 
     assert_eq!(response.invalid_arguments(), ["subcategories"]);
     assert!(response.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", response.body);
@@ -201,7 +201,7 @@ async fn rejects_long_list(app: TestApp) {
 
 async fn omits_null_from_error_detail(app: TestApp) {
     let body = json!({ "identification": "kofi", "role": "boss" });
-    let response = app.request("POST", "/lookups").key(&app.staff.key).json(&body).send().await;
+    let response = app.post(&app.staff.key, "/lookups", &body).await;
 
     assert_eq!(response.body["fields"][0]["detail"], "must be one of: customer, administrator");
 }
@@ -226,8 +226,8 @@ async fn checks_run_in_documented_order(app: TestApp) {
     let version = app.request("POST", "/regions").anonymous().send().await;
     let key = app.request("POST", "/regions").no_key().send().await;
     let scope = app.request("POST", "/regions").key(&ama.key).body("{").send().await;
-    let arguments = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
-    let resource = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": "x" })).send().await;
+    let arguments = app.put(&app.staff.key, "/regions/17637000000001", json!({ "name": 7 })).await;
+    let resource = app.put(&app.staff.key, "/regions/17637000000001", json!({ "name": "x" })).await;
 
     let statuses = [nowhere, version, key, scope, arguments, resource].map(|response| response.status);
     assert_eq!(statuses, [404, 412, 401, 403, 400, 404]);

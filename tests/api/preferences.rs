@@ -16,7 +16,7 @@ on_both_databases![
 ];
 
 async fn put(app: &TestApp, key: &str, number: &str, body: Value) -> Response {
-    app.request("PUT", &format!("/accounts/{number}/preferences")).key(key).json(&body).send().await
+    app.put(key, &format!("/accounts/{number}/preferences"), &body).await
 }
 
 async fn get(app: &TestApp, key: &str, number: &str) -> Response {
@@ -90,7 +90,7 @@ async fn published_events_of_preferred_region_come_first(app: TestApp) {
     }
     let [a, b, c, d] = [0, 1, 2, 3].map(|number: usize| events[number].as_str());
     let venue = app.read(c).await["venue"].clone();
-    app.request("PUT", d).key(&kofi.key).json(&json!({ "venue": venue["self"] })).send().await;
+    app.put(&kofi.key, d, json!({ "venue": venue["self"] })).await;
     let region = venue["region"]["self"].as_str().unwrap();
     put(&app, &ama.key, &ama.number, json!({ "region": region })).await;
 
@@ -106,7 +106,7 @@ async fn published_events_of_preferred_region_come_first(app: TestApp) {
         }
     }
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
-    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&integration).send().await;
+    let integration = app.post(&app.staff.key, "/integrations", &integration).await;
     assert_eq!(published(&app, integration.body["key"].as_str().unwrap(), "").await, [c, d, a, b]);
 }
 
@@ -129,7 +129,7 @@ async fn change_of_preference_changes_list_immediately(app: TestApp) {
     assert_eq!(published(&app, &ama.key, "").await, [second.as_str(), &first]);
     let elsewhere = json!({ "region": app.create_region().await });
     let venue = app.read(&second).await["venue"]["self"].as_str().unwrap().to_owned();
-    app.request("PUT", &venue).key(&app.staff.key).json(&elsewhere).send().await;
+    app.put(&app.staff.key, &venue, &elsewhere).await;
     assert_eq!(published(&app, &ama.key, "").await, [first.as_str(), &second], "the venue is in another region");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, section};
+use crate::support::{TestApp, rejection, section};
 
 on_both_databases![
     region_has_icon_of_country,
@@ -11,12 +11,8 @@ on_both_databases![
     deletes_region_without_venues,
 ];
 
-async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
-    app.request(method, path).key(&app.staff.key).json(&body).send().await
-}
-
 async fn made(app: &TestApp, name: &str) -> String {
-    let created = send(app, "POST", "/regions", json!({ "name": name, "country": "Ghana" })).await;
+    let created = app.post(&app.staff.key, "/regions", json!({ "name": name, "country": "Ghana" })).await;
     assert_eq!(created.status, 201);
     created.uri().to_owned()
 }
@@ -29,8 +25,8 @@ async fn listed(app: &TestApp, query: &str) -> Vec<String> {
 async fn region_has_icon_of_country(app: TestApp) {
     let abidjan = json!({ "name": "Abidjan", "country": "Côte d'Ivoire", "district": "Lagunes", "city": "Abidjan" });
 
-    let full = send(&app, "POST", "/regions", abidjan.clone()).await;
-    let short = send(&app, "POST", "/regions", json!({ "name": "Volta", "country": "Ghana", "city": null })).await;
+    let full = app.post(&app.staff.key, "/regions", abidjan.clone()).await;
+    let short = app.post(&app.staff.key, "/regions", json!({ "name": "Volta", "country": "Ghana", "city": null })).await;
 
     let mut expected = abidjan;
     expected["self"] = full.header("location").into();
@@ -44,10 +40,10 @@ async fn region_has_icon_of_country(app: TestApp) {
 
 async fn update_keeps_omitted_properties(app: TestApp) {
     let body = json!({ "name": "Lomé", "country": "Ghana", "district": "Maritime", "city": "Lomé" });
-    let before = send(&app, "POST", "/regions", body).await.body;
+    let before = app.post(&app.staff.key, "/regions", body).await.body;
     let uri = before["self"].as_str().unwrap();
 
-    let after = send(&app, "PUT", uri, json!({ "country": "Togo", "district": "", "city": null })).await;
+    let after = app.put(&app.staff.key, uri, json!({ "country": "Togo", "district": "", "city": null })).await;
 
     let icon = "https://boxoffice.example/media/togo.png";
     let expected = json!({ "self": uri, "name": "Lomé", "country": "Togo", "district": "", "city": "Lomé", "icon": icon });
@@ -82,8 +78,8 @@ async fn deletes_region_without_venues(app: TestApp) {
     let (rejected, removed) = (remove(used).await, remove(&unused).await);
     let again = remove(&unused).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "region.in-use"));
+    assert_eq!(rejection(&rejected), (409, "region.in-use"));
     assert_eq!((removed.status, removed.body), (204, Value::Null));
-    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&again), (404, "resource.not-found"));
     assert_eq!(listed(&app, "").await, [used]);
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, section};
+use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section};
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use world::{Call, World};
 
@@ -54,10 +54,10 @@ async fn send(app: &TestApp, call: &Call) -> Response {
 /// Asserts that some order of the requests and the removal has these responses.
 fn check(reference: &Reference, responses: &[Response], removal: &Response) {
     let is_removed = removal.status < 300;
-    let removal_outcome = (removal.status, removal.code());
+    let removal_outcome = rejection(removal);
     assert!(is_removed || reference.kept.contains(&removal_outcome), "{reference:?}: {removal_outcome:?} {}", removal.body);
     for response in responses.iter().filter(|response| response.status >= 300) {
-        let outcome = (response.status, response.code());
+        let outcome = rejection(response);
         assert!(reference.refused.contains(&outcome), "{reference:?}: {outcome:?} {}", response.body);
     }
     let accepted = responses.iter().filter(|response| response.status < 300).count();
@@ -88,7 +88,7 @@ async fn orders_of_removed_section_do_not_affect_others(app: TestApp) {
         let order = &responses[0];
         match removal.status {
             204 => {
-                assert_eq!((order.status, order.code()), (400, "arguments.invalid"), "{}", order.body);
+                assert_eq!(rejection(order), (400, "arguments.invalid"), "{}", order.body);
                 assert_eq!(order.invalid_arguments(), ["items"]);
             }
             409 => assert_eq!(order.status, 201, "{}", order.body),
@@ -152,7 +152,7 @@ async fn payment_for_deleted_event_is_refunded(app: TestApp) {
 
     assert_eq!(deleted, 204);
     for paid in [&paid, &next] {
-        assert_eq!((paid.status, paid.code()), (409, "order.not-open"), "{}", paid.body);
+        assert_eq!(rejection(paid), (409, "order.not-open"), "{}", paid.body);
     }
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;

@@ -70,8 +70,8 @@ async fn unknown_reset_is_not_found(app: TestApp) {
         let read = app.request("GET", uri).send().await;
         let answered = app.submit_code(uri, json!({ "code": code, "password": NEW })).await;
 
-        assert_eq!((read.status, read.code()), (404, "resource.not-found"), "{uri}");
-        assert_eq!((answered.status, answered.code()), (404, "resource.not-found"), "{uri}");
+        assert_eq!(rejection(&read), (404, "resource.not-found"), "{uri}");
+        assert_eq!(rejection(&answered), (404, "resource.not-found"), "{uri}");
     }
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "a verification's code is none for a password");
 }
@@ -98,7 +98,7 @@ async fn wrong_codes_exhaust_reset(app: TestApp) {
     }
     let right = app.submit_code(&uri, json!({ "code": code, "password": NEW })).await;
 
-    assert_eq!((right.status, right.code()), (409, "reset.closed"));
+    assert_eq!(rejection(&right), (409, "reset.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
     assert_eq!(app.get(&ama.key, "/time").await.status, 200);
@@ -111,7 +111,7 @@ async fn reset_expires_after_fifteen_minutes(app: TestApp) {
 
     let rejected = app.submit_code(&uri, json!({ "code": code, "password": NEW })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "reset.closed"));
+    assert_eq!(rejection(&rejected), (409, "reset.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
@@ -123,7 +123,7 @@ async fn newer_reset_replaces_earlier_ones(app: TestApp) {
 
     let rejected = app.submit_code(&first, json!({ "code": first_code, "password": "a third one" })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "reset.closed"));
+    assert_eq!(rejection(&rejected), (409, "reset.closed"));
     assert_eq!(app.submit_code(&second, json!({ "code": code, "password": NEW })).await.status, 200);
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
@@ -136,7 +136,7 @@ async fn reset_for_former_email_is_rejected(app: TestApp) {
 
     let rejected = app.submit_code(&uri, json!({ "code": code, "password": NEW })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "reset.closed"));
+    assert_eq!(rejection(&rejected), (409, "reset.closed"));
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
@@ -180,7 +180,7 @@ async fn attempts_are_limited_across_codes(app: TestApp) {
     }
 
     let refused = app.request("POST", "/resets").json(&json!({ "email": "AMA@example.com" })).send().await;
-    assert_eq!((refused.status, refused.code()), (429, "requests.too-many"), "fifty tries a day");
+    assert_eq!(rejection(&refused), (429, "requests.too-many"), "fifty tries a day");
     let wait: u64 = refused.header("retry-after").parse().unwrap();
     assert!((86_000..=87_300).contains(&wait), "{wait}");
     let (others, others_code) = app.request_code("/resets", "kofi@example.com", 1).await;
@@ -205,7 +205,7 @@ async fn daily_limit_hides_whether_code_is_correct(app: TestApp) {
         for digits in [code, &different_code(code)] {
             for password in [NEW, "password1", "ama@example.com"] {
                 let response = app.submit_code(uri, json!({ "code": digits, "password": password })).await;
-                assert_eq!((response.status, response.code()), (409, "reset.closed"), "{digits} {password}");
+                assert_eq!(rejection(&response), (409, "reset.closed"), "{digits} {password}");
             }
         }
         assert_eq!(app.verification_status(uri).await, "Expired");
@@ -223,7 +223,7 @@ async fn password_change_ends_open_reset(app: TestApp) {
 
     let rejected = app.submit_code(&reset, json!({ "code": reset_code, "password": NEW })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "reset.closed"));
+    assert_eq!(rejection(&rejected), (409, "reset.closed"));
     assert_eq!(app.verification_status(&reset).await, "Expired");
     assert!(app.sign_in("ama", "a third horse").await.is_ok());
     assert_eq!(app.submit_code(&verification, json!({ "code": code })).await.status, 200, "the address is unchanged");

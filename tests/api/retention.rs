@@ -92,7 +92,7 @@ async fn deletes_keys_of_gates_after_the_event(app: TestApp) {
     let door = create_token(&event, &[&event.sections[0]]).await;
     redeemer_key(&app, &door).await;
     let key = redeemer_key(&app, &global_token(&event).await).await;
-    assert_eq!(app.request("DELETE", &door.self_).key(&kofi.key).send().await.status, 204);
+    assert_eq!(app.delete(&kofi.key, &door.self_).await.status, 204);
     assert_eq!(apply(&server).await, 0, "the key of the removed token ended just now");
 
     app.execute_sql("update api_keys set ended = ended - 31 * 86400000000 where ended is not null").await;
@@ -116,7 +116,7 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
     app.state.clock.rewind(DAY * 2);
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
-    app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    app.put(&ama.key, &path, json!({ "city": "Accra" })).await;
     // Those of the first start are of today.
     let is_request = |entry: &&Value| entry["operator"].is_null();
     let log = app.read("/audit?records=100").await;

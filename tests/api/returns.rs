@@ -213,7 +213,7 @@ async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
 /// Creates a transfer of these tickets, and returns its URI.
 async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> String {
     let body = json!({ "recipient": to.number, "tickets": serials });
-    let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+    let created = app.post(&from.key, "/transfers", &body).await;
     assert_eq!(created.status, 201, "{}", created.body);
     created.uri().to_owned()
 }

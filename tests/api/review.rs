@@ -31,7 +31,7 @@ pub fn submission_of(content: &str) -> String {
 }
 
 async fn submit(app: &TestApp, key: &str, event: &str) -> Response {
-    app.request("POST", &format!("{event}/submissions")).key(key).send().await
+    app.post_empty(key, &format!("{event}/submissions")).await
 }
 
 async fn decide(app: &TestApp, content: &str, decision: &str) -> Response {
@@ -42,7 +42,7 @@ async fn decide(app: &TestApp, content: &str, decision: &str) -> Response {
 async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
     let region = app.create_region().await;
     let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
-    let venue = app.request("POST", "/venues").key(key).json(&venue).send().await;
+    let venue = app.post(key, "/venues", &venue).await;
     venue.uri().to_owned()
 }
 
@@ -163,7 +163,7 @@ async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
 async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submission = submission_of(&event.uri);
-    let submit = async || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+    let submit = async || app.post_empty(&kofi.key, &format!("{}/submissions", event.uri)).await;
     let decide = async |query: &str| app.delete(&app.staff.key, &format!("{submission}?{query}")).await;
 
     submit().await;
@@ -180,7 +180,7 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
 async fn host_is_mailed_decision_on_what_staff_submitted(app: TestApp) {
     let (_, event) = app.sign_up_host_with_draft("kofi").await;
 
-    let submitted = app.request("POST", &format!("{}/submissions", event.uri)).key(&app.staff.key).send().await;
+    let submitted = app.post_empty(&app.staff.key, &format!("{}/submissions", event.uri)).await;
     let decided = decide(&app, &event.uri, "approved=false&reason=Who+performs%3F").await;
     let mail = app.mail_to("kofi@example.com", 1).await;
 
@@ -223,7 +223,7 @@ async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
             "host": host.uri, "title": format!("Night {round}"), "description": "Jazz.", "type": "Standard", "public": true,
             "category": category, "subcategory": "Jazz", "venue": venue,
         });
-        let event = app.request("POST", "/events").key(&kofi.key).json(&event).send().await;
+        let event = app.post(&kofi.key, "/events", &event).await;
         let event = event.uri();
         let removal = app.request("DELETE", event).key(&kofi.key);
 

@@ -34,7 +34,7 @@ fn floor() -> Value {
 }
 
 async fn add(app: &TestApp, key: &str, event: &str, body: &Value) -> Response {
-    app.request("POST", &format!("{event}/sections")).key(key).json(body).send().await
+    app.post(key, &format!("{event}/sections"), body).await
 }
 
 /// Returns the capacity and the numbers of sold, remaining and reserved tickets.
@@ -336,8 +336,7 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
 async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 141.99, 10)]).await;
     let stalls = &event.sections[0];
-    let set_price =
-        async |price: f64| app.request("PUT", stalls).key(&kofi.key).json(&json!({ "basePrice": price })).send().await;
+    let set_price = async |price: f64| app.put(&kofi.key, stalls, json!({ "basePrice": price })).await;
 
     for (sent, price) in [(1.1 * 3.0, 3.3), (f64::from(143.98_f32), 143.98), (0.1 + 0.2, 0.3), (1e-9, 0.0), (1e6 - 1e-9, 1e6)] {
         let changed = set_price(sent).await;
@@ -348,7 +347,7 @@ async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
     }
     assert_eq!(set_price(141.99).await.status, 200);
     let discount = json!({ "name": "Matinee", "priceDelta": 15.99 - 19.99 });
-    let discount = app.request("POST", &format!("{stalls}/modifiers")).key(&kofi.key).json(&discount).send().await;
+    let discount = app.post(&kofi.key, &format!("{stalls}/modifiers"), &discount).await;
     assert_eq!((discount.status, &discount.body["priceDelta"]), (201, &json!(-4.0)));
 
     let order = ama.order(stalls, 1).await.unwrap();

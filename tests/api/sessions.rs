@@ -106,7 +106,7 @@ async fn key_without_session_has_no_current_session(app: TestApp) {
         for method in ["GET", "DELETE"] {
             let response = app.request(method, "/sessions/active").key(key).send().await;
 
-            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
+            assert_eq!(rejection(&response), (404, "resource.not-found"), "{method}");
         }
         assert_eq!(app.get(key, "/time").await.status, 200, "the key still works");
     }
@@ -198,7 +198,7 @@ async fn unknown_session_is_not_found(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let kofis = kofi.client.session_active_get().send().await.unwrap().id;
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
-    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&integration).send().await;
+    let integration = app.post(&app.staff.key, "/integrations", &integration).await;
     let integration = integration.uri().rsplit('/').next().unwrap().to_owned();
     let own = format!("/accounts/{}/sessions", ama.number);
 
@@ -207,7 +207,7 @@ async fn unknown_session_is_not_found(app: TestApp) {
     for path in none.iter().chain(&unknown) {
         for (method, key) in [("GET", &ama.key), ("DELETE", &ama.key), ("DELETE", &app.staff.key)] {
             let response = app.request(method, path).key(key).send().await;
-            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
+            assert_eq!(rejection(&response), (404, "resource.not-found"), "{method} {path}");
         }
     }
     assert_eq!(rejection(&app.get(&ama.key, "/accounts/ZZ-00000000/sessions").await), (404, "resource.not-found"));

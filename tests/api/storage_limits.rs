@@ -28,7 +28,7 @@ async fn account_administers_at_most_thousand_hosts(app: TestApp) {
     .await;
     let create = async |key: &str, name: &str| {
         let host = json!({ "name": name, "contact": "Front office", "email": "office@example.com" });
-        app.request("POST", "/hosts").key(key).json(&host).send().await
+        app.post(key, "/hosts", &host).await
     };
 
     assert_eq!(rejection(&create(&kofi.key, "One More").await), (409, "host.too-many"));
@@ -71,7 +71,7 @@ async fn event_has_at_most_thousand_advertisements(app: TestApp) {
     let other_event = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
     let other = create_advertisement(&app, &kofi.key, &advertisement_body("Other", &other_event, &[&zone])).await;
     let move_to_event = json!({ "event": event.id });
-    let moved = app.request("PUT", other.uri()).key(&kofi.key).json(&move_to_event).send().await;
+    let moved = app.put(&kofi.key, other.uri(), &move_to_event).await;
 
     assert_eq!(last.status, 201, "{}", last.body);
     assert_eq!(rejection(&one_more), (409, "advertisement.too-many"));

@@ -6,7 +6,7 @@ use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
 use crate::error_texts::faults;
-use crate::support::{Operation, Response, TestApp, entries_of, operations, section};
+use crate::support::{Operation, Response, TestApp, entries_of, operations, rejection, section};
 use crate::tokens::{global_token, redeemer_key};
 
 // These requests are rejected before the database is read.
@@ -30,7 +30,7 @@ async fn totals(app: &TestApp) -> Vec<Value> {
 }
 
 fn assert_complains(response: &Response, of: &str, about: &str) {
-    assert_eq!((response.status, response.code()), (400, "arguments.invalid"), "{about}: {}", response.body);
+    assert_eq!(rejection(response), (400, "arguments.invalid"), "{about}: {}", response.body);
     assert_eq!(response.invalid_arguments(), [of], "{about}: {}", response.body);
     assert_eq!(faults(response), [""; 0], "{about}: {}", response.body);
 }
@@ -170,7 +170,7 @@ async fn malformed_identifier_is_not_found(app: TestApp) {
 
 async fn invalid_body_wins_over_malformed_identifier(app: TestApp) {
     for path in ["/regions/1.5", "/regions/17637999999999"] {
-        let rejected = app.request("PUT", path).key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
+        let rejected = app.put(&app.staff.key, path, json!({ "name": 7 })).await;
         assert_eq!(rejected.invalid_arguments(), ["name"], "{path}");
     }
 }
@@ -188,16 +188,16 @@ async fn every_body_format_is_validated(app: TestApp) {
         let long = async |bytes| request().header("Content-Type", "application/json").body("x".repeat(bytes)).send().await;
         let (whole, large) = (long(operation.body_limit).await, long(operation.body_limit + 1).await);
 
-        assert_eq!((broken.status, broken.code()), (400, "body.malformed"), "{}", operation.id);
-        assert_eq!((list.status, list.code()), (400, "body.malformed"), "{}", operation.id);
-        assert_eq!((form.status, form.code()), (415, "media-type.unsupported"), "{}", operation.id);
+        assert_eq!(rejection(&broken), (400, "body.malformed"), "{}", operation.id);
+        assert_eq!(rejection(&list), (400, "body.malformed"), "{}", operation.id);
+        assert_eq!(rejection(&form), (415, "media-type.unsupported"), "{}", operation.id);
         let of_whole = if is_looked_up_first(operation, operation.body_limit) {
             (404, "resource.not-found")
         } else {
             (400, "body.malformed")
         };
-        assert_eq!((whole.status, whole.code()), of_whole, "{}: as large as it may be", operation.id);
-        assert_eq!((large.status, large.code()), (413, "body.too-large"), "{}", operation.id);
+        assert_eq!(rejection(&whole), of_whole, "{}: as large as it may be", operation.id);
+        assert_eq!(rejection(&large), (413, "body.too-large"), "{}", operation.id);
     }
 }
 
@@ -232,8 +232,8 @@ async fn every_list_is_limited(app: TestApp) {
 
         assert_eq!((first.status, last.status), (200, 200), "{}", operation.id);
         assert_eq!(entries_of(&first.body).len(), usize::from(total > 0), "{}", operation.id);
-        assert_eq!((past.status, past.code()), (404, "page.past-end"), "{}", operation.id);
-        assert_eq!((far.status, far.code()), (404, "page.past-end"), "{}", operation.id);
+        assert_eq!(rejection(&past), (404, "page.past-end"), "{}", operation.id);
+        assert_eq!(rejection(&far), (404, "page.past-end"), "{}", operation.id);
         lists += 1;
     }
     assert!(lists >= 16, "only {lists}");

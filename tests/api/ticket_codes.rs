@@ -102,10 +102,10 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
     let hers = ticket(&app, &ama).await;
     let before = code(&app, &ama, &hers).await;
     let body = json!({ "recipient": esi.number, "tickets": serials });
-    let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await.body["self"].clone();
+    let transfer = app.post(&ama.key, "/transfers", &body).await.body["self"].clone();
 
     assert_eq!(rejection(&app.get(&ama.key, &format!("{hers}/code")).await), (409, "ticket.not-issued"));
-    let claim = app.request("POST", &format!("{}/claims", transfer.as_str().unwrap())).key(&esi.key).send().await;
+    let claim = app.post_empty(&esi.key, &format!("{}/claims", transfer.as_str().unwrap())).await;
     assert_eq!(claim.status, 200, "{claim:?}");
 
     let after = code(&app, &esi, &ticket(&app, &esi).await).await;

@@ -14,7 +14,9 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::{PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, section, wait_until};
+use crate::support::{
+    PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, rejection, section, wait_until,
+};
 
 on_two_servers![
     resources_with_equal_ids_are_distinct,
@@ -46,7 +48,7 @@ async fn resources_with_equal_ids_are_distinct(app: TestApp) {
         align_ids(&app);
         let mut created = BTreeSet::new();
         for body in bodies {
-            let response = app.request("POST", path).key(key).json(&body).send().await;
+            let response = app.post(key, path, &body).await;
             assert_eq!(response.status, 201, "{path}: {}", response.body);
             let one = if response.body.is_array() { &response.body[0] } else { &response.body };
             created.insert(one["self"].as_str().unwrap().to_owned());
@@ -94,9 +96,7 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (one, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
     align_ids(&app);
-    let put = async |event: &str, image: &str| {
-        app.request("PUT", event).key(&kofi.key).json(&json!({ "banner": image })).send().await.status
-    };
+    let put = async |event: &str, image: &str| app.put(&kofi.key, event, json!({ "banner": image })).await.status;
     let get = async |event: &str| {
         let banner = app.read(event).await["banner"].as_str().unwrap().to_owned();
         let path = banner.strip_prefix(&app.state.settings.public_url).unwrap();
@@ -233,7 +233,7 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     assert_eq!(first.status + second.status, 201 + 409, "{} {}", first.body, second.body);
     let paid = [app.pay(&ama.key, &hers[0], card_payment()).await, app.pay(&ama.key, &hers[1], card_payment()).await];
 
-    assert!(paid.iter().all(|paid| (paid.status, paid.code()) == (409, "order.not-open")), "{paid:?}");
+    assert!(paid.iter().all(|paid| rejection(paid) == (409, "order.not-open")), "{paid:?}");
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 0.0, "the late payment is refunded");
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
@@ -297,7 +297,7 @@ async fn changes_on_one_server_are_seen_by_the_other(app: TestApp) {
     };
     for title in ["Highlife Evening", "Highlife Night", "Highlife Morning"] {
         titles().await;
-        let changed = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "title": title })).send().await;
+        let changed = app.put(&kofi.key, &event.uri, json!({ "title": title })).await;
         assert_eq!(changed.status, 200, "{}", changed.body);
 
         assert_eq!(titles().await, BTreeSet::from([title.to_owned()]));

@@ -4,7 +4,7 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, types};
+use crate::support::{Response, TestApp, rejection, types};
 
 on_both_databases![
     venue_of_staff_is_approved_immediately,
@@ -23,7 +23,7 @@ fn venue(name: &str, region: &str) -> Value {
 }
 
 async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
-    app.request("POST", "/venues").key(key).json(body).send().await
+    app.post(key, "/venues", body).await
 }
 
 /// Returns the names in a list of venues for this key.
@@ -83,7 +83,7 @@ async fn requires_key_with_account(app: TestApp) {
 
     let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
 
-    assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
+    assert_eq!(rejection(&nobody), (403, "resource.not-yours"));
     assert!(listed(&app, &program, "").await.is_empty());
 }
 
@@ -96,8 +96,8 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
     let same = create(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
     let renamed = app.put(&app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
 
-    assert_eq!((same.status, same.code()), (409, "venue.taken"));
-    assert_eq!((renamed.status, renamed.code()), (409, "venue.taken"));
+    assert_eq!(rejection(&same), (409, "venue.taken"));
+    assert_eq!(rejection(&renamed), (409, "venue.taken"));
 }
 
 async fn unknown_region_is_named(app: TestApp) {
@@ -112,7 +112,7 @@ async fn unknown_region_is_named(app: TestApp) {
 
         assert_eq!(created.invalid_arguments(), ["region"], "{region}, before the name that is taken");
         assert_eq!(changed.invalid_arguments(), ["region"], "{region}");
-        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"), "{region}");
+        assert_eq!(rejection(&unknown), (404, "resource.not-found"), "{region}");
     }
 }
 
@@ -164,7 +164,7 @@ async fn staff_delete_venue_and_its_submission(app: TestApp) {
     let again = app.delete(&app.staff.key, created.uri()).await;
 
     assert_eq!((staff.status, staff.body), (204, Value::Null));
-    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(rejection(&again), (404, "resource.not-found"));
     assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
     let same = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
     assert_eq!(same.status, 201, "its name is free again");
@@ -176,6 +176,6 @@ async fn venue_with_events_cannot_be_deleted(app: TestApp) {
 
     let removed = app.delete(&app.staff.key, &event.venue.self_).await;
 
-    assert_eq!((removed.status, removed.code()), (409, "venue.in-use"));
+    assert_eq!(rejection(&removed), (409, "venue.in-use"));
     assert_eq!(app.request("GET", &event.venue.self_).send().await.status, 200);
 }

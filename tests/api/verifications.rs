@@ -79,7 +79,7 @@ async fn verifies_account_with_mailed_code(app: TestApp) {
 async fn unknown_email_gets_no_mail(app: TestApp) {
     for path in ["/verifications", "/resets"] {
         let rejected = app.post(&app.public_key, path, json!({ "email": "kofi@example.com" })).await;
-        assert_eq!((rejected.status, rejected.code()), (404, "account.unknown"), "{path}");
+        assert_eq!(rejection(&rejected), (404, "account.unknown"), "{path}");
     }
     app.deliver_mail().await;
     assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
@@ -94,8 +94,8 @@ async fn unknown_verification_is_not_found(app: TestApp) {
         let read = app.request("GET", uri).send().await;
         let answered = app.submit_code(uri, json!({ "code": code })).await;
 
-        assert_eq!((read.status, read.code()), (404, "resource.not-found"), "{uri}");
-        assert_eq!((answered.status, answered.code()), (404, "resource.not-found"), "{uri}");
+        assert_eq!(rejection(&read), (404, "resource.not-found"), "{uri}");
+        assert_eq!(rejection(&answered), (404, "resource.not-found"), "{uri}");
     }
     assert_eq!(app.verification_status(&reset).await, "Pending");
 }
@@ -115,7 +115,7 @@ async fn wrong_code_is_rejected_and_counted(app: TestApp) {
     }
     let right = app.submit_code(&uri, json!({ "code": code })).await;
 
-    assert_eq!((right.status, right.code()), (409, "verification.closed"));
+    assert_eq!(rejection(&right), (409, "verification.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
     assert!(!is_verified(&ama).await);
 }
@@ -137,7 +137,7 @@ async fn code_expires_after_fifteen_minutes(app: TestApp) {
 
     let rejected = app.submit_code(&late, json!({ "code": code })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "verification.closed"));
+    assert_eq!(rejection(&rejected), (409, "verification.closed"));
     assert_eq!(app.verification_status(&late).await, "Expired");
     assert!(!is_verified(&ama).await);
     let (timely, code) = app.request_code("/verifications", "ama@example.com", 2).await;
@@ -153,7 +153,7 @@ async fn newer_verification_replaces_earlier_ones(app: TestApp) {
 
     let rejected = app.submit_code(&first, json!({ "code": first_code })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "verification.closed"));
+    assert_eq!(rejection(&rejected), (409, "verification.closed"));
     assert_eq!(
         (app.verification_status(&first).await.as_str(), app.verification_status(&reset).await.as_str()),
         ("Expired", "Pending")
@@ -169,7 +169,7 @@ async fn code_for_former_email_is_rejected(app: TestApp) {
 
     let rejected = app.submit_code(&uri, json!({ "code": code })).await;
 
-    assert_eq!((rejected.status, rejected.code()), (409, "verification.closed"));
+    assert_eq!(rejection(&rejected), (409, "verification.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
     assert!(!is_verified(&ama).await);
 }

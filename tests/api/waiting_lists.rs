@@ -41,12 +41,8 @@ async fn wait(app: &TestApp, user: &User, section: &str, quantity: i64) -> Strin
 }
 
 async fn change(app: &TestApp, user: &User, path: &str, body: Value) {
-    let response = app.request("PUT", path).key(&user.key).json(&body).send().await;
+    let response = app.put(&user.key, path, &body).await;
     assert_eq!(response.status, 200, "{}", response.body);
-}
-
-async fn post(app: &TestApp, user: &User, path: &str) -> Response {
-    app.request("POST", path).key(&user.key).send().await
 }
 
 /// Returns the status and the position of an entry.
@@ -138,7 +134,7 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
     let (entry, last) = (wait(&app, &yaw, floor, 2).await, wait(&app, &esi, floor, 3).await);
     let quote = async |key: &str, quantity: i64| {
         let body = json!({ "items": { floor: quantity } });
-        app.request("POST", "/quotes").key(key).json(&body).send().await
+        app.post(key, "/quotes", &body).await
     };
     let sold_out = (409, "section.sold-out");
 
@@ -315,10 +311,10 @@ async fn lists_end_with_their_sale(app: TestApp) {
     app.offer_places().await;
     let [cancelled, ended, inactive, withdrawn] = [0, 1, 2, 3].map(|number| &events[number]);
 
-    assert_eq!(post(&app, &kofi, &format!("{}/cancellations", cancelled.uri)).await.status, 200);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", cancelled.uri)).await.status, 200);
     change(&app, &kofi, &ended.sections[0], json!({ "salesEnd": "2020-01-02T00:00" })).await;
     change(&app, &kofi, &inactive.sections[0], json!({ "active": false, "capacity": 3 })).await;
-    assert_eq!(post(&app, &kofi, &format!("{}/withdrawals", withdrawn.uri)).await.status, 200);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/withdrawals", withdrawn.uri)).await.status, 200);
     app.offer_places().await;
 
     for [his, hers] in &entries[..2] {
@@ -379,7 +375,7 @@ async fn rules_of_sale_apply_to_entries(app: TestApp) {
     change(&app, &kofi, vip, json!({ "salesStart": "2020-01-01T00:00" })).await;
     // An account with tickets can wait for as many more as it may have.
     assert_eq!(rejection(&join(&app, &yaw, &vip.replace("/events/1", "/events/2"), 1).await).0, 404);
-    assert_eq!(post(&app, &kofi, &format!("{}/withdrawals", event.uri)).await.status, 200);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/withdrawals", event.uri)).await.status, 200);
     assert_eq!(rejection(&join(&app, &kofi, vip, 1).await), (409, "event.not-listed"));
     assert_eq!(rejection(&join(&app, &yaw, vip, 1).await), (403, "resource.not-yours"));
     let over = app.create_listed_event(&event.host, &[section("Floor", 0.0, 1)]).await;
@@ -434,7 +430,7 @@ async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
         match way {
             "maximum" => change(&app, &kofi, floor, json!({ "maximumPerAccount": 1 })).await,
             "deactivated" => {
-                assert_eq!(post(&app, &yaw, &format!("/accounts/{}/deletions", yaw.number)).await.status, 200);
+                assert_eq!(app.post_empty(&yaw.key, &format!("/accounts/{}/deletions", yaw.number)).await.status, 200);
             }
             _ => {}
         }

@@ -17,7 +17,7 @@ on_both_databases![
 race_tests![concurrent_resize_and_booking_leave_one];
 
 async fn add(app: &TestApp, key: &str, body: &Value) -> Response {
-    app.request("POST", "/zones").key(key).json(body).send().await
+    app.post(key, "/zones", body).await
 }
 
 async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {

@@ -1,5 +1,6 @@
 //! Plain HTTP, for requests that the generated client can't send.
 
+use std::borrow::Borrow;
 use std::net::SocketAddr;
 
 use reqwest::Method;
@@ -56,18 +57,28 @@ impl TestApp {
     }
 
     /// Sends a POST with this key.
-    pub async fn post(&self, key: &str, path: &str, body: Value) -> Response {
-        self.request("POST", path).key(key).json(&body).send().await
+    pub async fn post(&self, key: &str, path: &str, body: impl Borrow<Value>) -> Response {
+        self.send("POST", key, path, body).await
+    }
+
+    /// Sends a POST with this key, without a body.
+    pub async fn post_empty(&self, key: &str, path: &str) -> Response {
+        self.request("POST", path).key(key).send().await
     }
 
     /// Sends a PUT with this key.
-    pub async fn put(&self, key: &str, path: &str, body: Value) -> Response {
-        self.request("PUT", path).key(key).json(&body).send().await
+    pub async fn put(&self, key: &str, path: &str, body: impl Borrow<Value>) -> Response {
+        self.send("PUT", key, path, body).await
     }
 
     /// Sends a DELETE with this key.
     pub async fn delete(&self, key: &str, path: &str) -> Response {
         self.request("DELETE", path).key(key).send().await
+    }
+
+    /// Sends a request with this key.
+    pub async fn send(&self, method: &str, key: &str, path: &str, body: impl Borrow<Value>) -> Response {
+        self.request(method, path).key(key).json(body.borrow()).send().await
     }
 }
 

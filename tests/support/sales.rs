@@ -19,7 +19,7 @@ pub const RESERVATION_TTL: Duration = Duration::from_secs(15 * 60);
 impl TestApp {
     /// Returns the body of a GET request with the administrator's key.
     pub async fn read(&self, path: &str) -> Value {
-        self.request("GET", path).key(&self.staff.key).send().await.body
+        self.get(&self.staff.key, path).await.body
     }
 
     /// Returns a section's numbers of sold and reserved tickets.
@@ -64,27 +64,27 @@ impl TestApp {
 
     /// Places an order.
     pub async fn place_order(&self, key: &str, items: Value) -> Response {
-        self.request("POST", "/orders").key(key).json(&json!({ "items": items })).send().await
+        self.post(key, "/orders", json!({ "items": items })).await
     }
 
     /// Pays for an order.
     pub async fn pay(&self, key: &str, order: &str, payment: Value) -> Response {
-        self.request("POST", &format!("{order}/payments")).key(key).json(&payment).send().await
+        self.post(key, &format!("{order}/payments"), &payment).await
     }
 
     /// Cancels an order.
     pub async fn cancel_order(&self, key: &str, order: &str) -> Response {
-        self.request("POST", &format!("{order}/cancellations")).key(key).send().await
+        self.post_empty(key, &format!("{order}/cancellations")).await
     }
 
     /// Returns tickets of an order.
     pub async fn return_tickets(&self, key: &str, order: &str, body: Value) -> Response {
-        self.request("POST", &format!("{order}/returns")).key(key).json(&body).send().await
+        self.post(key, &format!("{order}/returns"), &body).await
     }
 
     /// Voids an order.
     pub async fn void_order(&self, key: &str, order: &str, body: Value) -> Response {
-        self.request("POST", &format!("{order}/voids")).key(key).json(&body).send().await
+        self.post(key, &format!("{order}/voids"), &body).await
     }
 
     /// Returns the type, the amount and the fees of the first hundred transactions in a list.

@@ -10,7 +10,7 @@ use super::callers::Caller;
 use super::fixtures::AccessFixtures;
 use super::privacy::{self, Secrets};
 use super::rules::{ROWS, Row};
-use crate::support::{Response, Snapshot, TestApp, operations};
+use crate::support::{Response, Snapshot, TestApp, operations, rejection};
 
 on_both_databases![every_operation_matches_access_rules];
 
@@ -121,7 +121,7 @@ fn is_expected(fixtures: &AccessFixtures, row: &Row, caller: Caller, response: &
     };
     // Some clients read the text of a foreign resource's 403 from `error`.
     let has_error = expected.1 != "resource.not-yours" || response.body["error"] == response.body["message"];
-    (response.status, response.code()) == expected && text.is_none_or(|text| response.body["message"] == text) && has_error
+    rejection(response) == expected && text.is_none_or(|text| response.body["message"] == text) && has_error
 }
 
 /// The short form of each error code in the table, and its meaning.

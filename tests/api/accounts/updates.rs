@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::new_account;
 use crate::support::{
-    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, wait_until,
+    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, rejection, wait_until,
 };
 
 on_both_databases![
@@ -33,7 +33,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
         "role": "administrator", "activated": false, "number": "ZZ-00000000",
     });
 
-    let changed = app.request("PUT", &path).key(&ama.key).json(&change).send().await;
+    let changed = app.put(&ama.key, &path, &change).await;
 
     let mut expected = before;
     for (name, value) in [("title", "Dr"), ("dateOfBirth", "1992-04-18"), ("city", "Kumasi")] {
@@ -41,9 +41,9 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     }
     assert_eq!((changed.status, &changed.body), (200, &expected));
     assert_eq!(app.get(&ama.key, &path).await.body, expected);
-    let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
+    let emptied = app.put(&ama.key, &path, json!({ "city": "" })).await;
     assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
-    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "\u{3164}" })).send().await;
+    let blank = app.put(&ama.key, &path, json!({ "title": " ", "dateOfBirth": "\u{3164}" })).await;
     assert_eq!((blank.status, &blank.body), (200, &emptied.body), "a blank that the schema rejects is ignored");
 }
 
@@ -76,7 +76,7 @@ async fn empty_text_clears_optional_property(app: TestApp) {
                 "website" => "https://example.com",
                 _ => property["allOf"][0]["enum"][0].as_str().unwrap_or("Text"),
             };
-            let put = async |value: &str| app.request("PUT", &path).key(key).json(&json!({ name: value })).send().await;
+            let put = async |value: &str| app.put(key, &path, json!({ name: value })).await;
 
             let (set, empty) = (put(value).await, put("").await);
 
@@ -101,7 +101,7 @@ async fn update_rejects_taken_username_and_email(app: TestApp) {
         (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
     ] {
         let rejected = change(body).await;
-        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"));
+        assert_eq!(rejection(&rejected), (409, "account.taken"));
         assert_eq!(rejected.body["error"], text);
     }
     let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
@@ -113,7 +113,7 @@ async fn email_change_resets_verification(app: TestApp) {
 
     let responses = join_all(bodies.iter().map(|body| app.create_account(body))).await;
 
-    let mut outcomes: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
+    let mut outcomes: Vec<_> = responses.iter().map(rejection).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes[0], (201, ""));
     assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
@@ -140,7 +140,7 @@ async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     let path = format!("/accounts/{}", ama.number);
-    let change = app.request("PUT", &path).key(&app.staff.key).json(&json!({ "password": "another one" })).send().await;
+    let change = app.put(&app.staff.key, &path, json!({ "password": "another one" })).await;
 
     assert_eq!(change.status, 200);
     assert_eq!(ama.client.session_active_get().send().await.rejection(), (403, "key.refused".to_owned()));
@@ -226,7 +226,7 @@ async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
     let session = app.sign_in("ama", "another horse").await.unwrap();
     let path = format!("/accounts/{}", ama.number);
     let change = json!({ "email": "mensah@example.com" });
-    assert_eq!(app.request("PUT", &path).key(&app.staff.key).json(&change).send().await.status, 200);
+    assert_eq!(app.put(&app.staff.key, &path, &change).await.status, 200);
     let (to, subject, text) = last_mail(&app, &server, 2).await;
     assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your e-mail address was changed"));
     assert!(text.contains("by the platform's staff"), "{text}");
@@ -240,8 +240,7 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let path = format!("/accounts/{}", ama.number);
     let passwords = ["correct horse", "battery staple"];
-    let change =
-        async |key: &str, password: &str| app.request("PUT", &path).key(key).json(&json!({ "password": password })).send().await;
+    let change = async |key: &str, password: &str| app.put(key, &path, json!({ "password": password })).await;
     let mut lock = app.state.db.begin().await.unwrap();
     if lock.is_postgres() {
         lock.query("select id from accounts where username = 'ama' for update").execute().await.unwrap();
@@ -251,7 +250,7 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     let ((first, second), ()) = join(changes, commit_after_pause(lock)).await;
 
     let (rejected, winner) = if first.status == 200 { (second, 0) } else { (first, 1) };
-    assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{}", rejected.body);
+    assert_eq!(rejection(&rejected), (403, "key.refused"), "{}", rejected.body);
     assert!(app.sign_in("ama", passwords[winner]).await.is_ok());
     assert!(app.sign_in("ama", passwords[1 - winner]).await.is_err());
 }
@@ -263,7 +262,7 @@ async fn key_of_a_program_changes_no_credentials(app: TestApp) {
 
     for change in [json!({ "password": "another one" }), json!({ "email": "other@example.com", "city": "Accra" })] {
         let rejected = app.put(&key, &path, change).await;
-        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "{}", rejected.body);
+        assert_eq!(rejection(&rejected), (403, "resource.not-yours"), "{}", rejected.body);
     }
     assert_eq!(app.put(&key, &path, json!({ "email": "ama@example.com", "city": "Accra" })).await.status, 200);
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());

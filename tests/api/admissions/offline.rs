@@ -128,7 +128,7 @@ async fn gate_list_has_changes(app: TestApp) {
     assert_eq!(statuses(&changes), expected.map(|(serial, status)| (digest(serial), status.to_owned())).into());
     assert_eq!(changes["modifiedSince"], since);
     assert!(!statuses(&changes).contains_key(&digest(&kept)));
-    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await.status, 200);
     assert_eq!(gate_list(&app, &kofi.key, &path).await.1["status"], "Cancelled");
 }
 
@@ -231,7 +231,7 @@ async fn refused_scan_has_reason(app: TestApp) {
     assert_eq!((uploaded.status, reasons(&uploaded), &uploaded.body["admitted"]), (200, expected.to_vec(), &json!(1)));
     let right = upload(&app, &key, &event, "Gate B", &[(&early, now), (&late, now)]).await;
     assert_eq!(right.body["admitted"], 2, "a refused scan may be uploaded again");
-    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await.status, 200);
     let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now), (&floor, now), ("scribble", now)]).await;
     let expected = vec![(floor.as_str(), "event-cancelled"), ("scribble", "event-cancelled")];
     assert_eq!((cancelled.status, &cancelled.body["admitted"], reasons(&cancelled)), (200, &json!(1), expected));
@@ -245,7 +245,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     let scanned = app.state.clock.now();
     app.advance_clock(Duration::from_secs(60));
     let body = json!({ "serials": [serial], "device": "Gate A", "redeemer": "Yaw" });
-    let online = app.request("POST", &format!("{}/admissions", event.uri)).key(&key).json(&body).send().await;
+    let online = app.post(&key, &format!("{}/admissions", event.uri), &body).await;
 
     let uploaded = upload(&app, &key, &event, "Gate B", &[(&serial, scanned)]).await;
     app.advance_clock(Duration::from_secs(60));
@@ -509,7 +509,7 @@ async fn concurrent_gates_admit_each_ticket_once(app: TestApp) {
     let online = async {
         let admitted = serials.iter().map(|serial| async move {
             let body = json!({ "serials": [serial], "device": "Gate A" });
-            app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await.status == 201
+            app.post(key, &format!("{}/admissions", event.uri), &body).await.status == 201
         });
         join_all(admitted).await.into_iter().filter(|is_admitted| *is_admitted).count()
     };

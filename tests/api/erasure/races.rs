@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::create_event;
-use crate::support::{TestApp, card_payment};
+use crate::support::{TestApp, card_payment, rejection};
 
 race_tests![
     concurrent_deletion_and_claim_leave_no_ticket,
@@ -20,14 +20,14 @@ async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
         let esi = app.sign_up(&format!("esi{round}")).await;
         let serial = ama.order_free_tickets(&event.sections[0], 1).await.pop().unwrap();
         let body = json!({ "recipient": esi.number, "tickets": [serial] });
-        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
+        let transfer = app.post(&ama.key, "/transfers", &body).await;
         let transfer = transfer.uri().to_owned();
 
         let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
         let (removed, claimed) = join(app.remove(&app.staff.key, &esi), claim).await;
 
         let (holds, is_gone) = (app.count_usable_tickets(&esi).await, removed.status == 204);
-        assert!(is_gone || (removed.status, removed.code()) == (409, "account.has-tickets"), "{}", removed.body);
+        assert!(is_gone || rejection(&removed) == (409, "account.has-tickets"), "{}", removed.body);
         assert_eq!(holds, i64::from(claimed.status == 200), "{}", claimed.body);
         assert_ne!(holds > 0, is_gone, "a ticket is lost, or nothing happened");
         assert_eq!(app.read(&transfer).await["status"], if is_gone { "Cancelled" } else { "Claimed" });
@@ -44,9 +44,9 @@ async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
         let paying = app.pay(&user.key, &order, card_payment());
         let (paid, removed) = join(paying, app.remove(&app.staff.key, &user)).await;
 
-        let kept = match (removed.status, removed.code()) {
+        let kept = match rejection(&removed) {
             (204, _) => {
-                assert!([(403, "key.refused"), (409, "order.not-open")].contains(&(paid.status, paid.code())), "{paid:?}");
+                assert!([(403, "key.refused"), (409, "order.not-open")].contains(&rejection(&paid)), "{paid:?}");
                 assert_eq!(app.read(&order).await["status"], "Cancelled");
                 assert_eq!(app.count_usable_tickets(&user).await, 0);
                 0.0
@@ -72,11 +72,11 @@ async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
         let (placed, removed) = join(orders, app.remove(&app.staff.key, &user)).await;
 
         for response in &placed {
-            if response.status != 201 && (response.status, response.code()) != (403, "key.refused") {
+            if response.status != 201 && rejection(response) != (403, "key.refused") {
                 assert_eq!(response.invalid_arguments(), ["customer"]);
             }
         }
-        match (removed.status, removed.code()) {
+        match rejection(&removed) {
             (204, _) => {
                 let open = "select count(*) from orders o join accounts a on a.id = o.account_id
                     where a.number = $1 and o.status <> 'Cancelled'";

@@ -47,7 +47,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
         check(path).await;
     };
     let post = async |key: &str, path: &str, body: Value| {
-        let created = app.request("POST", path).key(key).json(&body).send().await;
+        let created = app.post(key, path, &body).await;
         assert_eq!(created.status, 201, "{path}: {}", created.body);
         check(path).await;
         created
@@ -85,7 +85,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     check("an order is over").await;
 
     for withdrawn in ["withdrawals", "submissions"] {
-        let requested = app.request("POST", &format!("{}/{withdrawn}", other.uri)).key(&kofi.key).send().await;
+        let requested = app.post_empty(&kofi.key, &format!("{}/{withdrawn}", other.uri)).await;
         assert!(requested.status < 300, "{withdrawn}: {}", requested.body);
         check(withdrawn).await;
     }
@@ -93,7 +93,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     check("a draft is made").await;
     app.list_event(&draft).await;
     check("it is listed").await;
-    let cancelled = app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    let cancelled = app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await;
     assert!(cancelled.status < 300, "{}", cancelled.body);
     check("an event is cancelled").await;
 }

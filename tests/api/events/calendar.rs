@@ -66,7 +66,7 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     app.put(&kofi.key, &event.uri, json!({ "description": "Outside." })).await;
     let changed = lines(&app.get(&app.public_key, &path).await);
     app.advance_clock(Duration::from_secs(60));
-    app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await;
     let cancelled = lines(&app.get(&app.public_key, &path).await);
     assert_eq!((value(&cancelled, "STATUS"), value(&cancelled, "UID")), ("CANCELLED", value(&found, "UID")));
     let files = [&found, &changed, &cancelled];

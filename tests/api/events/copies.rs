@@ -18,21 +18,19 @@ on_both_databases![
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
 
 async fn copy(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
-    app.request("POST", &format!("{}/copies", event.uri)).key(key).json(&body).send().await
+    app.post(key, &format!("{}/copies", event.uri), &body).await
 }
 
 async fn copy_has_everything_but_sales(app: TestApp) {
     let mut floor = section("Floor", 100.0, 10);
     (floor.sales_start, floor.sales_end) = ("2020-01-01T00:00".to_owned(), "2998-12-20T18:00".to_owned());
     let (kofi, ama, event) = app.create_sale(&[floor, section("Free", 0.0, 10)]).await;
-    let add = async |modifier: Value| {
-        app.request("POST", &format!("{}/modifiers", event.sections[0])).key(&kofi.key).json(&modifier).send().await
-    };
+    let add = async |modifier: Value| app.post(&kofi.key, &format!("{}/modifiers", event.sections[0]), &modifier).await;
     add(json!({ "name": "Last day", "priceDelta": 5, "availableFrom": "2998-12-20T00:00" })).await;
     add(json!({ "name": "Group", "priceDelta": -10, "minOrder": 4, "active": false })).await;
     ama.order(&event.sections[0], 1).await.unwrap();
     ama.order_free_tickets(&event.sections[1], 2).await;
-    app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await;
 
     let copied = copy(&app, &kofi.key, &event, json!({ "title": "Once more", "start": "2998-12-22T20:00" })).await;
 
@@ -110,7 +108,7 @@ async fn times_before_1970_are_moved(app: TestApp) {
 
 async fn images_are_copied_and_discarded(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "banner": PNG })).send().await;
+    app.put(&kofi.key, &event.uri, json!({ "banner": PNG })).await;
     let files = || {
         let folder = app.state.settings.media.folder().unwrap().join("banner");
         std::fs::read_dir(folder).map_or(0, Iterator::count)

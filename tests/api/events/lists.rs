@@ -42,7 +42,7 @@ async fn drafts<const N: usize>(app: &TestApp, host: &Host, titles: [&str; N]) -
 
 /// Submits and approves an event.
 async fn publish(app: &TestApp, host: &Host, uri: &str) {
-    let submission = app.request("POST", &format!("{uri}/submissions")).key(&host.owner.key).send().await;
+    let submission = app.post_empty(&host.owner.key, &format!("{uri}/submissions")).await;
     let decision = format!("{}?approved=true", super::uri(&submission));
     assert_eq!(app.delete(&app.staff.key, &decision).await.status, 200);
 }
@@ -180,7 +180,7 @@ async fn filters_by_status_and_visibility(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let [listed, waiting, _] = drafts(&app, &host, ["Listed", "Waiting", "Draft"]).await;
     publish(&app, &host, &listed).await;
-    app.request("POST", &format!("{waiting}/submissions")).key(&kofi.key).send().await;
+    app.post_empty(&kofi.key, &format!("{waiting}/submissions")).await;
     app.execute_sql("update events set public = false where title = 'Draft'").await;
 
     for (query, expected) in [

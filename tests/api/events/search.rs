@@ -221,8 +221,8 @@ async fn search_keeps_visibility_pages_and_preferred_region(app: TestApp) {
     assert_eq!(rejection(&app.get(&ama.key, "/published-events?search=jazz&page=2").await), (404, "page.past-end"));
 
     let region = app.read(&there).await["venue"]["region"]["self"].clone();
-    let preferences = app.request("PUT", &format!("/accounts/{}/preferences", ama.number)).key(&ama.key);
-    assert_eq!(preferences.json(&json!({ "region": region })).send().await.status, 200);
+    let preferences = format!("/accounts/{}/preferences", ama.number);
+    assert_eq!(app.put(&ama.key, &preferences, json!({ "region": region })).await.status, 200);
     assert_eq!(find_in(&app, "/published-events", &ama.key, &search).await, ["A Night of Jazz", "Jazz One"]);
     assert_ne!(event, there);
 }

@@ -29,7 +29,7 @@ on_both_databases![
 race_tests![concurrent_cancellation_and_payment_keep_or_refund_money, concurrent_cancellation_and_free_orders_count_every_ticket,];
 
 async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response {
-    app.request("POST", &format!("{}/{how}", event.uri)).key(key).send().await
+    app.post_empty(key, &format!("{}/{how}", event.uri)).await
 }
 
 /// Creates a listed event of Kofi, with ten tickets at 100.00 and ten free ones.

@@ -18,10 +18,6 @@ on_both_databases![
 
 race_tests![concurrent_sales_and_removal_remove_host];
 
-async fn send(app: &TestApp, method: &str, key: &str, uri: &str, body: Value) -> Response {
-    app.request(method, uri).key(key).json(&body).send().await
-}
-
 /// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
 async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
     let host = app.create_host(kofi).await;
@@ -49,7 +45,7 @@ async fn removed_host_is_not_found(app: TestApp) {
         ("GET", format!("{uri}/events"), Value::Null),
     ] {
         for key in [&kofi.key, &app.staff.key] {
-            let response = send(&app, method, key, &path, body.clone()).await;
+            let response = app.send(method, key, &path, body.clone()).await;
             assert_eq!(rejection(&response), (404, "resource.not-found"), "{method} {path}");
         }
     }
@@ -127,7 +123,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
         ("POST", &kofi.key, "/orders".to_owned(), json!({ "items": { listed.sections[0].as_str(): 1 } })),
         ("POST", staff, "/orders".to_owned(), json!({ "items": { listed.sections[1].as_str(): 1 } })),
     ] {
-        assert_eq!(rejection(&send(&app, method, key, &path, body).await), (409, "host.removed"), "{method} {path}");
+        assert_eq!(rejection(&app.send(method, key, &path, body).await), (409, "host.removed"), "{method} {path}");
     }
     assert_eq!(app.read("/events").await, before, "nothing has changed");
     assert_eq!(app.read("/orders").await["total"], 0);
@@ -157,7 +153,7 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
         ("DELETE", &app.staff.key, rejection, Value::Null, 200),
         ("DELETE", &kofi.key, draft.uri.clone(), Value::Null, 204),
     ] {
-        let response = send(&app, method, key, &path, body).await;
+        let response = app.send(method, key, &path, body).await;
         assert_eq!(response.status, status, "{method} {path}: {}", response.body);
     }
 }

@@ -9,7 +9,7 @@ use boxoffice::kernel::http::LimitSettings;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
 
-use crate::support::{DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, section};
+use crate::support::{DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, rejection, section};
 use crate::tokens::global_token;
 
 on_both_databases![
@@ -45,7 +45,7 @@ async fn sign_in(app: &TestApp, server: &SecondServer, name: &str, password: &st
 }
 
 fn assert_limited(response: &Response, policy: &str) {
-    assert_eq!((response.status, response.code()), (429, "requests.too-many"), "{}", response.body);
+    assert_eq!(rejection(response), (429, "requests.too-many"), "{}", response.body);
     assert_eq!(response.header("ratelimit-policy"), policy);
     assert!(response.header("retry-after").parse::<u32>().is_ok_and(|seconds| seconds > 0), "{:?}", response.headers);
 }
@@ -60,7 +60,7 @@ async fn failed_logins_are_limited_by_account(app: TestApp) {
 
     for last in 2..5 {
         let wrong = sign_in(&app, &server, "ama", "a wrong one", &format!("198.51.100.{last}")).await;
-        assert_eq!((wrong.status, wrong.code()), (401, "session.wrong-password"));
+        assert_eq!(rejection(&wrong), (401, "session.wrong-password"));
     }
 
     assert_limited(&sign_in(&app, &server, "AMA", "a wrong one", "198.51.100.5").await, policy);
@@ -419,7 +419,7 @@ async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: 
         assert_eq!(ama.order_free_tickets(&event.sections[0], 1).await.len(), 1);
     }
     assert_eq!(mails().await, 20);
-    let order = app.request("POST", "/orders").key(&ama.key).json(&json!({ "items": { &event.sections[0]: 1 } })).send().await;
+    let order = app.post(&ama.key, "/orders", json!({ "items": { &event.sections[0]: 1 } })).await;
     assert_eq!((order.status, &order.body["status"]), (201, &json!("Fulfilled")));
     let gift = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
     let given = app.post(&kofi.key, &format!("{}/complimentary-orders", event.uri), gift).await;

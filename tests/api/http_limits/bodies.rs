@@ -135,7 +135,7 @@ async fn revoked_key_changes_nothing_after_body(app: TestApp) {
     sleep(Duration::from_millis(1500)).await;
 
     let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
-    assert_eq!(app.request("DELETE", &session).key(&ama.key).send().await.status, 204);
+    assert_eq!(app.delete(&ama.key, &session).await.status, 204);
     connection.write_all(&body.as_bytes()[1..]).await.unwrap();
     let response = read(&mut connection, Duration::from_secs(20)).await.unwrap();
 

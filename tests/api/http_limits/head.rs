@@ -77,7 +77,7 @@ async fn accepts_longest_query_of_contract(app: TestApp) {
     let host = app.create_host(&kofi).await;
     for character in ["漢", "𠮷"] {
         let event = app.create_draft(&host).await;
-        app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+        app.post_empty(&kofi.key, &format!("{}/submissions", event.uri)).await;
         let reason = character.repeat(2000);
         let query = form_urlencoded::Serializer::new("approved=false".to_owned()).append_pair("reason", &reason).finish();
 

@@ -8,7 +8,7 @@ use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Operation, PASSWORD, Response, TestApp, operations, section};
+use crate::support::{Operation, PASSWORD, Response, TestApp, operations, rejection, section};
 use crate::tokens::{global_token, redeemer_key};
 
 on_both_databases![
@@ -42,7 +42,7 @@ fn credential_limit(guesses: u32) -> LimitSettings {
 }
 
 fn assert_refused(response: &Response, name: &str, limit: u32, about: &str) {
-    assert_eq!((response.status, response.code()), (429, "requests.too-many"), "{about}: {}", response.body);
+    assert_eq!(rejection(response), (429, "requests.too-many"), "{about}: {}", response.body);
     let wait: u64 = response.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{about}: {wait}");
     assert_eq!(response.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
@@ -277,7 +277,7 @@ async fn normalizes_account_names(app: TestApp) {
         let nobody = sign_in(name).await;
         let looked_up = app.request("POST", "/lookups").json(&json!({ "identification": name })).send().await;
 
-        assert_eq!((nobody.status, nobody.code()), (404, "account.unknown"), "{name}");
+        assert_eq!(rejection(&nobody), (404, "account.unknown"), "{name}");
         assert_eq!((looked_up.status, &looked_up.body["found"]), (200, &json!(false)), "{name}");
     }
 }

@@ -14,7 +14,7 @@ on_both_databases![
 race_tests![complimentary_tickets_and_orders_never_oversell];
 
 async fn issue(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
-    app.request("POST", &format!("{}/complimentary-orders", event.uri)).key(key).json(&body).send().await
+    app.post(key, &format!("{}/complimentary-orders", event.uri), &body).await
 }
 
 async fn host_issues_complimentary_tickets(app: TestApp) {
@@ -98,14 +98,14 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
 /// Nobody could use the places.
 async fn deactivated_account_gets_no_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
-    let toggled = app.request("POST", &format!("/accounts/{}/toggles", ama.number)).key(&app.staff.key).send().await;
+    let toggled = app.post_empty(&app.staff.key, &format!("/accounts/{}/toggles", ama.number)).await;
     assert_eq!(toggled.status, 200);
     let items = json!({ event.sections[0].as_str(): 1 });
 
     let given = issue(&app, &kofi.key, &event, json!({ "account": ama.number, "items": items })).await;
     let by_email = issue(&app, &kofi.key, &event, json!({ "email": "ama@example.com", "items": items })).await;
     let body = json!({ "customer": ama.number, "items": items });
-    let ordered = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    let ordered = app.post(&app.staff.key, "/orders", &body).await;
 
     for (rejected, argument) in [(given, "account"), (by_email, "email"), (ordered, "customer")] {
         assert_eq!(rejected.invalid_arguments(), [argument], "{}", rejected.body);

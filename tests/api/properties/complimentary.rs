@@ -110,7 +110,7 @@ async fn check(app: &TestApp, kofi: &User, accounts: &[User; ACCOUNTS], sections
                         let (name, value) = if *is_by_email { ("email", &email) } else { ("account", &customer.number) };
                         let body = json!({ name: value, "items": items });
                         let path = format!("{}/complimentary-orders", event.uri);
-                        (app.request("POST", &path).key(&kofi.key).json(&body).send().await, false)
+                        (app.post(&kofi.key, &path, &body).await, false)
                     }
                     _ => (app.place_order(&customer.key, items.into()).await, true),
                 };

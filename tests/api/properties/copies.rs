@@ -141,7 +141,7 @@ fn moved(time: &str, minutes: i64) -> String {
 
 /// Sends a request that the host's administrator may make, and returns the body of the response.
 async fn post(app: &TestApp, user: &User, path: &str, body: &Value) -> Result<Value, TestCaseError> {
-    let response = app.request("POST", path).key(&user.key).json(body).send().await;
+    let response = app.post(&user.key, path, body).await;
     prop_assert!((200..300).contains(&response.status), "{}: {} {}", path, body, response.body);
     Ok(response.body)
 }

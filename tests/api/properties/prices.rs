@@ -131,7 +131,7 @@ async fn check(app: &TestApp, host: &Host, customer: &User, sections: &[Section]
                 "availableFrom": time(modifier.from), "availableTo": time(modifier.to),
                 "minOrder": modifier.min, "maxOrder": modifier.max,
             });
-            let created = app.request("POST", &format!("{uri}/modifiers")).key(&host.owner.key).json(&body).send().await;
+            let created = app.post(&host.owner.key, &format!("{uri}/modifiers"), &body).await;
             prop_assert_eq!(created.status, 201, "{}", created.body);
             modifiers.push(created.body["self"].clone());
         }

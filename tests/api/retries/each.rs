@@ -134,7 +134,7 @@ impl Fixture<'_> {
             }
             "event_return_create" => {
                 let event = self.listed().await.uri;
-                app.request("POST", &format!("{event}/cancellations")).key(&kofi.key).send().await;
+                app.post_empty(&kofi.key, &format!("{event}/cancellations")).await;
                 with(&format!("{event}/returns"), &kofi.key, json!({ "reason": "Rain" }))
             }
             "order_void_create" => with(&format!("{}/voids", self.sold().await.0), staff, json!({ "reason": "Lost" })),
@@ -152,7 +152,7 @@ impl Fixture<'_> {
             "event_token_create" => with(&format!("{event}/tokens"), &kofi.key, json!({ "sections": [self.event.sections[0]] })),
             "event_token_code_create" => {
                 let body = json!({ "sections": [self.event.sections[0]] });
-                let created = app.request("POST", &format!("{event}/tokens")).key(&kofi.key).json(&body).send().await;
+                let created = app.post(&kofi.key, &format!("{event}/tokens"), &body).await;
                 plain(format!("{}/codes", created.header("location")), &kofi.key)
             }
             "event_admission_create" => {

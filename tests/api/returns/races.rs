@@ -48,10 +48,10 @@ async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
         // A transfer may begin and be claimed while the tickets are being returned.
         let transfers = issued.iter().map(async |serial| {
             let body = json!({ "recipient": esi.number, "tickets": [serial] });
-            let created = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
+            let created = app.post(&ama.key, "/transfers", &body).await;
             if created.status == 201 {
                 let claims = format!("{}/claims", created.uri());
-                app.request("POST", &claims).key(&esi.key).send().await;
+                app.post_empty(&esi.key, &claims).await;
             }
         });
         let (_, returned) = join(join_all(transfers), app.return_tickets(&kofi.key, &order, json!({}))).await;

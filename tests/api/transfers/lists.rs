@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject};
-use crate::support::{Response, TestApp, User, entries_of, id_of, section, texts, types};
+use crate::support::{Response, TestApp, User, entries_of, id_of, rejection, section, texts, types};
 
 on_both_databases![
     lists_sent_and_received_transfers,
@@ -93,7 +93,7 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
         let path = format!("/accounts/{}/transfers", owner.number);
         let page = app.get(&caller.key, &path).await;
         if ![&owner.number, &app.staff.number].contains(&&caller.number) {
-            return assert_eq!((page.status, page.code()), (403, "resource.not-yours"));
+            return assert_eq!(rejection(&page), (403, "resource.not-yours"));
         }
         assert_eq!(
             (uris(&page), &page.body["total"]),

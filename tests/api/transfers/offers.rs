@@ -7,7 +7,7 @@ use boxoffice_openapi::Scope;
 use serde_json::json;
 
 use super::{claim, create_fixture, offer, tables, wallet};
-use crate::support::TestApp;
+use crate::support::{TestApp, rejection};
 use crate::tickets::set_status;
 
 on_both_databases![
@@ -23,7 +23,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     let before = tables(&app).await;
 
     let rejected = offer(&app, &nobodys, &fixture.esi, &fixture.serials).await;
-    assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"), "no person is behind this key");
+    assert_eq!(rejection(&rejected), (403, "resource.not-yours"), "no person is behind this key");
     for key in [&app.staff.key, &fixture.kofi.key] {
         let rejected = offer(&app, key, &fixture.esi, &fixture.serials).await;
         assert_eq!(rejected.invalid_arguments(), ["tickets"], "neither staff nor the host");
@@ -62,14 +62,14 @@ async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
         (json!({ "recipient": "ZZ-ZZZZZZZZ", "tickets": [unknown] }), "recipient tickets"),
         (json!({ "recipient": ama, "tickets": [good, unknown] }), "recipient tickets"),
     ] {
-        let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&body).send().await;
+        let response = app.post(&fixture.ama.key, "/transfers", &body).await;
         assert_eq!((response.status, response.invalid_arguments().join(" ").as_str()), (400, complaints), "{body}");
         assert_eq!(tables(&app).await, before, "{body}");
     }
 
     // A rejection doesn't reveal the owner or the existence of a ticket.
     let body = json!({ "recipient": esi, "tickets": [unknown, good, kofis] });
-    let response = app.request("POST", "/transfers").key(&fixture.ama.key).json(&body).send().await;
+    let response = app.post(&fixture.ama.key, "/transfers", &body).await;
     assert_eq!(response.body["fields"][0]["detail"], format!("names no ticket of yours (at {unknown}, {kofis})"));
     let response = app.post(&fixture.ama.key, "/transfers", json!({ "recipient": ama, "tickets": [good] })).await;
     assert_eq!(response.body["fields"][0]["detail"], "must be somebody else");
@@ -93,7 +93,7 @@ async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
         let serials: Vec<String> = serials.into_iter().cloned().collect();
         let rejected = offer(&app, &fixture.ama.key, &fixture.esi, &serials).await;
 
-        assert_eq!((rejected.status, rejected.code()), (409, "ticket.not-issued"), "{serials:?}");
+        assert_eq!(rejection(&rejected), (409, "ticket.not-issued"), "{serials:?}");
         let text = rejected.body["error"].as_str().unwrap();
         for serial in &fixture.serials {
             assert_eq!(text.contains(serial), named.contains(&serial), "{text}");

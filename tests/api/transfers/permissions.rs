@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{claim, create_fixture, offer, read, reject, serials_of};
-use crate::support::{TestApp, entries_of};
+use crate::support::{TestApp, entries_of, rejection};
 
 on_both_databases![
     transfer_hides_addresses_of_both_sides,
@@ -16,14 +16,14 @@ async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
     for user in [&fixture.ama, &fixture.esi] {
-        let changed = app.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&private).send().await;
+        let changed = app.put(&user.key, &format!("/accounts/{}", user.number), &private).await;
         assert_eq!(changed.status, 200);
     }
     let transfer = fixture.offer(&app, &fixture.serials).await;
     let event = app.get(&fixture.gate_key(&app).await, &format!("{}/tickets", fixture.event.uri)).await;
     let host = app.create_host(&fixture.kofi).await;
     let body = json!({ "account": fixture.ama.number });
-    let added = app.request("POST", &format!("{}/administrators", host.uri)).key(&fixture.kofi.key).json(&body).send().await;
+    let added = app.post(&fixture.kofi.key, &format!("{}/administrators", host.uri), &body).await;
 
     let (sent, received) = (read(&app, &fixture.ama, &transfer).await, read(&app, &fixture.esi, &transfer).await);
     for strange in [
@@ -103,6 +103,6 @@ async fn only_recipient_claims_or_rejects(app: TestApp) {
 
     assert_eq!(claim(&app, &fixture.esi, &uri).await.status, 200);
     for response in [claim(&app, &fixture.ama, &uri).await, reject(&app, &yaw, &uri).await] {
-        assert_eq!((response.status, response.code()), (403, "resource.not-yours"), "whatever its state");
+        assert_eq!(rejection(&response), (403, "resource.not-yours"), "whatever its state");
     }
 }

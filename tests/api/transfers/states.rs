@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
-use crate::support::{Response, TestApp};
+use crate::support::{Response, TestApp, rejection};
 use crate::tickets::set_status;
 
 on_both_databases![transfer_ends_once, tickets_follow_state_machine];
@@ -58,7 +58,7 @@ async fn transfer_ends_once(app: TestApp) {
         let before = tables(&app).await;
         for second in Step::ALL {
             let rejected = second.take(&app, &fixture, &transfer).await;
-            assert_eq!((rejected.status, rejected.code()), (409, "transfer.not-open"), "{second:?} after {first:?}");
+            assert_eq!(rejection(&rejected), (409, "transfer.not-open"), "{second:?} after {first:?}");
             assert_eq!(tables(&app).await, before, "{second:?} after {first:?}");
         }
     }
