@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn counts_each_key_and_all_keys_together() {
         const LARGE: usize = LARGE_BODY_BYTES + 1;
-        let memory = BodyMemory::new(BodyMemoryLimits { total: 5 * LARGE, per_key: 3 * LARGE });
+        let memory = BodyMemory::new(BodyMemoryLimits { total: 5 * LARGE, per_key: 4 * LARGE });
         let code = |result: Result<(), ApiError>| result.err().map(|error| error.code());
         let (of_one, of_other) = (Some(BodyOwner::key(1)), Some(BodyOwner::key(2)));
         let mut bodies = [of_one, of_one, of_other, None].map(|owner| memory.reserve(owner));
 
         assert_eq!(code(bodies[0].extend_to(2 * LARGE)), None);
-        assert_eq!(code(bodies[1].extend_to(LARGE + 1)), Some(Code::RequestsTooMany));
+        assert_eq!(code(bodies[1].extend_to(2 * LARGE + 1)), Some(Code::RequestsTooMany));
         assert_eq!(code(bodies[2].extend_to(3 * LARGE + 1)), Some(Code::ServerUnavailable));
         assert_eq!(code(bodies[3].extend_to(3 * LARGE)), None);
         assert_eq!(code(bodies[0].extend_to(LARGE)), None, "it has more");
