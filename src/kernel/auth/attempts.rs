@@ -22,7 +22,7 @@ const FREE_ORDER_MAILS: u32 = 20;
 /// Mails about returned tickets of free orders that a customer gets in an hour. Their text is the host's, and they cost nothing.
 const FREE_RETURN_MAILS: u32 = 20;
 
-/// Declined payments of an account in an hour.
+/// Declined payments that an account may send in an hour with the keys of its sessions.
 const DECLINED_PAYMENTS: u32 = 30;
 
 /// The limits of a server. Each server counts separately.
