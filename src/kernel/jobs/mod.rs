@@ -1,7 +1,8 @@
 //! Jobs: work that is repeated in the background. Each job's step is a function that a test can call.
 //!
 //! Of several servers, one runs a job that [`runs_on_one_server`](Job::runs_on_one_server): it holds a lease in the database and
-//! renews it with each run. All servers run the other jobs, whose steps claim rows so that none is processed twice.
+//! renews it with each run, and between the steps of a long one. All servers run the other jobs, whose steps claim rows so that none is
+//! processed twice.
 
 mod runs;
 
