@@ -55,12 +55,15 @@ async fn limits_requests_without_valid_key_by_address(app: TestApp) {
     let server = app.start_second_server(limited(&app, one_a_minute())).await;
     let with_unknown_key = || app.request("GET", "/events").at(server.address).key("unknown").send();
 
-    // Ten times as many as with a key.
-    for _ in 0..10 {
-        assert_eq!(with_unknown_key().await.code(), "key.refused");
+    // Ten times as many as with a key, and perhaps some that are restored meanwhile.
+    let mut responses = vec![with_unknown_key().await];
+    while responses.last().unwrap().status != 429 && responses.len() < 100 {
+        responses.push(with_unknown_key().await);
     }
 
-    assert_refused(&with_unknown_key().await, "client", 10, "an unknown key");
+    let (limited, refused) = responses.split_last().unwrap();
+    assert!(refused.len() >= 10 && refused.iter().all(|response| response.code() == "key.refused"), "{}", refused.len());
+    assert_refused(limited, "client", 10, "an unknown key");
     assert_eq!(app.request("GET", "/events").at(server.address).key(&ama.key).send().await.status, 200, "a valid key");
 }
 
