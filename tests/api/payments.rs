@@ -16,6 +16,7 @@ on_both_databases![
     failing_refunds_do_not_block_others,
     declined_payments_are_limited,
     rejects_more_than_outstanding_amount,
+    fiftieth_payment_pays_the_rest,
     order_above_one_million_is_paid_by_amount,
     declined_payment_keeps_order_open,
     gateway_failure_leaves_no_payment,
@@ -90,6 +91,21 @@ async fn order_is_paid_in_parts(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
     assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed"), is(100.0, "Confirmed"), is(100.0, "Confirmed")]);
     assert_eq!(app.gateway.total(), 103.98);
+}
+
+async fn fiftieth_payment_pays_the_rest(app: TestApp) {
+    let (ama, _, order) = app.create_order(10).await;
+    for _ in 0..49 {
+        assert_eq!(app.pay(&ama.key, &order, partial_card_payment(0.01)).await.status, 201);
+    }
+
+    let part = app.pay(&ama.key, &order, partial_card_payment(0.01)).await;
+    let rest = app.pay(&ama.key, &order, card_payment()).await;
+
+    assert_eq!((part.status, part.invalid_arguments()), (400, vec!["amount".to_owned()]));
+    let detail = "must be 203.49, which is outstanding: an order has at most 50 payments";
+    assert!(part.body.to_string().contains(detail), "{}", part.body);
+    assert_eq!((rest.status, status(&app, &order).await.as_str()), (201, "Fulfilled"));
 }
 
 async fn declined_payments_are_limited(app: TestApp) {

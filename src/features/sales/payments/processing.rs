@@ -4,6 +4,7 @@
 //! executed in one batch, because most of them are for the same event. A batch loads its data once, decides on the payments in the
 //! order of their arrival, and writes all of them at once.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
+
+/// Largest number of confirmed and pending payments of an order. The last of them pays the whole outstanding amount.
+const PAYMENTS_MAXIMUM: usize = 50;
 
 /// A request for a new payment.
 pub struct PaymentRequest {
@@ -54,6 +58,8 @@ struct OrderBalances {
     paid: HashMap<Id, Money>,
     /// The pending amount of each order.
     pending: HashMap<Id, Money>,
+    /// The number of confirmed and pending payments of each order.
+    counts: HashMap<Id, usize>,
 }
 
 /// Inserts a payment by card as pending, so that its amount counts before the gateway is called. It is committed on return.
@@ -227,13 +233,14 @@ impl OrderBalances {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let items = orders::lock_events_of(tx, orders.keys().copied()).await?;
-        let (mut paid, mut pending) = (HashMap::new(), HashMap::new());
+        let (mut paid, mut pending, mut counts) = (HashMap::new(), HashMap::new(), HashMap::new());
         for payment in store::counted(tx, orders.keys().copied()).await? {
             let sums = if payment.pending { &mut pending } else { &mut paid };
             let sum = sums.entry(payment.order_id).or_insert(Money::ZERO);
             *sum = *sum + payment.amount;
+            *counts.entry(payment.order_id).or_default() += 1;
         }
-        Ok(Self { orders, items, paid, pending })
+        Ok(Self { orders, items, paid, pending, counts })
     }
 
     fn order(&self, id: Id) -> Result<&OrderRow> {
@@ -277,6 +284,7 @@ impl OrderBalances {
         let payment = self.payment(app, order, &request.new, token, now)?;
         let pending = self.pending.entry(payment.order_id).or_insert(Money::ZERO);
         *pending = *pending + payment.amount;
+        *self.counts.entry(payment.order_id).or_default() += 1;
         Ok(payment)
     }
 
@@ -294,13 +302,19 @@ impl OrderBalances {
         let outstanding = order.total() - counts.into_iter().sum();
         let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
         let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
-        let excess = (is_payable && amount > outstanding).then(|| {
-            let (whole, cents) = (outstanding.0 / 100, outstanding.0 % 100);
-            FieldError::invalid("amount", format!("must be at most {whole}.{cents:02}, which is outstanding"))
-        });
+        let is_last = self.counts.get(&order.id).is_some_and(|count| count + 1 >= PAYMENTS_MAXIMUM);
+        let outstanding_text = || format!("{}.{:02}, which is outstanding", outstanding.0 / 100, outstanding.0 % 100);
+        let problem = match amount.cmp(&outstanding) {
+            Ordering::Greater => Some(format!("must be at most {}", outstanding_text())),
+            Ordering::Less if is_last => {
+                Some(format!("must be {}: an order has at most {PAYMENTS_MAXIMUM} payments", outstanding_text()))
+            }
+            _ => None,
+        };
+        let problem = problem.filter(|_| is_payable).map(|problem| FieldError::invalid("amount", problem));
         let reference = match reference {
             Ok(reference) => reference,
-            Err(problem) => return Err(Error::Invalid([problem].into_iter().chain(excess).collect())),
+            Err(missing) => return Err(Error::Invalid([missing].into_iter().chain(problem).collect())),
         };
         // First, because the job that cancels the orders of a cancelled event must not change the error.
         if self.has_cancelled_event(order.id) {
@@ -312,7 +326,7 @@ impl OrderBalances {
         if outstanding <= Money::ZERO {
             return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
         }
-        ensure_no_field_errors(excess.into_iter().collect())?;
+        ensure_no_field_errors(problem.into_iter().collect())?;
         Ok(PaymentRow {
             id: app.clock.next_id(),
             order_id: order.id,
