@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::server_process::{CommandOutput, Run, boxoffice};
-use crate::support::{TestApp, card_payment, entries_of, id_of, section};
+use crate::support::{TestApp, card_payment, entries_of, id_of, section, wait_until};
 
 on_both_databases![
     manages_accounts,
@@ -263,10 +263,13 @@ async fn lists_and_runs_jobs(app: TestApp) {
     assert_eq!(run, json!({ "name": "apply the retention", "processed": 0 }));
     fails(&app, &["jobs", "run", "tidy"], 1, "no job has the name `tidy`; there are `watch the clock`");
 
-    let jobs = json_of(&app, &["jobs", "list"]);
-    let job = |name: &str| entries_of(&jobs).iter().find(|job| job["name"] == name).unwrap().clone();
+    let job = |name: &str| {
+        let jobs = json_of(&app, &["jobs", "list"]);
+        entries_of(&jobs).iter().find(|job| job["name"] == name).unwrap().clone()
+    };
     assert_eq!((&job("apply the retention")["outcome"], &job("apply the retention")["every"]), (&json!("done"), &json!("1 h")));
-    assert!(job("expire reservations")["finished"].is_string(), "{jobs}");
+    // The server has begun to run its jobs, one after the other.
+    wait_until(async || job("expire reservations")["finished"].is_string()).await;
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
 }
 
