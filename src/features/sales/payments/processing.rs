@@ -298,8 +298,8 @@ impl OrderBalances {
         reference: Result<&str, FieldError>,
         now: Timestamp,
     ) -> Result<PaymentRow> {
-        let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
-        let outstanding = order.total() - counts.into_iter().sum();
+        let amounts = [&self.paid, &self.pending].map(|amounts| amounts.get(&order.id).copied().unwrap_or(Money::ZERO));
+        let outstanding = order.total() - amounts.into_iter().sum();
         let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
         let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
         let is_last = self.counts.get(&order.id).is_some_and(|count| count + 1 >= PAYMENTS_MAXIMUM);
