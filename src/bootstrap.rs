@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Code, Error, Result, one_line};
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
@@ -239,7 +238,7 @@ pub async fn create_account(app: &Arc<App>, username: &str, email: &str, passwor
     let new = validate_account(username, email, password, role)?;
     let create = |ctx: Ctx| async move { accounts::create(&ctx, None, new).await };
     let created = run_as_operator(app, "account_create", "/accounts".to_owned(), create).await;
-    Ok(created.map_err(|error| describe(&error))?.number.0)
+    Ok(created.map_err(|error| anyhow!(error.log_text()))?.number.0)
 }
 
 fn validate_account(username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<AccountCreate> {
@@ -266,7 +265,7 @@ pub async fn create_key(
 ) -> anyhow::Result<String> {
     let issue = |ctx: Ctx| async move { issue_key(&ctx, name, role, account, expires).await };
     let issued = run_as_operator(app, "integration_create", "/integrations".to_owned(), issue).await;
-    Ok(issued.map_err(|error| describe(&error))?.1)
+    Ok(issued.map_err(|error| anyhow!(error.log_text()))?.1)
 }
 
 /// Issues a key like [`create_key`]. Returns its identifier and the key.
@@ -298,12 +297,5 @@ async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
 
 /// Converts an error for output on the command line.
 pub(crate) fn plain(error: boxoffice_http::error::Error) -> anyhow::Error {
-    describe(&ApiError::from(error))
-}
-
-fn describe(failure: &ApiError) -> anyhow::Error {
-    match failure.cause() {
-        Some(cause) => anyhow!(one_line(cause)),
-        None => anyhow!("{failure}"),
-    }
+    anyhow!(error.into_log_text())
 }

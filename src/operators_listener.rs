@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use boxoffice_http::error::{Code, one_line};
+use boxoffice_http::error::one_line;
 use boxoffice_http::{
     ApiError, AuthorizedRequest, Connections, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler,
     ServerHandle, serve,
@@ -20,6 +20,7 @@ use serde_json::json;
 use slog::Logger;
 use tokio::time::timeout;
 
+use crate::bootstrap::plain;
 use crate::features::catalog::sections;
 use crate::kernel::http::{OutsideContractFn, Routes};
 use crate::kernel::{jobs, metrics, outbox};
@@ -152,16 +153,16 @@ async fn check_readiness(app: &Arc<App>) -> Readiness {
 /// Checks all dependencies at the same time. Logs the reason of each failure.
 async fn check_dependencies(app: &App) -> Readiness {
     let database = async {
-        let is_migrated = repeat_once(|| app.db.is_migrated()).await?;
-        if is_migrated { Ok(()) } else { Err(Code::ServerUnavailable.into()) }
+        let is_migrated = repeat_once(|| app.db.is_migrated()).await.map_err(plain)?;
+        anyhow::ensure!(is_migrated, "the migrations are not complete");
+        Ok(())
     };
     let media = async { app.media.check().await };
     let (database, write, media) =
         tokio::join!(within(CHECK_TIMEOUT, database), check_write(app), within(MEDIA_CHECK_TIMEOUT, media));
-    let database = database.and_then(|checked| checked.map_err(reason));
     // A mail is queued by a write.
     let mail_queue = write.as_ref().copied().map_err(|error| anyhow!("{}", one_line(error)));
-    let database = database.and(write);
+    let database = database.flatten().and(write);
     let media = media.flatten();
     if let Err(error) = &media {
         slog::warn!(app.log, "the image store can't be used"; "cause" => one_line(error));
@@ -189,7 +190,7 @@ async fn check_write(app: &App) -> anyhow::Result<()> {
     match timeout(CHECK_TIMEOUT, repeat_once(|| jobs::check_writable(&app.kernel))).await {
         Err(_) if last_write.unwrap_or(app.opened).elapsed() < MAX_WRITE_AGE => Ok(()),
         Err(_) => Err(anyhow!("the database could not be written within {} seconds", CHECK_TIMEOUT.as_secs())),
-        Ok(Err(error)) => Err(reason(error).context("the database can't be written")),
+        Ok(Err(error)) => Err(plain(error).context("the database can't be written")),
         Ok(Ok(())) => {
             *last_write = Some(Instant::now());
             Ok(())
@@ -206,14 +207,6 @@ where
     match check().await {
         Err(_) => check().await,
         checked => checked,
-    }
-}
-
-fn reason(error: boxoffice_http::error::Error) -> anyhow::Error {
-    let error = ApiError::from(error);
-    match error.cause() {
-        Some(cause) => anyhow!("{}", one_line(cause)),
-        None => anyhow!("the migrations are not complete"),
     }
 }
 

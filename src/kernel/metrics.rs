@@ -86,7 +86,7 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
-    /// Records a run of a job.
+    /// Records a step of a job.
     pub fn record(&self, job: &'static str, is_success: bool) {
         // Both exist from the first run on, so that an alert can tell 0 from missing.
         let failures = self.failures.get_or_create(&[("job", job)]).clone();

@@ -20,8 +20,6 @@ pub mod worker_pool;
 use anyhow::{Context as _, anyhow, ensure};
 use audit::{AuditWriter, RejectionCounts};
 use auth::KeyStore;
-use boxoffice_http::ApiError;
-use boxoffice_http::error::one_line;
 use db::Db;
 use idempotency::InProgressSet;
 use metrics::Metrics;
@@ -84,8 +82,7 @@ impl Kernel {
         if let Some(threshold) = settings.slow_statement {
             db.metrics().slow_statements.enable(threshold, log.clone());
         }
-        let highest = db.highest_id().await.map_err(ApiError::from);
-        let highest = highest.map_err(|error| error.cause().map_or_else(|| anyhow!("{error}"), |cause| anyhow!(one_line(cause))));
+        let highest = db.highest_id().await.map_err(|error| anyhow!(error.into_log_text()));
         clock.ensure_ids_after(highest.context("cannot read the database")?);
         Ok(Self {
             metrics: Metrics::new(db.metrics()),

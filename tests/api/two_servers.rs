@@ -248,7 +248,7 @@ const EXCLUSIVE_JOB: Job<App> = Job {
     interval: Duration::from_secs(1),
     shutdown_timeout: Duration::from_secs(5),
     runs_on_one_server: true,
-    run_once: |app| {
+    step: |app| {
         let mut runs = RUNS.lock().unwrap();
         runs.push(app.server_name.clone());
         // A run has four steps, and takes longer than the lease that it begins with.

@@ -11,7 +11,7 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::Serialize;
 
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, one_line};
 use crate::rate_limit::RateLimitStatus;
 use crate::refused_ticket::RefusedTicket;
 
@@ -92,6 +92,11 @@ impl ApiError {
     /// The cause of an internal error, for the log.
     pub fn cause(&self) -> Option<&anyhow::Error> {
         self.cause.as_deref()
+    }
+
+    /// Returns the cause in one line, or else the text. For the log and the command line.
+    pub fn log_text(&self) -> String {
+        self.cause().map_or_else(|| self.to_string(), one_line)
     }
 
     /// The rate limit that rejected the request.

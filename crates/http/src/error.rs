@@ -8,6 +8,7 @@ pub use boxoffice_openapi::{FieldError, FieldErrorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ApiError;
 use crate::rate_limit::RateLimitStatus;
 use crate::refused_ticket::RefusedTicket;
 
@@ -178,6 +179,11 @@ impl Error {
             Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),
             Self::Unavailable(cause) => Self::Unavailable(anyhow!("{}", one_line(cause))),
         }
+    }
+
+    /// Returns the cause of an error in one line, or else its text. For the log and the command line.
+    pub fn into_log_text(self) -> String {
+        ApiError::from(self).log_text()
     }
 
     /// Creates an error about one invalid argument. `detail` continues a sentence that begins with its name.

@@ -5,8 +5,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Code, Result, one_line};
+use boxoffice_http::error::{Code, Result};
 use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
@@ -295,6 +294,6 @@ async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
         .await
     });
     if let Err(error) = result {
-        warn!(kernel.log, "the last use of a key could not be stored"; "key" => key.id.0, "cause" => ApiError::from(error).cause().map(one_line));
+        warn!(kernel.log, "the last use of a key could not be stored"; "key" => key.id.0, "cause" => error.into_log_text());
     }
 }

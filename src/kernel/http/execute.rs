@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Code, Error, one_line};
+use boxoffice_http::error::{Code, Error};
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
 use futures::FutureExt;
@@ -140,9 +140,8 @@ pub async fn execute(
 async fn recover(db: Db, log: Logger, request: Option<Arc<IdempotentRequest>>, work: AfterFailure) {
     let end = Instant::now() + LEASE;
     while let Err(error) = recover_once(&db, request.as_deref(), &work).await {
-        let error = ApiError::from(error);
         if Instant::now() >= end {
-            warn!(log, "a failed request could not be released"; "cause" => error.cause().map(one_line));
+            warn!(log, "a failed request could not be released"; "cause" => error.into_log_text());
             return;
         }
         sleep(RECOVERY_PAUSE).await;

@@ -1,7 +1,6 @@
 //! Successful responses with a file whose content is streamed.
 
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, one_line};
+use boxoffice_http::error::Error;
 use bytes::Bytes;
 use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk};
 use futures::stream;
@@ -53,8 +52,7 @@ impl FileSender {
 
     /// Interrupts the response, and logs the cause.
     pub fn fail(self, log: &Logger, error: Error) {
-        let error = ApiError::from(error);
-        warn!(log, "a streamed response was interrupted"; "cause" => error.cause().map(one_line));
+        warn!(log, "a streamed response was interrupted"; "cause" => error.into_log_text());
     }
 }
 

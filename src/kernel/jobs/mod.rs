@@ -11,8 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, Result, one_line};
+use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 pub use runs::{JobRun, last_runs};
@@ -45,14 +44,14 @@ pub struct Job<A: 'static> {
     /// True if one server runs it for all.
     pub runs_on_one_server: bool,
     /// Does a part of the work and returns its size. It is called again at once until it returns 0.
-    pub run_once: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>,
+    pub step: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>,
 }
 
 impl<A: 'static> Job<A> {
     /// Declares a job that every server runs after a pause in seconds, and for whose step a shutdown waits 5 seconds.
-    pub const fn every(seconds: u64, name: &'static str, run_once: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>) -> Self {
+    pub const fn every(seconds: u64, name: &'static str, step: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>) -> Self {
         let (interval, shutdown_timeout) = (Duration::from_secs(seconds), Duration::from_secs(5));
-        Self { name, interval, shutdown_timeout, runs_on_one_server: false, run_once }
+        Self { name, interval, shutdown_timeout, runs_on_one_server: false, step }
     }
 
     /// Sets the time in seconds that a shutdown waits for its step.
@@ -140,7 +139,7 @@ async fn lease<A>(job: &Job<A>, kernel: &Kernel) -> bool {
     match transaction!(kernel.db, |tx| runs::lease(tx, job.name, &kernel.server_name, now, until).await) {
         Ok(is_leased) => is_leased,
         Err(error) => {
-            log_failure(job.name, kernel, &ApiError::from(error));
+            log_failure(job.name, kernel, &error.into_log_text());
             false
         }
     }
@@ -165,7 +164,7 @@ async fn run_to_end<A: AppState>(
     let kernel = app.kernel();
     let (started, mut processed) = (kernel.clock.now(), 0);
     let failure = loop {
-        let done = AssertUnwindSafe((job.run_once)(Arc::clone(app))).catch_unwind().await;
+        let done = AssertUnwindSafe((job.step)(Arc::clone(app))).catch_unwind().await;
         let done = done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked"))));
         kernel.metrics.jobs.record(job.name, done.is_ok());
         match done {
@@ -181,11 +180,11 @@ async fn run_to_end<A: AppState>(
                     }
                 }
             }
-            Err(error) => break Some(ApiError::from(error)),
+            Err(error) => break Some(error.into_log_text()),
         }
     };
-    if let Some(error) = &failure {
-        log_failure(job.name, kernel, error);
+    if let Some(cause) = &failure {
+        log_failure(job.name, kernel, cause);
     }
     JobRun {
         name: job.name.to_owned(),
@@ -194,7 +193,7 @@ async fn run_to_end<A: AppState>(
         finished: Some(kernel.clock.now()),
         is_success: failure.is_none(),
         processed: i64::try_from(processed).unwrap_or(i64::MAX),
-        error: failure.map(|error| error.cause().map_or_else(|| error.to_string(), one_line)).unwrap_or_default(),
+        error: failure.unwrap_or_default(),
     }
 }
 
@@ -216,15 +215,17 @@ pub async fn check_writable(kernel: &Kernel) -> Result<()> {
     transaction!(kernel.db, |tx| runs::record(tx, &run).await)
 }
 
-fn log_failure(job: &str, kernel: &Kernel, error: &ApiError) {
-    error!(kernel.log, "the job failed and will be retried"; "job" => job, "cause" => error.cause().map(one_line));
+fn log_failure(job: &str, kernel: &Kernel, cause: &str) {
+    error!(kernel.log, "the job failed and will be retried"; "job" => job, "cause" => cause);
 }
 
 /// Stores the outcome of a run for the operator. Returns whether that succeeded.
 async fn record(kernel: &Kernel, run: &JobRun) -> bool {
-    let recorded = transaction!(kernel.db, |tx| runs::record(tx, run).await).map_err(ApiError::from);
-    if let Err(error) = &recorded {
-        debug!(kernel.log, "the run of a job could not be recorded"; "job" => &run.name, "cause" => error.cause().map(one_line));
+    match transaction!(kernel.db, |tx| runs::record(tx, run).await) {
+        Ok(()) => true,
+        Err(error) => {
+            debug!(kernel.log, "the run of a job could not be recorded"; "job" => &run.name, "cause" => error.into_log_text());
+            false
+        }
     }
-    recorded.is_ok()
 }

@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, Result, one_line};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::SpanKind;
 use futures::future::join_all;
 use lettre::Message;
@@ -234,11 +233,7 @@ async fn prepare(kernel: &Kernel, contents: &dyn MailContents, claimed: &[MailRo
         prepared[position] = match content {
             Ok(Some(content)) => render(kernel, &claimed[position], mail.template, content).map(Some),
             Ok(None) => Ok(None),
-            Err(error) => {
-                let failure = ApiError::from(error);
-                let cause = failure.cause().map_or_else(|| failure.to_string(), one_line);
-                Err(DeliveryError::Temporary(format!("its content can't be made: {cause}")))
-            }
+            Err(error) => Err(DeliveryError::Temporary(format!("its content can't be made: {}", error.into_log_text()))),
         };
     }
     Ok(prepared)

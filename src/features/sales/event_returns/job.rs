@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, Result, one_line};
+use boxoffice_http::error::{Error, Result};
 use slog::error;
 
 use super::model::EventReturnRow;
@@ -52,10 +51,8 @@ async fn return_next_in_tx(app: &App, tx: &mut Tx, attempt: &mut Option<(EventRe
 
 /// Logs an error, and records that an order of a run could not be returned.
 async fn record_failure(ctx: &Ctx, run: &EventReturnRow, order: Id, error: Error) -> Result<u64> {
-    let failure = ApiError::from(error);
-    let cause = failure.cause().map_or_else(|| failure.to_string(), one_line);
     error!(ctx.app.log, "an order of a cancelled event could not be returned and will be tried again"; "order" => %order,
-        "event" => %run.event_id, "cause" => cause);
+        "event" => %run.event_id, "cause" => error.into_log_text());
     transaction!(ctx.unit, |tx| store::record_failure(tx, run, order).await)?;
     Ok(1)
 }

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use boxoffice_http::ApiError;
 use boxoffice_http::error::{Result, one_line};
 use futures::future::join_all;
 use slog::warn;
@@ -108,9 +107,7 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
 /// committed. The job [`process_due`] retries failed and remaining refunds.
 pub async fn process_refunds(ctx: &Ctx, order: Id) {
     if let Err(error) = process_batch(ctx, Some(order), Id::NONE).await {
-        let failure = ApiError::from(error);
-        warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order,
-            "cause" => failure.cause().map(one_line));
+        warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order, "cause" => error.into_log_text());
     }
 }
 
