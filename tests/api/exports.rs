@@ -1,6 +1,6 @@
 //! Exports as CSV.
 
-use boxoffice::features::insight::exports::{escape_formula, format_amount};
+use boxoffice::features::insight::exports::escape_formula;
 use boxoffice::kernel::http::StreamedFile;
 use boxoffice::kernel::types::money::Money;
 use boxoffice_http::etag::collect_body;
@@ -131,6 +131,6 @@ fn formulas_become_texts() {
 #[test]
 fn amounts_have_two_decimals() {
     for (given, expected) in [(0, "0.00"), (5, "0.05"), (12_345, "123.45"), (-199, "-1.99")] {
-        assert_eq!(format_amount(Money(given)), expected);
+        assert_eq!(Money(given).to_string(), expected);
     }
 }

@@ -1,5 +1,6 @@
 //! Amounts of money: an integer of minor units in the server, a number with two decimals in requests and responses.
 
+use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, Mul, Sub};
 
@@ -23,6 +24,15 @@ impl PgHasArrayType for Money {
 impl Money {
     /// The amount zero.
     pub const ZERO: Money = Money(0);
+}
+
+/// Two decimals, without the currency.
+impl fmt::Display for Money {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let minor = self.0.unsigned_abs();
+        write!(out, "{sign}{}.{:02}", minor / 100, minor % 100)
+    }
 }
 
 impl Add for Money {

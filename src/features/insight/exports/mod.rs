@@ -10,4 +10,4 @@ mod store;
 mod table;
 
 pub use endpoints::register;
-pub use table::{amount as format_amount, text as escape_formula};
+pub use table::text as escape_formula;

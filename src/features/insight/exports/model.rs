@@ -4,7 +4,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::table::{TableRow, amount, text};
+use super::table::{TableRow, text};
 use crate::features::sales::ledger::TransactionType;
 use crate::features::sales::tickets::TicketStatus;
 use crate::kernel::types::clock::Timestamp;
@@ -74,10 +74,10 @@ impl TableRow for OrderExportRow {
             text(self.last_name),
             text(self.email),
             self.tickets.to_string(),
-            amount(self.price),
-            amount(self.fees),
-            amount(self.price + self.fees),
-            amount(self.refunded),
+            self.price.to_string(),
+            self.fees.to_string(),
+            (self.price + self.fees).to_string(),
+            self.refunded.to_string(),
         ]
     }
 }
@@ -147,8 +147,8 @@ impl TableRow for LedgerExportRow {
             self.placed.format_rfc3339(),
             self.order_id.to_string(),
             self.payment_id.to_string(),
-            amount(self.amount * sign),
-            amount(self.fees * sign),
+            (self.amount * sign).to_string(),
+            (self.fees * sign).to_string(),
         ]
     }
 }

@@ -8,7 +8,6 @@ use futures::future::BoxFuture;
 use crate::kernel::db::{Tx, read_from_standby};
 use crate::kernel::http::{FileSender, StreamedFile};
 use crate::kernel::types::id::Id;
-use crate::kernel::types::money::Money;
 use crate::state::Ctx;
 
 /// Media type of an export.
@@ -77,11 +76,4 @@ async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<I
 /// injection).
 pub fn text(text: String) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }
-}
-
-/// Returns an amount with two decimals.
-pub fn amount(amount: Money) -> String {
-    let sign = if amount.0 < 0 { "-" } else { "" };
-    let minor = amount.0.unsigned_abs();
-    format!("{sign}{}.{:02}", minor / 100, minor % 100)
 }

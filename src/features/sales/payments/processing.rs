@@ -54,12 +54,19 @@ struct OrderBalances {
     orders: HashMap<Id, OrderRow>,
     /// The items of all orders.
     items: Vec<EventItemRow>,
-    /// The confirmed amount of each order, minus refunds that were made or scheduled.
-    paid: HashMap<Id, Money>,
-    /// The pending amount of each order.
-    pending: HashMap<Id, Money>,
-    /// The number of confirmed and pending payments of each order.
-    counts: HashMap<Id, usize>,
+    /// The payments of each order.
+    totals: HashMap<Id, PaymentTotals>,
+}
+
+/// The confirmed and pending payments of an order.
+#[derive(Clone, Copy, Default)]
+struct PaymentTotals {
+    /// The confirmed amount, minus refunds that were made or scheduled.
+    paid: Money,
+    /// The pending amount.
+    pending: Money,
+    /// The number of payments.
+    count: usize,
 }
 
 /// Inserts a payment by card as pending, so that its amount counts before the gateway is called. It is committed on return.
@@ -193,12 +200,14 @@ async fn post_to_ledger(
     let (mut entries, mut last) = (Vec::with_capacity(confirmed.len()), BTreeMap::new());
     for payment in confirmed {
         let order = balances.order(payment.order_id)?;
-        let paid = balances.paid.get(&order.id).copied().unwrap_or(Money::ZERO);
-        entries.push(entry(payment, balances.line(order.id).slice(paid, payment.amount)));
-        if paid + payment.amount >= order.total() {
-            last.insert(order.id, payment.id);
+        let total = order.total();
+        let line = balances.line(payment.order_id);
+        let paid = &mut balances.totals.entry(payment.order_id).or_default().paid;
+        entries.push(entry(payment, line.slice(*paid, payment.amount)));
+        *paid = *paid + payment.amount;
+        if *paid >= total {
+            last.insert(payment.order_id, payment.id);
         }
-        balances.paid.insert(payment.order_id, paid + payment.amount);
     }
     if !last.is_empty() {
         // Before the first write, with which triggers lock other rows.
@@ -233,14 +242,14 @@ impl OrderBalances {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let items = orders::lock_events_of(tx, orders.keys().copied()).await?;
-        let (mut paid, mut pending, mut counts) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut totals = HashMap::new();
         for payment in store::counted(tx, orders.keys().copied()).await? {
-            let sums = if payment.pending { &mut pending } else { &mut paid };
-            let sum = sums.entry(payment.order_id).or_insert(Money::ZERO);
+            let totals: &mut PaymentTotals = totals.entry(payment.order_id).or_default();
+            let sum = if payment.pending { &mut totals.pending } else { &mut totals.paid };
             *sum = *sum + payment.amount;
-            *counts.entry(payment.order_id).or_default() += 1;
+            totals.count += 1;
         }
-        Ok(Self { orders, items, paid, pending, counts })
+        Ok(Self { orders, items, totals })
     }
 
     fn order(&self, id: Id) -> Result<&OrderRow> {
@@ -282,9 +291,9 @@ impl OrderBalances {
             Some(_) => Err(FieldError::invalid("token", "is none of the gateway's")),
         };
         let payment = self.payment(app, order, &request.new, token, now)?;
-        let pending = self.pending.entry(payment.order_id).or_insert(Money::ZERO);
-        *pending = *pending + payment.amount;
-        *self.counts.entry(payment.order_id).or_default() += 1;
+        let totals = self.totals.entry(payment.order_id).or_default();
+        totals.pending = totals.pending + payment.amount;
+        totals.count += 1;
         Ok(payment)
     }
 
@@ -298,16 +307,14 @@ impl OrderBalances {
         reference: Result<&str, FieldError>,
         now: Timestamp,
     ) -> Result<PaymentRow> {
-        let amounts = [&self.paid, &self.pending].map(|amounts| amounts.get(&order.id).copied().unwrap_or(Money::ZERO));
-        let outstanding = order.total() - amounts.into_iter().sum();
+        let PaymentTotals { paid, pending, count } = self.totals.get(&order.id).copied().unwrap_or_default();
+        let outstanding = order.total() - (paid + pending);
         let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
         let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
-        let is_last = self.counts.get(&order.id).is_some_and(|count| count + 1 >= PAYMENTS_MAXIMUM);
-        let outstanding_text = || format!("{}.{:02}, which is outstanding", outstanding.0 / 100, outstanding.0 % 100);
         let problem = match amount.cmp(&outstanding) {
-            Ordering::Greater => Some(format!("must be at most {}", outstanding_text())),
-            Ordering::Less if is_last => {
-                Some(format!("must be {}: an order has at most {PAYMENTS_MAXIMUM} payments", outstanding_text()))
+            Ordering::Greater => Some(format!("must be at most {outstanding}, which is outstanding")),
+            Ordering::Less if count + 1 >= PAYMENTS_MAXIMUM => {
+                Some(format!("must be {outstanding}, which is outstanding: an order has at most {PAYMENTS_MAXIMUM} payments"))
             }
             _ => None,
         };
