@@ -1,5 +1,6 @@
 //! A period of time, as a filter of lists and reports.
 
+use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,9 +15,18 @@ pub struct Period {
 }
 
 impl Period {
-    /// Returns the error message for `to` if it is before `from`.
-    pub fn problem(&self) -> Option<&'static str> {
-        self.from.zip(self.to).is_some_and(|(from, to)| to.0 < from.0).then_some("must not be before from")
+    /// Returns what is wrong with `to` if it is before `from`.
+    pub fn problem(&self) -> Option<FieldError> {
+        let is_reversed = self.from.zip(self.to).is_some_and(|(from, to)| to.0 < from.0);
+        is_reversed.then(|| FieldError::invalid("to", "must not be before from"))
+    }
+
+    /// Succeeds unless `to` is before `from`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](boxoffice_http::error::Error::Invalid).
+    pub fn check(&self) -> Result<()> {
+        ensure_no_field_errors(self.problem().into_iter().collect())
     }
 
     /// Returns the first time in the period.

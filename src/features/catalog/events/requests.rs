@@ -187,8 +187,7 @@ impl EventFinder {
     /// # Errors
     /// A field error for `to` if it is before `from`, and for a search with too many words.
     pub fn check(&self) -> Result<Option<Search>> {
-        let mut problems = Vec::new();
-        problems.extend(self.period.problem().map(|problem| FieldError::invalid("to", problem)));
+        let mut problems = Vec::from_iter(self.period.problem());
         let search = self.search.as_deref().map(Search::parse).transpose();
         let search = search.unwrap_or_else(|problem| {
             problems.push(FieldError::invalid("search", problem));

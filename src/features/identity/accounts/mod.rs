@@ -29,5 +29,5 @@ pub(crate) use service::get;
 pub use service::{PreparedAccount, create, insert, load, prepare, reset_password, view, view_for, view_for_others, views_for};
 pub use store::{
     administrators, bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_number, find_by_numbers,
-    folded_names_sql, id_of, id_of_email, lock, lock_all, lock_by_email, set_verified, sizes,
+    folded_names_sql, id_for_filter, id_of, id_of_email, lock, lock_all, lock_by_email, set_verified, sizes,
 };

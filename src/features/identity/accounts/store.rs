@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use boxoffice_http::error::Result;
 
 use super::folded_names::folded_names;
-use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
+use super::model::{AccountFilter, AccountNumber, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
@@ -83,8 +83,16 @@ pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<Ac
     tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("number", numbers).all().await
 }
 
-/// Returns the identifier of the account with this number, removed or not. Filters of orders and of the audit log use it, because
-/// those keep the data of removed accounts.
+/// Returns the identifier by which a list is filtered, for the number of an account in a filter, removed or not: orders and the audit
+/// log keep the data of removed accounts. [`Id::NONE`], which filters everything out, if no account has the number.
+pub async fn id_for_filter(tx: &mut Tx, number: Option<&AccountNumber>) -> Result<Option<Id>> {
+    match number {
+        Some(number) => Ok(Some(id_of(tx, number).await?.unwrap_or(Id::NONE))),
+        None => Ok(None),
+    }
+}
+
+/// Returns the identifier of the account with this number, removed or not.
 pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
     tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional_scalar().await
 }

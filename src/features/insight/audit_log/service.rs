@@ -1,24 +1,18 @@
 //! Reading the audit log.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{AuditEntry, AuditFilter, AuditRow};
 use super::store;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::db::read_from_standby;
-use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
-    if let Some(problem) = filter.period.problem() {
-        return Err(Error::invalid("to", problem));
-    }
+    filter.period.check()?;
     let page = read_from_standby!(ctx.unit, |tx| {
-        let account = match &filter.account {
-            Some(number) => Some(accounts::id_of(tx, number).await?.unwrap_or(Id::NONE)),
-            None => None,
-        };
+        let account = accounts::id_for_filter(tx, filter.account.as_ref()).await?;
         store::list(tx, filter, account).await
     })?;
     Ok(page.map(AuditRow::view))

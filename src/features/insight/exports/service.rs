@@ -1,6 +1,6 @@
 //! Exports of events and hosts. Only administrators of the host and platform administrators can read them.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::Result;
 use futures::FutureExt;
 
 use super::model::{LedgerFilter, Month};
@@ -26,9 +26,7 @@ pub async fn tickets(ctx: &Ctx, caller: &Caller, event: Id) -> Result<StreamedFi
 
 pub async fn ledger(ctx: &Ctx, caller: &Caller, host: Id, filter: &LedgerFilter) -> Result<StreamedFile> {
     hosts::require_can_audit(&mut ctx.unit.read().await?, caller, host).await?;
-    if let Some(problem) = filter.period.problem() {
-        return Err(Error::invalid("to", problem));
-    }
+    filter.period.check()?;
     let month = filter.month.as_ref().map(bounds);
     let later = |from: Option<Timestamp>| from.max(month.map(|(start, _)| start));
     let earlier = |until: Option<Timestamp>| {

@@ -53,8 +53,7 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
     read_from_standby!(ctx.unit, |tx| {
         events::load_managed(tx, caller, event).await?;
         let mut rows = store::sales(tx, event, filter.period).await?;
-        let mut problems = Vec::new();
-        problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
+        let mut problems = Vec::from_iter(filter.period.problem());
         if let Some(section) = &filter.section {
             match find_section(&rows, event, section) {
                 Some(id) => rows.retain(|row| row.id == id),
@@ -78,7 +77,7 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
 pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesDayFilter) -> Result<Page<SalesDay>> {
     read_from_standby!(ctx.unit, |tx| {
         events::load_managed(tx, caller, event).await?;
-        ensure_no_field_errors(filter.period.problem().map(|problem| FieldError::invalid("to", problem)).into_iter().collect())?;
+        filter.period.check()?;
         let page = store::sales_by_day(tx, event, filter).await?;
         let day = |row: SalesDayRow| SalesDay {
             date: Day(Timestamp(row.day * DAY_MICROS).date()),

@@ -51,7 +51,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 }
 
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
-    check(filter)?;
+    filter.period.check()?;
     let page = read_from_standby!(ctx.unit, |tx| store::list(tx, filter).await)?;
     Ok(page.map(TransactionRow::view))
 }
@@ -72,12 +72,8 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     read_from_standby!(ctx.unit, |tx| {
         hosts::require_can_audit(tx, caller, host).await?;
-        check(filter)?;
+        filter.period.check()?;
         let page = store::list_of_host(tx, host, filter).await?;
         Ok(page.map(TransactionRow::view))
     })
-}
-
-fn check(filter: &TransactionFilter) -> Result<()> {
-    filter.period.problem().map_or(Ok(()), |problem| Err(Error::invalid("to", problem)))
 }

@@ -83,13 +83,8 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &HostOrd
 }
 
 async fn list(ctx: &Ctx, tx: &mut Tx, caller: &Caller, of: OrdersOf, host: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
-    if let Some(problem) = filter.period.problem() {
-        return Err(Error::invalid("to", problem));
-    }
-    let account = match &filter.customer {
-        Some(number) => Some(accounts::id_of(tx, number).await?.unwrap_or(Id::NONE)),
-        None => None,
-    };
+    filter.period.check()?;
+    let account = accounts::id_for_filter(tx, filter.customer.as_ref()).await?;
     let criteria = HostCriteria {
         of,
         criteria: Criteria::new(account, filter.status, filter.sort, filter.order),
@@ -122,8 +117,8 @@ async fn views(tx: &mut Tx, caller: &Caller, mut rows: Vec<OrderRow>, hosts: &[I
     let shared: BTreeSet<Id> = items.iter().filter(|item| !own.contains(&item.event_id)).map(|item| item.order_id).collect();
     items.retain(|item| own.contains(&item.event_id));
     for row in rows.iter_mut().filter(|row| shared.contains(&row.id)) {
-        let items = || items.iter().filter(|item| item.order_id == row.id);
-        (row.subtotal, row.fees) = (items().map(ItemRow::price).sum(), items().map(ItemRow::fees).sum());
+        let items = service::with_key(&items, row.id, |item| item.order_id);
+        (row.subtotal, row.fees) = (items.iter().map(ItemRow::price).sum(), items.iter().map(ItemRow::fees).sum());
     }
     let whole = rows.iter().map(|row| row.id).filter(|order| !shared.contains(order));
     let mut refunded: HashMap<Id, _> = payments::refunded_by_order(tx, whole).await?;

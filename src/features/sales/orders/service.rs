@@ -30,10 +30,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Pa
     let number = filter.number.as_deref().map(search::parse).transpose()?;
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
-    let account = match &filter.customer {
-        Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
-        None => None,
-    };
+    let account = accounts::id_for_filter(&mut tx, filter.customer.as_ref()).await?;
     let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);
     let page = match number {
         Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
@@ -219,7 +216,7 @@ pub async fn views_with(
 }
 
 /// Returns the rows with a key. The rows are sorted by it.
-fn with_key<T, K: Ord>(rows: &[T], key: K, key_of: impl Fn(&T) -> K) -> &[T] {
+pub fn with_key<T, K: Ord>(rows: &[T], key: K, key_of: impl Fn(&T) -> K) -> &[T] {
     let rows = &rows[rows.partition_point(|row| key_of(row) < key)..];
     &rows[..rows.partition_point(|row| key_of(row) == key)]
 }
