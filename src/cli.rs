@@ -45,7 +45,7 @@ use crate::config::{
 use crate::contract;
 use crate::demo;
 use crate::error_catalogue;
-use crate::features::identity::accounts::Role;
+use crate::features::identity::accounts::{AccountRole, Role};
 use crate::kernel::db::{DatabaseLocation, Db};
 use crate::kernel::http::LimitSettings;
 use crate::kernel::types::clock::{Clock, Timestamp};
@@ -157,8 +157,8 @@ struct AccountOptions {
     #[arg(long, env = "BOXOFFICE_PASSWORD_FILE", value_name = "FILE", conflicts_with = "password", value_parser = setting(SecretFile::read))]
     password_file: Option<Setting<SecretFile>>,
     /// Role of the account
-    #[arg(long, env = "BOXOFFICE_ROLE", default_value = "customer")]
-    role: Role,
+    #[arg(long, env = "BOXOFFICE_ACCOUNT_ROLE", default_value = "customer")]
+    role: AccountRole,
 }
 
 #[derive(Debug, Subcommand)]
@@ -172,7 +172,7 @@ struct KeyOptions {
     #[command(flatten)]
     platform: PlatformOptions,
     /// Scope of the key
-    #[arg(long, env = "BOXOFFICE_ROLE")]
+    #[arg(long, env = "BOXOFFICE_KEY_ROLE")]
     role: Role,
     /// Number of the account that the key acts for
     #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
@@ -296,7 +296,10 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
                 return Err(InvalidSettings::new(vec![needed.to_owned()]).into());
             };
             let app = open_existing(&options.platform, log).await?;
-            print(bootstrap::create_account(&app, &options.username, &options.email, password, options.role.into()).await?)
+            print(
+                bootstrap::create_account(&app, &options.username, &options.email, password, Role::from(options.role).into())
+                    .await?,
+            )
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open_existing(&options.platform, log).await?;

@@ -13,9 +13,10 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
-const COLUMNS: [Field; 7] = [
+const COLUMNS: [Field; 8] = [
     ("id", "/id"),
     ("state", "/state"),
+    ("key", "/key"),
     ("recipient", "/recipient"),
     ("subject", "/subject"),
     ("created", "/created"),

@@ -86,7 +86,7 @@ impl From<Role> for Scope {
 }
 
 /// Roles that a new account may have.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
 pub enum AccountRole {
