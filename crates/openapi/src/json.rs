@@ -122,7 +122,10 @@ fn malformed(error: serde_json::Error) -> RequestError {
         return RequestError::MalformedBody(format!("The request's body is not valid JSON: {error}."));
     }
     let (line, column) = (error.line(), error.column());
-    RequestError::MalformedBody(format!("The request's body is not valid JSON: line {line}, column {column}."))
+    // serde_json has no other way to tell its limit of 128 levels from a mistake.
+    let is_too_deep = error.to_string().starts_with("recursion limit exceeded");
+    let problem = if is_too_deep { "has too many levels of arrays and objects" } else { "is not valid JSON" };
+    RequestError::MalformedBody(format!("The request's body {problem}: line {line}, column {column}."))
 }
 
 /// Deserializer seed and visitor of any JSON value. Fails on duplicate property names and too many values.

@@ -364,11 +364,21 @@ impl Parameter {
                 let mut texts = self.texts(raw);
                 let text = texts.next()?;
                 Some(match texts.next() {
-                    None => scalar.parse(self.strip_style_prefix(text)),
+                    None => self.scalar(scalar, self.strip_style_prefix(text)),
                     Some(_) => Err("is given more than once".to_owned()),
                 })
             }
         }
+    }
+
+    /// Converts a text. Rejects other spellings of an integer in the path, such as `07` and `7.0`, because a resource has one path.
+    fn scalar(&self, kind: ValueKind, text: &str) -> Result<Value, String> {
+        let value = kind.parse(text)?;
+        let is_in_path = self.location == ParameterLocation::Path;
+        if is_in_path && kind == ValueKind::Integer && value.to_string() != text {
+            return Err(format!("must be written as {value}"));
+        }
+        Ok(value)
     }
 
     fn array(&self, raw: &RawValues) -> Option<Value> {
@@ -480,10 +490,12 @@ fn bracketed_texts(name: &str, value: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Parses an integer, also with a zero fraction or an exponent: `7`, `7.0`, `1e2`.
+/// Parses an integer, also with a zero fraction or an exponent: `7`, `7.0`, `1e2`. One beyond 64 bits becomes a floating-point number,
+/// so that the schema rejects it with its bound.
 fn parse_integer(text: &str) -> Option<Value> {
     let integer = text.parse::<i64>().ok().map(Value::from);
-    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(|number| number.is_i64() || number.is_u64()))
+    let is_whole = |number: &Value| number.as_f64().is_some_and(|number| number.fract() == 0.0);
+    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(is_whole))
 }
 
 /// Converts a text to the most specific type that the schema allows, or else to a string.

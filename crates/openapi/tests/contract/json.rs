@@ -42,7 +42,8 @@ fn limits_nesting() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert!(parse(nested(100).as_bytes()).is_ok());
     for body in [nested(1000), "[".repeat(1 << 20), r#"{"a":"#.repeat(1 << 18)] {
-        assert!(malformed_text(parse(body.as_bytes()).unwrap_err()).contains("line 1, column"));
+        let text = malformed_text(parse(body.as_bytes()).unwrap_err());
+        assert!(text.starts_with("The request's body has too many levels of arrays and objects: line 1, column"), "{text}");
     }
 }
 

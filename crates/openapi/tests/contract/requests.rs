@@ -12,7 +12,7 @@ fn parses_parameters_in_every_location() {
         |name: &str, location: &str, schema: Value| json!({ "name": name, "in": location, "required": true, "schema": schema });
     let parameters = json!([
         parameter("thing", "path", json!({ "type": "integer" })),
-        parameter("page", "query", json!({ "type": "integer", "minimum": 1 })),
+        parameter("page", "query", json!({ "type": "integer", "minimum": 1, "maximum": 9 })),
         parameter("X-Trace", "header", json!({ "type": "string", "maxLength": 3 })),
         parameter("theme", "cookie", json!({ "enum": ["dark", "light", ""] })),
         parameter("Accept", "header", json!({ "type": "integer" })),
@@ -30,6 +30,15 @@ fn parses_parameters_in_every_location() {
             "theme must be one of: dark, light, \"\"",
         ]
     );
+    let beyond = ["10", "1e2", "99999999999999999999", "1e400"];
+    for page in beyond {
+        let errors = errors_of(&contract, &format!("/things/1?page={page}"), &[("x-trace", "abc"), cookie], "");
+        assert_eq!(errors, ["page must be at most 9"], "{page}");
+    }
+    for spelling in ["01", "+1", "%2B1", "%201", "1.0", "1e0"] {
+        let errors = errors_of(&contract, &format!("/things/{spelling}?page=2"), &[("x-trace", "abc"), cookie], "");
+        assert_eq!(errors, ["thing must be written as 1"], "{spelling}");
+    }
     let places: Vec<_> =
         contract.find("POST", "/things/1").unwrap().parameters.iter().map(|parameter| parameter.location).collect();
     assert_eq!(places, [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]);
@@ -446,7 +455,7 @@ fn finds_the_guessed_argument_in_path_and_body() {
         contract(json!({ path: { "post": operation } }), json!({}))
     };
     let guessed = |path: &str, argument: &str, target: &str, body: &str| {
-        operation(path, argument).find("POST", target).unwrap().brute_force_target(target, body.as_bytes())
+        operation(path, argument).find("POST", target).unwrap().guessing_target(target, body.as_bytes())
     };
 
     assert_eq!(guessed("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");
