@@ -25,7 +25,7 @@ on_both_databases![
     name_is_unique,
     removed_host_cannot_advertise,
     rejects_cancelled_or_past_event,
-    does_not_approve_for_cancelled_or_past_event,
+    does_not_submit_or_approve_for_cancelled_or_past_event,
     draft_is_visible_to_host_and_staff,
     advertisement_of_private_event_is_private,
     delete_removes_everything,
@@ -408,13 +408,14 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     }
 }
 
-async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
+async fn does_not_submit_or_approve_for_cancelled_or_past_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;
     let (cancelled, over) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
-    let mut waiting = Vec::new();
+    let (mut drafts, mut waiting) = (Vec::new(), Vec::new());
     for (name, event) in [("Cancelled", &cancelled), ("Over", &over)] {
+        drafts.push(uri(&create(&app, &kofi.key, &advertisement_body(&format!("{name} draft"), event, &[&zone])).await));
         let uri = uri(&create(&app, &kofi.key, &advertisement_body(name, event, &[&zone])).await);
         assert_eq!(submit(&app, &kofi.key, &uri).await.status, 201);
         waiting.push(uri);
@@ -422,6 +423,10 @@ async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
     assert_eq!(cancel(&app, &kofi.key, &cancelled.uri).await.status, 200);
     app.end_event(&over).await;
 
+    for (uri, code) in drafts.iter().zip(["event.cancelled", "event.over"]) {
+        assert_eq!(rejection(&submit(&app, &kofi.key, uri).await), (409, code));
+        assert_eq!(app.read(uri).await["status"], "Draft");
+    }
     for (uri, code) in waiting.iter().zip(["event.cancelled", "event.over"]) {
         assert_eq!(rejection(&decide(&app, uri, true).await), (409, code));
         assert_eq!(app.read(&submission_of(uri)).await["status"], "Pending");

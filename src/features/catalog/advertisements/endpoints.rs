@@ -43,7 +43,7 @@ pub fn register(routes: &mut Routes<App>) {
                 "/advertisements/{advertisement}/submissions",
                 advertisement_submission_create,
             )
-            .errors(&[Code::AdvertisementNotDraft, Code::HostRemoved]),
+            .errors(&[Code::AdvertisementNotDraft, Code::EventCancelled, Code::EventOver, Code::HostRemoved]),
             post(
                 "advertisement_cancellation_create",
                 "/advertisements/{advertisement}/cancellations",

@@ -249,7 +249,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
         if row.status != EventStatus::Draft {
             return Err(Code::AdvertisementNotDraft.into());
         }
-        hosts::require_active(tx, event.host_id).await?;
+        require_bookable(tx, &event, ctx.app.clock.now()).await?;
         store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await?;
         review::submit(&ctx.app, tx, SubmissionType::Advertisement, id, caller.account).await
     })
@@ -337,8 +337,8 @@ async fn check_arguments(
     event.ok_or_else(|| Error::invalid("event", NO_EVENT))
 }
 
-/// Requires an event that is neither cancelled nor over, of a host that has not been removed. Checked when advertising is booked
-/// and when it is approved.
+/// Requires an event that is neither cancelled nor over, of a host that has not been removed. Checked when advertising is booked,
+/// submitted and approved.
 async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
     hosts::require_active(tx, event.host_id).await?;
     event.check_changeable()?;
