@@ -9,6 +9,7 @@ use crate::support::{Response, TestApp, rejection, types};
 on_both_databases![
     venue_of_staff_is_approved_immediately,
     venue_of_customer_is_private_until_approved,
+    pending_venue_is_visible_with_its_events,
     requires_key_with_account,
     name_is_unique_even_while_pending,
     unknown_region_is_named,
@@ -75,6 +76,33 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
 
     assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (200, 200));
     assert_eq!(listed(&app, &kofi.key, "").await, ["Alliance Garden"]);
+}
+
+async fn pending_venue_is_visible_with_its_events(app: TestApp) {
+    let (ama, kofi, efua) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("efua").await);
+    let host = app.create_host(&ama).await;
+    let event = app.create_draft(&host).await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let moved = app.put(&ama.key, &event.uri, json!({ "venue": created.uri() })).await;
+    assert_eq!(moved.status, 200, "{}", moved.body);
+    let added = app.post(&ama.key, &format!("{}/administrators", host.uri), json!({ "account": kofi.number })).await;
+    assert_eq!(added.status, 201, "{}", added.body);
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for key in [&kofi.key, &efua.key, &app.public_key] {
+            statuses.push(app.get(key, created.uri()).await.status);
+        }
+        statuses
+    };
+    assert_eq!(statuses().await, [200, 403, 403], "a draft is visible to the administrators of its host");
+
+    app.list_event(&event).await;
+
+    assert_eq!(statuses().await, [200, 200, 200]);
+    let others = app.create_draft(&app.create_host(&efua).await).await;
+    let used = app.put(&efua.key, &others.uri, json!({ "venue": created.uri() })).await;
+    assert_eq!(used.status, 400, "only its creator can use it: {}", used.body);
+    assert!(!listed(&app, &efua.key, "").await.contains(&"Alliance Garden".to_owned()), "only approved venues are listed");
 }
 
 async fn requires_key_with_account(app: TestApp) {

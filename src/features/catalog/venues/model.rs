@@ -119,8 +119,8 @@ pub struct VenueChangeRow {
 }
 
 impl VenueRow {
-    /// Returns whether the caller may see and use the venue: every caller if it is approved, otherwise only its creator and
-    /// platform administrators.
+    /// Returns whether the caller may use the venue: every caller if it is approved, otherwise only its creator and platform
+    /// administrators.
     pub fn is_for(&self, caller: &Caller) -> bool {
         self.approved || caller.is_administrator() || self.creator_id.is_some_and(|creator| caller.is(creator))
     }

@@ -75,6 +75,20 @@ pub async fn find_and_lock(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
     find.and_where("id = ?", Some(id)).for_update().optional().await
 }
 
+/// Returns whether an event at a venue is public, or this account administers its host. Only looks at the latest 1,000 events.
+pub async fn has_event_for(tx: &mut Tx, id: Id, account: Option<Id>) -> Result<bool> {
+    tx.query(
+        "select exists (
+             select 1 from (select host_id, status from events where venue_id = $1 order by id desc limit 1000) e
+             where e.status in ('Listed', 'Cancelled')
+                 or exists (select 1 from host_administrators m where m.host_id = e.host_id and m.account_id = $2))",
+    )
+    .bind(id)
+    .bind(account)
+    .scalar()
+    .await
+}
+
 /// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -> Result<Option<VenueRow>> {
     tx.query(concat!(
