@@ -79,12 +79,16 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     set_status(&app, &void, "Void").await;
     assert_eq!(app.admit(&kofi.key, &event, [&redeemed]).await.status, 201);
     let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
-    let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
+    let long = "9".repeat(1000);
+    let malformed = ["ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich", "", " ", "\r\n", &long];
+    let bad = [&[pending.as_str(), &void, &redeemed, &other_section, &other_event][..], &malformed].concat();
 
-    for serial in bad {
+    for &serial in &bad {
         assert_eq!(rejection(&app.admit(&key, &event, [serial]).await), (400, "admission.none"), "{serial}");
     }
-    let response = app.admit(&key, &event, [&bad[..], &[good.as_str()]].concat()).await;
+    // As a scanner ends it.
+    let scanned = format!("\t{}\r\n", good.to_lowercase());
+    let response = app.admit(&key, &event, [&bad[..], &[scanned.as_str()]].concat()).await;
 
     assert_eq!((response.status, admitted(&response)), (201, vec![good.as_str()]));
     let host_admits = app.admit(&kofi.key, &event, [&other_section]).await;

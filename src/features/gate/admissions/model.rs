@@ -17,7 +17,7 @@ use crate::kernel::types::paging::PageRequest;
 
 string_newtype!(
     /// A scanned serial number or code of a ticket, not validated.
-    ScannedSerial, None, None, Some(1), Some(200)
+    ScannedSerial, None, None, None, None
 );
 string_newtype!(
     /// An account as a filter: its number or its URI.
