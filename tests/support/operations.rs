@@ -120,7 +120,7 @@ impl Operation {
     }
 
     /// Returns the argument that identifies the account whose credentials a request tries (`x-guessing`).
-    pub fn credential_param(&self) -> Option<&str> {
+    pub fn guessing_argument(&self) -> Option<&str> {
         self.node["x-guessing"].as_str()
     }
 

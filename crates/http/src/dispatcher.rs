@@ -319,12 +319,12 @@ impl<B: RequestHandler> Dispatcher<B> {
         let path = self.contract.without_prefix(head.uri.path());
         let owner = self.handler.body_owner(principal, client_address);
         let mut read = None;
-        if operation.credential_param.is_some() && authorized.is_ok() {
+        if operation.guessing_argument.is_some() && authorized.is_ok() {
             // The identity may be in the body.
             read = Some(self.bodies.read(operation, owner, &mut body).await?);
         }
-        let target = read.as_ref().map(|read| operation.brute_force_target(path, &read.bytes));
-        *rate_limit = self.handler.count(&RateLimitContext { principal, client_address, brute_force_target: target });
+        let target = read.as_ref().map(|read| operation.guessing_target(path, &read.bytes));
+        *rate_limit = self.handler.count(&RateLimitContext { principal, client_address, guessing_target: target });
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
         if may_be_large(operation, &body) {
@@ -348,8 +348,8 @@ impl<B: RequestHandler> Dispatcher<B> {
             // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
             match (error.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
-                Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
-                    "request" => request_id, "suppressed" => untold),
+                Some(Some(suppressed)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
+                    "request" => request_id, "suppressed" => suppressed),
                 Some(None) => {
                     debug!(self.log, "unavailable"; "operation" => operation, "cause" => cause, "request" => request_id);
                 }

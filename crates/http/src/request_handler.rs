@@ -140,7 +140,7 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     /// The address of the client.
     pub client_address: IpAddr,
     /// The identity whose credentials are being tried, if the operation can be used for that and the key's scope covers it.
-    pub brute_force_target: Option<String>,
+    pub guessing_target: Option<String>,
 }
 
 /// A request whose large body was not read yet.

@@ -5,8 +5,9 @@
 //!
 //! ```text
 //! files ── source ──► document ── dialect (3.1, mistakes) ── resolver (follows $ref) ──► Contract ── find(method, path) ──► Operation
-//!                                            ├─ check: request ──► ParsedRequest
-//!                                                                            └─ violations: response ──► Violation …
+//!
+//! Operation ─┬─ check: request ──► ParsedRequest
+//!            └─ violations: response ──► Violation …
 //!
 //! schema ─┬─ Schema: validation, compiled on first use
 //!         ├─ Sampler: valid values
@@ -127,7 +128,7 @@ pub struct Operation {
     pub needs_version: bool,
     /// The argument that identifies the target of a guess (`x-guessing`): the account whose password or code the request tries. It
     /// is a path variable or a body property. `None` if the operation can't be used for guessing.
-    pub credential_param: Option<String>,
+    pub guessing_argument: Option<String>,
     /// True if the response contains a key or a code that must not be cached (`x-secret`).
     pub is_secret: bool,
     /// The dates of a deprecated operation.
@@ -301,7 +302,7 @@ impl Operation {
             needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
             needs_version: is_builtin && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
             security,
-            credential_param: text("x-guessing"),
+            guessing_argument: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
             deprecation,
             statuses: responses.iter().filter_map(ResponseSpec::status).collect(),

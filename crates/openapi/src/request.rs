@@ -107,10 +107,10 @@ impl Operation {
         Ok(arguments)
     }
 
-    /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the
+    /// Returns the value of [`guessing_argument`](Self::guessing_argument), even if the request is otherwise invalid. Empty if the
     /// value is absent or not a string.
-    pub fn brute_force_target(&self, path: &str, body: &[u8]) -> String {
-        let Some(argument) = &self.credential_param else { return String::new() };
+    pub fn guessing_target(&self, path: &str, body: &[u8]) -> String {
+        let Some(argument) = &self.guessing_argument else { return String::new() };
         if let Some((_, text)) = self.template.variables(path).find(|(name, _)| name == argument) {
             return percent_decode_str(text).decode_utf8_lossy().into_owned();
         }

@@ -3,7 +3,7 @@
 //! Rejected requests with public keys are counted, and have one record for many ([`RejectionCounts`]).
 //!
 //! It names identifiers only. The client's address is left out because it is personal data and would outlive the account; with
-//! the request's identifier it can be found in the proxy's log. The feature `audit_log` reads the records.
+//! the request's identifier it can be found in the access log. The feature `audit_log` reads the records.
 
 pub mod redact;
 mod rejections;

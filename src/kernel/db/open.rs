@@ -236,7 +236,7 @@ impl Db {
         let options = location.options.log_statements(STATEMENT_LEVEL);
         let metrics = Arc::default();
         let new_pool =
-            |max_size| Pool::behind_pooler(options.clone(), max_size, &metrics, location.is_behind_pooler, ACQUIRE_TIMEOUT);
+            |max_size| Pool::with_options(options.clone(), max_size, &metrics, location.is_behind_pooler, ACQUIRE_TIMEOUT);
         Ok(Self::Postgres { pool: new_pool(16)?, precondition_pool: new_pool(2)?, standby: None })
     }
 }

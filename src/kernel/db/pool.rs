@@ -203,11 +203,11 @@ fn is_refusal<C: DbConnection>(error: &sqlx::Error) -> bool {
 impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
     pub(super) fn new(options: C::Options, max_size: usize, metrics: &Arc<DatabaseMetrics>) -> anyhow::Result<Self> {
-        Self::behind_pooler(options, max_size, metrics, false, ACQUIRE_TIMEOUT)
+        Self::with_options(options, max_size, metrics, false, ACQUIRE_TIMEOUT)
     }
 
-    /// Creates a pool like [`new`](Self::new), whose connections may lead to a pooler in transaction mode.
-    pub(super) fn behind_pooler(
+    /// Creates a pool like [`new`](Self::new). Its connections may lead to a pooler in transaction mode.
+    pub(super) fn with_options(
         options: C::Options,
         max_size: usize,
         metrics: &Arc<DatabaseMetrics>,

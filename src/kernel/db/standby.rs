@@ -100,7 +100,7 @@ impl Standby {
         let DatabaseLocation::Postgres(location) = url.parse()? else { bail!("it is no database of PostgreSQL") };
         let options = location.options.log_statements(STATEMENT_LEVEL);
         Ok(Self {
-            pool: Pool::behind_pooler(options, MAX_CONNECTIONS, metrics, location.is_behind_pooler, TIMEOUT)?,
+            pool: Pool::with_options(options, MAX_CONNECTIONS, metrics, location.is_behind_pooler, TIMEOUT)?,
             primary_positions: Batcher::of(MAX_BATCH),
             is_used: Mutex::default(),
             log,

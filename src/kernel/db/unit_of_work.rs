@@ -31,7 +31,7 @@ pub struct UnitOfWork {
     mode: Mode,
     request: Option<Arc<IdempotentRequest>>,
     precondition: Option<Precondition>,
-    /// True once a transaction of this unit, or a batch that it took part in, has been committed.
+    /// True once [`commit_now`](Self::commit_now) has committed changes before the end of the request.
     is_committed: AtomicBool,
     open: Mutex<Open>,
     /// The span of the request.
@@ -192,7 +192,7 @@ impl UnitOfWork {
     }
 
     /// Runs `work` once the changes of this request are committed, and drops it if they are not. The response waits for it, but
-    /// it can't change the response any more.
+    /// it can't change the response any more. Without a request, changes are committed already, and `work` runs at once.
     pub async fn after_commit(&self, work: impl Future<Output = ()> + Send + 'static) {
         if self.mode == Mode::Request { self.open().after_commit.push(Box::pin(work)) } else { work.await }
     }

@@ -132,7 +132,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         let address = request.client_address;
-        let attempts = request.brute_force_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
+        let attempts = request.guessing_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
         let of_client = match request.principal {
             // All users of an application share its key.
             Some(caller) if caller.scope == Scope::Public => self.limits.count_shared(caller.key.0, address),

@@ -50,10 +50,10 @@ pub struct IdempotentRequest {
 pub enum PreviousOutcome {
     /// It has this response.
     Completed(StoredResponse),
-    /// It is in progress.
-    InProgress,
+    /// It is under way.
+    UnderWay,
     /// It was a different request with the same key.
-    KeyReused,
+    OtherRequest,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -102,11 +102,11 @@ impl IdempotentRequest {
             .await?;
         let Some(row) = row.filter(|row| row.claimed > self.started.minus(RETENTION)) else { return Ok(None) };
         if row.fingerprint != self.fingerprint {
-            return Ok(Some(PreviousOutcome::KeyReused));
+            return Ok(Some(PreviousOutcome::OtherRequest));
         }
         match row.answer {
             Some(encrypted) => Ok(Some(PreviousOutcome::Completed(self.cipher.decrypt(&encrypted, &self.fingerprint)?))),
-            None => Ok((row.claimed > self.started.minus(LEASE)).then_some(PreviousOutcome::InProgress)),
+            None => Ok((row.claimed > self.started.minus(LEASE)).then_some(PreviousOutcome::UnderWay)),
         }
     }
 
@@ -156,7 +156,7 @@ impl IdempotentRequest {
         for request in requests {
             outcomes.push(match request {
                 Some(request) if !claimed.contains(&(request.key, request.hash.as_str())) => {
-                    Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress))
+                    Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::UnderWay))
                 }
                 _ => None,
             });
@@ -218,7 +218,7 @@ impl IdempotentRequest {
 impl PreviousOutcome {
     /// Returns whether the key was used for a different request.
     pub fn is_other_request(&self) -> bool {
-        matches!(self, Self::KeyReused)
+        matches!(self, Self::OtherRequest)
     }
 
     /// Returns the stored response.
@@ -228,8 +228,8 @@ impl PreviousOutcome {
     pub fn into_response(self) -> Result<Response<Body>> {
         match self {
             Self::Completed(response) => response.replay(),
-            Self::InProgress => Err(Code::IdempotencyUnderWay.into()),
-            Self::KeyReused => Err(Code::IdempotencyOtherRequest.into()),
+            Self::UnderWay => Err(Code::IdempotencyUnderWay.into()),
+            Self::OtherRequest => Err(Code::IdempotencyOtherRequest.into()),
         }
     }
 }

@@ -295,9 +295,9 @@ async fn unlimited_server_sends_no_rate_limit_headers(app: TestApp) {
 /// Operations that take codes or names are limited, and no others.
 #[test]
 fn credential_operations_are_marked() {
-    let marked: Vec<_> = operations().iter().filter(|operation| operation.credential_param().is_some()).collect();
+    let marked: Vec<_> = operations().iter().filter(|operation| operation.guessing_argument().is_some()).collect();
     for operation in &marked {
-        let argument = operation.credential_param().unwrap();
+        let argument = operation.guessing_argument().unwrap();
         let is_in_path = operation.path.contains(&format!("{{{argument}}}"));
         let is_in_body = operation.body_schema().is_some_and(|schema| schema["properties"].get(argument).is_some());
         assert!(is_in_path != is_in_body, "{}: {argument}", operation.id);
@@ -305,6 +305,6 @@ fn credential_operations_are_marked() {
     let places = ["/sessions", "/lookups", "/verifications", "/resets"];
     for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
         let place = operation.path.split("/{").next().unwrap();
-        assert_eq!(operation.credential_param().is_some(), places.contains(&place), "{} (decisions)", operation.id);
+        assert_eq!(operation.guessing_argument().is_some(), places.contains(&place), "{} (decisions)", operation.id);
     }
 }

@@ -1,6 +1,6 @@
 //! API types of verifications and password resets, and the database row that they share.
 
-use boxoffice_http::error::{Code as Refusal, Error};
+use boxoffice_http::error::{Code, Error};
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,8 +106,8 @@ impl CodePurpose {
     /// Returns the error for a code that is no longer valid.
     pub fn closed(self) -> Error {
         match self {
-            Self::Verification => Refusal::VerificationClosed.into(),
-            Self::Reset => Refusal::ResetClosed.into(),
+            Self::Verification => Code::VerificationClosed.into(),
+            Self::Reset => Code::ResetClosed.into(),
         }
     }
 }

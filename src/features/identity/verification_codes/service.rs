@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use boxoffice_http::error::{Code as Refusal, Error, Result};
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use serde_json::json;
 
@@ -69,7 +69,7 @@ async fn create(ctx: &Ctx, request: &CodeRequest<'_>) -> Result<VerificationCode
 
 async fn make(app: &App, tx: &mut Tx, request: &CodeRequest<'_>, identifier: &str, digits: &str) -> Result<CodeRow> {
     let account = accounts::lock_by_email(tx, request.email).await?;
-    let account = account.ok_or_else(|| Refusal::AccountUnknown.with_message("No account has this e-mail address."))?;
+    let account = account.ok_or_else(|| Code::AccountUnknown.with_message("No account has this e-mail address."))?;
     // By now, another account may have the e-mail address.
     let known_address = request.known_account == Some(account.id);
     let group = CodeGroup { kind: request.kind, account: account.id, known_address };

@@ -190,7 +190,7 @@ impl Inventory {
         }
         let event_ids: BTreeSet<Id> = of_accounts().flat_map(|draft| draft.items.events()).collect();
         let events: HashMap<Id, EventSaleRow> =
-            store::lock_event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
+            store::lock_hosts_and_read_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
         // Again after the locks: a caller may have been removed from the administrators while the order waited.
         let issuers: BTreeSet<Id> =
             of_accounts().filter(|draft| draft.is_complimentary).filter_map(|draft| draft.caller.account).collect();

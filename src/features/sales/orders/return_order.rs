@@ -50,7 +50,8 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
         None => tickets.iter().filter(|ticket| is_valid(ticket)).collect(),
     };
     if to_return.is_empty() {
-        return Err(Code::TicketNotIssued.with_message("None of this order's tickets can be returned: all of them were used."));
+        return Err(Code::TicketNotIssued
+            .with_message("None of this order's tickets can be returned: each was used, returned or voided."));
     }
 
     let reason = request.reason.clone().unwrap_or_default();

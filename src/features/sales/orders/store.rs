@@ -158,7 +158,7 @@ pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>
 ///
 /// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. It locks
 /// each host once, for the reason that [`lock_events_of`] gives.
-pub async fn lock_event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
+pub async fn lock_hosts_and_read_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
     let events: Vec<Id> = events.into_iter().collect();
     let hosts =
         tx.select(EVENT_SALE_STATUS).push("(select id, removed from hosts where id in (select host_id from events where true");

@@ -37,7 +37,7 @@ async fn join_in(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, new: 
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
     // Locks in the order of an order: the account, the host, the section.
     accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
-    let event = orders::lock_event_sale_status(tx, [section.event_id]).await?.pop().ok_or(Error::NOT_FOUND)?;
+    let event = orders::lock_hosts_and_read_sale_status(tx, [section.event_id]).await?.pop().ok_or(Error::NOT_FOUND)?;
     let places = sections::lock_available(app, tx, [section.id], now).await?.remove(&section.id).ok_or(Error::NOT_FOUND)?;
     if new.quantity > section.capacity {
         return Err(Error::invalid("quantity", "is more than the section's capacity"));
