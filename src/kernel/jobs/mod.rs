@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 pub use runs::{JobRun, last_runs};
 use slog::{debug, error};
 use tokio::sync::watch;
@@ -89,13 +89,14 @@ impl Jobs {
     /// Stops every job once its step is finished, or after its shutdown timeout.
     pub async fn stop(&mut self) {
         self.stop.send_replace(true);
-        for (shutdown_timeout, mut task) in self.tasks.drain(..) {
+        let ends = self.tasks.drain(..).map(|(shutdown_timeout, mut task)| async move {
             if timeout(shutdown_timeout, &mut task).await.is_err() {
                 task.abort();
                 // Its error says only that it was aborted.
                 let _aborted = task.await;
             }
-        }
+        });
+        join_all(ends).await;
         // Without this, the leases end by themselves.
         let kernel = &self.kernel;
         let _released =
