@@ -22,6 +22,7 @@ use tokio::time::timeout;
 
 use crate::bootstrap::plain;
 use crate::features::catalog::sections;
+use crate::features::sales::payments;
 use crate::kernel::http::{OutsideContractFn, Routes};
 use crate::kernel::{jobs, metrics, outbox};
 use crate::state::App;
@@ -216,14 +217,18 @@ async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connection
     metrics.set_listener(in_flight, connections.count(), connections.maximum());
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.read_process();
-    let (dependencies, waiting, places) = tokio::join!(
+    let (dependencies, waiting, refunds, places) = tokio::join!(
         check_readiness(app),
         timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)),
+        timeout(CHECK_TIMEOUT, waiting_refunds(app)),
         timeout(CHECK_TIMEOUT, count_places(app))
     );
     dependencies.into_iter().for_each(|(name, is_usable)| metrics.set_dependency(name, is_usable));
     if let Ok(Ok(waiting)) = waiting {
         metrics.set_mails(waiting.count, waiting.oldest_age);
+    }
+    if let Ok(Ok((count, oldest_age))) = refunds {
+        metrics.set_refunds(count, oldest_age);
     }
     if let Ok(Ok((sold, reserved, capacity))) = places {
         metrics.set_places(sold, reserved, capacity);
@@ -243,6 +248,14 @@ async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connection
 
 async fn count_places(app: &App) -> boxoffice_http::error::Result<(i64, i64, i64)> {
     sections::count_places(&mut app.db.read().await?, app.clock.now()).await
+}
+
+/// Returns the number of refunds and cancellations that the gateway has not made yet, and the age of the oldest; zero if there is
+/// none.
+async fn waiting_refunds(app: &App) -> boxoffice_http::error::Result<(i64, Duration)> {
+    let (count, oldest) = payments::count_unsettled(&mut app.db.read().await?).await?;
+    let age = oldest.map_or(0, |oldest| app.clock.now().0 - oldest.0);
+    Ok((count, Duration::from_micros(u64::try_from(age).unwrap_or(0))))
 }
 
 fn json_response(status: StatusCode, body: &serde_json::Value) -> Response<Body> {

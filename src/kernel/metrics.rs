@@ -42,6 +42,10 @@ pub struct Metrics {
     oldest_mail: FloatGauge,
     /// Attempts to deliver a mail.
     mail_attempts: Family<Label, Counter>,
+    /// Refunds that the payment gateway has not made.
+    refunds: Gauge,
+    /// Age of the oldest of these refunds, in seconds.
+    oldest_refund: FloatGauge,
     /// 1 for each dependency of the readiness that can be used, otherwise 0.
     dependencies: Family<Label, Gauge>,
     /// Places of the events that are on sale.
@@ -112,6 +116,8 @@ impl Metrics {
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
             mail_attempts: Family::default(),
+            refunds: Gauge::default(),
+            oldest_refund: FloatGauge::default(),
             dependencies: Family::default(),
             places: Family::default(),
             event_cache: Family::default(),
@@ -166,6 +172,13 @@ impl Metrics {
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
         registry.register_with_unit("oldest_mail_age", "Age of the oldest waiting mail", seconds(), self.oldest_mail.clone());
         registry.register("mail_attempts", "Attempts to deliver a mail, by result", self.mail_attempts.clone());
+        registry.register("refunds_waiting", "Refunds that the payment gateway has not made", self.refunds.clone());
+        registry.register_with_unit(
+            "oldest_refund_age",
+            "Age of the oldest waiting refund",
+            seconds(),
+            self.oldest_refund.clone(),
+        );
         registry.register("job_failures", "Failed runs of a job", self.jobs.failures.clone());
         registry.register_with_unit(
             "job_last_success_timestamp",
@@ -212,6 +225,12 @@ impl Metrics {
     /// Records an attempt to deliver a mail.
     pub fn record_mail_attempt(&self, result: MailResult) {
         self.mail_attempts.get_or_create(&[("result", result.into())]).inc();
+    }
+
+    /// Sets the number of refunds that the payment gateway has not made, and the age of the oldest.
+    pub fn set_refunds(&self, count: i64, oldest_age: Duration) {
+        self.refunds.set(count);
+        self.oldest_refund.set(oldest_age.as_secs_f64());
     }
 
     /// Sets whether a dependency, with its name in the response of `/readyz`, can be used.

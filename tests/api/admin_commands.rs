@@ -1,11 +1,15 @@
 //! The commands `boxoffice admin …`, beside a running server.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use boxoffice::server::RunningApp;
+use boxoffice_http::Listener;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::support::server_process::{CommandOutput, Run, boxoffice};
-use crate::support::{TestApp, card_payment, entries_of, id_of, section, wait_until};
+use crate::support::{ANY_PORT, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, wait_until};
 
 on_both_databases![
     manages_accounts,
@@ -13,6 +17,7 @@ on_both_databases![
     manages_keys,
     manages_outbox,
     lists_and_runs_jobs,
+    refunds_that_fail_are_visible,
     command_registers_no_ticket_key,
     commands_for_accounts_and_keys_are_audited,
 ];
@@ -271,6 +276,51 @@ async fn lists_and_runs_jobs(app: TestApp) {
     // The server has begun to run its jobs, one after the other.
     wait_until(async || job("expire reservations")["finished"].is_string()).await;
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
+}
+
+async fn refunds_that_fail_are_visible(app: TestApp) {
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
+    let metrics_url = format!("http://{}/metrics", platform.admin_address().unwrap());
+    let metrics = async || fetch_url(&metrics_url).await.text().await.unwrap();
+    let value = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("boxoffice_{name} ")));
+        line.unwrap_or_else(|| panic!("{name} in {text}")).parse::<f64>().unwrap()
+    };
+    assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
+    let (ama, _, order) = app.create_order(10).await;
+    let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+    app.gateway.fail_after_charge(true);
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.code(), "payment.gateway");
+    app.cancel_order(&ama.key, &order).await;
+
+    let list = json_of(&app, &["refunds", "list"]);
+    let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
+    let facts = |entry: &Value| ["type", "order", "amount"].map(|name| entry[name].clone());
+    let order = json!(order.trim_start_matches("/orders/"));
+    assert_eq!(facts(cancellation), [json!("cancellation"), order.clone(), json!(30.0)]);
+    assert_eq!(facts(refund), [json!("refund"), order, json!(50.0)]);
+    assert_eq!((&cancellation["payment"], &refund["payment"]), (&cancellation["id"], &paid.body["number"]));
+    assert!(refund["since"].as_str() >= paid.body["placed"].as_str(), "{list}");
+    let page = text(&app, &["refunds", "list", "--records", "1"]);
+    assert!(page.contains("cancellation") && page.contains("(1 of 2;"), "{page}");
+    let outcome = |jobs: &Value| {
+        let job = entries_of(jobs).iter().find(|job| job["name"] == "process refunds").unwrap();
+        job["outcome"].as_str().unwrap_or_default().to_owned()
+    };
+    // A run before the cancellation of the order had one of them.
+    let failure = Regex::new("^failed: [12] of [12] refunds and cancellations failed;").unwrap();
+    wait_until(async || failure.is_match(&outcome(&json_of(&app, &["jobs", "list"])))).await;
+    let failed = metrics().await;
+    assert!(value(&failed, "refunds_waiting") == 2.0 && value(&failed, "oldest_refund_age_seconds") > 0.0, "{failed}");
+    assert!(value(&failed, r#"job_failures_total{job="process refunds"}"#) >= 1.0, "{failed}");
+
+    app.gateway.reject_refunds(false);
+
+    wait_until(async || value(&metrics().await, "refunds_waiting") == 0.0).await;
+    assert_eq!(value(&metrics().await, "oldest_refund_age_seconds"), 0.0);
+    assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
+    wait_until(async || outcome(&json_of(&app, &["jobs", "list"])) == "done").await;
 }
 
 /// A command may run with a data folder of its own, and so with a key that signs no tickets.

@@ -1,14 +1,21 @@
 //! Payments and refunds.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice::features::sales::payments;
+use boxoffice::state::Ctx;
+use boxoffice_http::ApiError;
 use futures::future::join3;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-use crate::support::{RESERVATION_TTL, Rejection, TestApp, card_payment, partial_card_payment, rejection, section, wait_until};
+use super::failures::LogBuffer;
+use crate::support::{
+    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, partial_card_payment, rejection, section, wait_until,
+};
 
 on_both_databases![
     full_payment_fulfills_order,
@@ -28,6 +35,7 @@ on_both_databases![
     payment_belongs_to_one_order,
     expiry_refunds_payments,
     failed_refund_is_retried,
+    failed_refund_is_logged,
     payment_of_crashed_server_is_undone,
     undo_after_refund_returns_nothing,
     payment_completes_after_client_disconnects,
@@ -315,18 +323,43 @@ async fn expiry_refunds_payments(app: TestApp) {
 async fn failed_refund_is_retried(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.stop_jobs().await;
+    let step = async || {
+        payments::process_due(&Ctx::immediate(Arc::clone(&app.state)))
+            .await
+            .map_err(|error| ApiError::from(error).cause().unwrap().to_string())
+    };
     app.gateway.reject_refunds(true);
 
     let cancelled = app.cancel_order(&ama.key, &order).await;
 
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
-    app.expire_due().await;
+    assert!(step().await.unwrap_err().contains("1 of 1 refunds and cancellations failed"));
     assert_eq!(app.payments(&order).await, [is(50.0, "Confirmed")], "it is not back yet");
     assert_eq!(app.gateway.total(), 50.0);
     app.gateway.reject_refunds(false);
-    app.expire_due().await;
+    assert_eq!((step().await, step().await), (Ok(1), Ok(0)));
     assert_eq!(app.payments(&order).await, [is(50.0, "Refunded")]);
     assert_eq!(app.gateway.total(), 0.0);
+}
+
+async fn failed_refund_is_logged(app: TestApp) {
+    let (ama, _, order) = app.create_order(10).await;
+    let payment = app.pay(&ama.key, &order, partial_card_payment(50.0)).await.body["number"].clone();
+    app.gateway.reject_refunds(true);
+    app.cancel_order(&ama.key, &order).await;
+    let buffer = LogBuffer::default();
+
+    let _server = app.start_second_server_on(app.state.settings.clone(), buffer.logger(), ANY_PORT).await;
+
+    let is_failure = |line: &Value| line["msg"] == "a refund or cancellation failed and will be retried";
+    wait_until(async || buffer.lines().iter().any(is_failure)).await;
+    let failure = buffer.lines().into_iter().find(is_failure).unwrap();
+    let facts = ["level", "order", "payment", "cause"].map(|name| failure[name].clone());
+    assert_eq!(
+        facts,
+        [json!("WARN"), json!(order.trim_start_matches("/orders/")), payment, json!("the gateway rejects refunds")]
+    );
 }
 
 async fn payment_of_crashed_server_is_undone(app: TestApp) {

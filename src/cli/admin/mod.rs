@@ -1,4 +1,4 @@
-//! The command `admin`: accounts, keys, orders, events, jobs and mail, for an operator on the server's machine.
+//! The command `admin`: accounts, keys, orders, refunds, events, jobs and mail, for an operator on the server's machine.
 //!
 //! The commands use the same services and the same audit log as requests, and work while servers run.
 
@@ -9,6 +9,7 @@ mod keys;
 mod orders;
 mod outbox;
 mod output;
+mod refunds;
 
 use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
 use std::sync::Arc;
@@ -63,6 +64,11 @@ enum AdminCommand {
         #[command(subcommand)]
         command: orders::OrdersCommand,
     },
+    /// List refunds that the payment gateway has not made
+    Refunds {
+        #[command(subcommand)]
+        command: refunds::RefundsCommand,
+    },
     /// Find and manage events
     Events {
         #[command(subcommand)]
@@ -116,6 +122,7 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
         AdminCommand::Accounts { command } => accounts::run(&admin, command).await,
         AdminCommand::Keys { command } => keys::run(&admin, command).await,
         AdminCommand::Orders { command } => orders::run(&admin, command).await,
+        AdminCommand::Refunds { command } => refunds::run(&admin, command).await,
         AdminCommand::Events { command } => events::run(&admin, command).await,
         AdminCommand::Jobs { command } => jobs::run(&admin, command).await,
         AdminCommand::Outbox { command } => outbox::run(&admin, command).await,

@@ -24,9 +24,10 @@ mod store;
 
 pub use endpoints::register;
 pub use gateway::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
-pub(crate) use model::Payment;
 pub use model::uri;
+pub(crate) use model::{Payment, WaitingRefundRow};
 pub use processing::PaymentStep;
+pub(crate) use refund_store::{count_unsettled, list_unsettled};
 pub use refund_store::{refund_shares_by_order, refunded_by_order};
 pub use refunds::{process_after_commit, process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};
 pub(crate) use service::list;

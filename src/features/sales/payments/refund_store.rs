@@ -4,14 +4,23 @@ use std::collections::HashMap;
 
 use boxoffice_http::error::Result;
 
-use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
+use super::model::{PendingRefundRow, RefundRow, RefundShareRow, WaitingRefundRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// Number of refunds and cancellations that are sent to the gateway at a time.
 const UNSETTLED_BATCH: &str = "20";
+/// The refunds and cancellations that the gateway has not completed. The first condition on the status is the condition of the partial
+/// index.
+const FROM_UNSETTLED: &str = "from (
+    select p.id, false as is_refund, p.id as payment_id, p.order_id, p.amount, p.reference, p.placed as since from payments p
+    where p.status in ('Pending', 'Abandoned') and p.status = 'Abandoned'
+    union all
+    select r.id, true, r.payment_id, r.order_id, r.amount, p.reference, r.owed
+    from refunds r join payments p on p.id = r.payment_id where r.status = 'Owed') as unsettled where true";
 
 pub async fn insert(tx: &mut Tx, refunds: &[RefundRow], owed: Timestamp) -> Result<()> {
     let into = "refunds (id, order_id, payment_id, amount, fees, status, owed)";
@@ -71,20 +80,29 @@ pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: T
 
 /// Returns the next refunds and cancellations after `after` that the gateway has not completed: of one order, or of all.
 pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
-    // The first condition on the status is the condition of the partial index.
-    tx.select(
-        "id, is_refund, payment_id, order_id, amount, reference from (
-            select p.id, false as is_refund, p.id as payment_id, p.order_id, p.amount, p.reference from payments p
-            where p.status in ('Pending', 'Abandoned') and p.status = 'Abandoned'
+    tx.select(&format!("id, is_refund, payment_id, order_id, amount, reference {FROM_UNSETTLED}"))
+        .and_where("order_id = ?", order)
+        .and_where("id > ?", Some(after))
+        .push(" order by id limit ")
+        .push(UNSETTLED_BATCH)
+        .all()
+        .await
+}
+
+/// Returns a page of the refunds and cancellations that the gateway has not completed, the oldest first.
+pub async fn list_unsettled(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<WaitingRefundRow>> {
+    tx.list("id, is_refund, payment_id, order_id, amount, since", FROM_UNSETTLED).page("id", paging).await
+}
+
+/// Returns the number of refunds and cancellations that the gateway has not completed, and the time of the oldest.
+pub async fn count_unsettled(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
+    tx.query(
+        "select count(*), min(since) from (
+            select placed as since from payments where status in ('Pending', 'Abandoned') and status = 'Abandoned'
             union all
-            select r.id, true, r.payment_id, r.order_id, r.amount, p.reference
-            from refunds r join payments p on p.id = r.payment_id where r.status = 'Owed'
-        ) as unsettled where true",
+            select owed from refunds where status = 'Owed'
+        ) as unsettled",
     )
-    .and_where("order_id = ?", order)
-    .and_where("id > ?", Some(after))
-    .push(" order by id limit ")
-    .push(UNSETTLED_BATCH)
-    .all()
+    .one()
     .await
 }

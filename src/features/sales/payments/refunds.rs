@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use boxoffice_http::error::{Result, one_line};
+use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result, one_line};
 use futures::future::join_all;
 use slog::warn;
 use tokio::time::timeout;
@@ -118,25 +119,38 @@ pub async fn process_after_commit(ctx: &Ctx, order: Id) {
 }
 
 /// Job step: abandons payments that have been pending for too long, and has the gateway make all owed refunds and cancellations.
-/// Returns 0: nothing is left to do at once.
+/// Returns the number of those that it has made.
+///
+/// # Errors
+/// Returns an error if the gateway has rejected some, after it has made the others.
 pub async fn process_due(ctx: &Ctx) -> Result<u64> {
     let now = ctx.app.clock.now();
     transaction!(ctx.unit, |tx| abandon_pending(&ctx.app, tx, now).await)?;
     // Continue after the last one of the previous step, so that a few permanent failures don't block all others.
     let mut after = Id(ctx.app.refund_cursor.load(Ordering::Relaxed));
     let mut wrapped = after == Id::NONE;
+    let (mut made, mut failed) = (0, 0);
     loop {
         let batch = process_batch(ctx, None, after).await?;
         after = batch.last.unwrap_or(Id::NONE);
         ctx.app.refund_cursor.store(after.0, Ordering::Relaxed);
+        made += batch.made;
+        failed += batch.failed;
         // Stop after a batch without a success, because the gateway may be down.
         match batch {
-            Batch { last: None, .. } if wrapped => return Ok(0),
+            Batch { last: None, .. } if wrapped => break,
             Batch { last: None, .. } => wrapped = true,
-            Batch { has_success: false, .. } => return Ok(0),
+            Batch { made: 0, .. } => break,
             Batch { .. } => {}
         }
     }
+    if failed > 0 {
+        let attempts = made + failed;
+        return Err(Error::Internal(anyhow!(
+            "{failed} of {attempts} refunds and cancellations failed; `boxoffice admin refunds list` has those that wait"
+        )));
+    }
+    Ok(made)
 }
 
 async fn abandon_pending(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
@@ -148,8 +162,10 @@ async fn abandon_pending(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
 struct Batch {
     /// The last one; `None` for an empty batch.
     last: Option<Id>,
-    /// True if the gateway completed at least one.
-    has_success: bool,
+    /// The number of those that the gateway has made.
+    made: u64,
+    /// The number of those that have failed.
+    failed: u64,
 }
 
 /// Has the gateway process the next few refunds and cancellations after `after`.
@@ -159,7 +175,8 @@ async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch>
     for (row, _) in rows.iter().zip(&results).filter(|(_, succeeded)| **succeeded) {
         transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, row).await)?;
     }
-    Ok(Batch { last: rows.last().map(|row| row.id), has_success: results.contains(&true) })
+    let count = |succeeded: bool| results.iter().filter(|result| **result == succeeded).count() as u64;
+    Ok(Batch { last: rows.last().map(|row| row.id), made: count(true), failed: count(false) })
 }
 
 /// Calls the gateway for a refund or a cancellation. Returns whether it succeeded.
@@ -173,8 +190,8 @@ async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
     };
     let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &result {
-        warn!(ctx.app.log, "a refund or cancellation failed and will be retried"; "payment" => %payment,
-            "cause" => one_line(error));
+        warn!(ctx.app.log, "a refund or cancellation failed and will be retried"; "order" => %row.order_id,
+            "payment" => %payment, "cause" => one_line(error));
     }
     result.is_ok()
 }
