@@ -52,7 +52,7 @@ fn text(app: &TestApp, arguments: &[&str]) -> String {
 }
 
 /// Runs a command that succeeds with `--json`, and returns its result.
-fn json_of(app: &TestApp, arguments: &[&str]) -> Value {
+pub fn json_of(app: &TestApp, arguments: &[&str]) -> Value {
     serde_json::from_str(&text(app, &[arguments, &["--json"]].concat())).unwrap()
 }
 

@@ -12,7 +12,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp, fetch_url, section, wait_until};
+use crate::support::{ANY_PORT, TestApp, entries_of, fetch_url, section, wait_until};
 
 on_both_databases![
     health_checks_need_no_key,
@@ -159,6 +159,7 @@ async fn access_log_names_caller_but_no_secret(app: TestApp) {
     let found = app.request("GET", &host.uri).at(server.address).key(&kofi.key).send().await;
     let code = "4K7QW2MZ";
     let unknown = app.request("GET", &format!("/tokens/{code}")).at(server.address).key(&kofi.key).send().await;
+    let of_program = app.request("GET", "/regions").at(server.address).key(&app.public_key).send().await;
 
     let lines = buffer.lines();
     let line = |response: &crate::support::Response| {
@@ -170,11 +171,17 @@ async fn access_log_names_caller_but_no_secret(app: TestApp) {
     let first = line(&found);
     let names = ["method", "operation", "status", "client"].map(|name| first[name].clone());
     assert_eq!(names, [json!("GET"), json!("host_get"), json!(200), json!("127.0.0.1")]);
-    assert!(first["duration_ms"].as_f64().is_some_and(|duration| duration > 0.0) && first["account"].is_i64(), "{first}");
+    assert!(first["duration_ms"].as_f64().is_some_and(|duration| duration > 0.0), "{first}");
+    assert_eq!((&first["account"], first["key"].is_i64()), (&json!(kofi.number), true), "{first}");
     let second = line(&unknown);
     assert_eq!((&second["status"], &second["code"]), (&json!(unknown.status), &unknown.body["code"]));
+    let third = line(&of_program);
+    let keys = super::admin_commands::json_of(&app, &["keys", "list"]);
+    let id = third["key"].to_string();
+    let key = entries_of(&keys).iter().find(|key| key["id"] == id.as_str()).unwrap_or_else(|| panic!("{third}: {keys}"));
+    assert_eq!((&key["role"], &third["account"]), (&json!("public"), &Value::Null));
     let text = buffer.text();
-    assert!(!text.contains(&kofi.key) && !text.contains(code), "{text}");
+    assert!([&kofi.key, &app.public_key, code].iter().all(|secret| !text.contains(*secret)), "{text}");
 }
 
 async fn successful_health_checks_are_logged_at_debug(app: TestApp) {

@@ -31,8 +31,10 @@ pub struct AccessLogLine<'a> {
     pub code: Option<Code>,
     /// Time from the head of the request until its response is ready.
     pub duration: Duration,
-    /// The identifier of the caller's account.
-    pub account: Option<i64>,
+    /// The identifier of the caller's key.
+    pub key: Option<i64>,
+    /// The number of the caller's account.
+    pub account: Option<&'a str>,
     /// The address of the client, which a trusted proxy may have forwarded.
     pub client_address: IpAddr,
     /// The identifier of the request.
@@ -70,8 +72,11 @@ impl KV for AccessLogLine<'_> {
         }
         // In milliseconds with three decimals.
         serializer.emit_f64("duration_ms".into(), self.duration.as_micros() as f64 / 1000.0)?;
+        if let Some(key) = self.key {
+            serializer.emit_i64("key".into(), key)?;
+        }
         if let Some(account) = self.account {
-            serializer.emit_i64("account".into(), account)?;
+            serializer.emit_str("account".into(), account)?;
         }
         serializer.emit_arguments("client".into(), &format_args!("{}", self.client_address))?;
         serializer.emit_str("request".into(), self.request_id)

@@ -73,8 +73,10 @@ pub struct Dispatcher<B> {
 #[derive(Default)]
 struct RequestFacts<'a> {
     operation: Option<&'a Operation>,
-    /// The identifier of the caller's account.
-    account: Option<i64>,
+    /// The identifier of the caller's key.
+    key: Option<i64>,
+    /// The number of the caller's account.
+    account: Option<Arc<str>>,
     rate_limit: Option<RateLimitStatus>,
     /// The code of the error.
     code: Option<Code>,
@@ -123,7 +125,7 @@ impl<B: RequestHandler> Dispatcher<B> {
                 facts.code = Some(Code::ServerUnavailable);
                 response = error_response(&Code::ServerUnavailable.with_message(NO_ROOM).into());
             }
-            let RequestFacts { operation, account, rate_limit, code } = facts;
+            let RequestFacts { operation, key, account, rate_limit, code } = facts;
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
             response_headers::add_deprecation(response.headers_mut(), operation);
             if let Some(rate_limit) = rate_limit {
@@ -152,7 +154,8 @@ impl<B: RequestHandler> Dispatcher<B> {
                 status,
                 code,
                 duration,
-                account,
+                key,
+                account: account.as_deref(),
                 client_address,
                 request_id: &request_id,
             };
@@ -264,6 +267,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             Err(error) => return self.handler.reject(rejected(None), error).await,
         };
         let authenticated = Instant::now();
+        facts.key = self.handler.key(&principal);
         facts.account = self.handler.account(&principal);
         // The memory of the body is reserved until the response is complete, because its arguments are copies of it.
         let (arguments, _reservation) =

@@ -68,8 +68,13 @@ pub trait RequestHandler: Send + Sync + 'static {
         std::future::ready(Ok(()))
     }
 
-    /// Returns the identifier of the principal's account, for the log.
-    fn account(&self, _principal: &Self::Principal) -> Option<i64> {
+    /// Returns the identifier of the principal's key, for the log.
+    fn key(&self, _principal: &Self::Principal) -> Option<i64> {
+        None
+    }
+
+    /// Returns the number of the principal's account, for the log.
+    fn account(&self, _principal: &Self::Principal) -> Option<Arc<str>> {
         None
     }
 

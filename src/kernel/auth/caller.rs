@@ -17,6 +17,8 @@ pub struct Caller {
     pub scope: Scope,
     /// The account that the key acts for.
     pub account: Option<Id>,
+    /// The number of this account, for the log.
+    pub account_number: Option<Arc<str>>,
     /// The region that the account prefers.
     pub preferred_region: Option<Id>,
     /// True for the key of a session.

@@ -126,6 +126,7 @@ struct KeyRow {
     kind: KeyKind,
     role: StoredScope,
     account_id: Option<Id>,
+    account_number: Option<Arc<str>>,
     expires: Option<Timestamp>,
     last_used: Option<Timestamp>,
     account_role: Option<StoredScope>,
@@ -235,6 +236,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
         scope,
         // A public key acts for no account, even if an account created it.
         account: row.account_id.filter(|_| scope != Scope::Public),
+        account_number: row.account_number.clone().filter(|_| scope != Scope::Public),
         preferred_region: row.preferred_region.filter(|_| scope != Scope::Public),
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
@@ -256,8 +258,8 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
         digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
     if !missing.is_empty() {
         let keys = tx.tx().select(
-            "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated,
-             p.region_id as preferred_region, k.token_id, t.event_id, e.ends as event_ends
+            "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.number as account_number, a.role as account_role,
+             a.activated, p.region_id as preferred_region, k.token_id, t.event_id, e.ends as event_ends
              from api_keys k left join accounts a on a.id = k.account_id left join account_preferences p on p.account_id = a.id
              left join tokens t on t.id = k.token_id left join events e on e.id = t.event_id where k.ended is null",
         );

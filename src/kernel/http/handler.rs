@@ -84,8 +84,12 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         if has_scope { Ok(()) } else { Err(Code::KeyRefused.into()) }
     }
 
-    fn account(&self, caller: &Option<Caller>) -> Option<i64> {
-        caller.as_ref()?.account.map(|account| account.0)
+    fn key(&self, caller: &Option<Caller>) -> Option<i64> {
+        caller.as_ref().map(|caller| caller.key.0)
+    }
+
+    fn account(&self, caller: &Option<Caller>) -> Option<Arc<str>> {
+        caller.as_ref()?.account_number.clone()
     }
 
     fn respond_outside_contract(

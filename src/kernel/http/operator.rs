@@ -50,6 +50,7 @@ impl<A: AppState> Operator<A> {
             key: Id::NONE,
             scope: Scope::Administrator,
             account: None,
+            account_number: None,
             preferred_region: None,
             is_session: false,
             redeemer: None,
