@@ -189,7 +189,8 @@ async fn start(
     if let Some(address) = platform.admin_address() {
         info!(log, "serving health checks and metrics"; "address" => address);
     }
-    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
+    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url,
+        "version" => env!("CARGO_PKG_VERSION"));
     Ok(platform)
 }
 

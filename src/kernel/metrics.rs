@@ -27,6 +27,8 @@ pub type FloatGauge = Gauge<f64, AtomicU64>;
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
+    /// 1, with the version of the program.
+    build: Family<Label, Gauge>,
     requests: Family<RequestLabels, Histogram>,
     /// Runs of jobs.
     pub jobs: JobMetrics,
@@ -54,6 +56,8 @@ pub struct Metrics {
     event_cache: Family<Label, Counter>,
     /// Connections of each pool, in use and idle, and the tasks that wait for one.
     pools: Family<[(&'static str, &'static str); 2], Gauge>,
+    /// Unix time at which the process has started.
+    process_start: FloatGauge,
     /// CPU time of the process, in seconds.
     process_cpu: FloatGauge,
     /// Resident memory of the process, in bytes.
@@ -95,12 +99,16 @@ impl JobMetrics {
         // Both exist from the first run on, so that an alert can tell 0 from missing.
         let failures = self.failures.get_or_create(&[("job", job)]).clone();
         if is_success {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.last_success.get_or_create(&[("job", job)]).set(now.as_secs_f64());
+            self.last_success.get_or_create(&[("job", job)]).set(unix_time());
         } else {
             failures.inc();
         }
     }
+}
+
+/// Returns the seconds since 1970, by the machine's clock.
+fn unix_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 impl Metrics {
@@ -108,6 +116,7 @@ impl Metrics {
     pub fn new(database: &DatabaseMetrics) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("boxoffice"),
+            build: Family::default(),
             requests: Family::new_with_constructor(durations),
             jobs: JobMetrics::default(),
             in_flight: Gauge::default(),
@@ -122,6 +131,7 @@ impl Metrics {
             places: Family::default(),
             event_cache: Family::default(),
             pools: Family::default(),
+            process_start: FloatGauge::default(),
             process_cpu: FloatGauge::default(),
             process_memory: Gauge::default(),
             process_files: Gauge::default(),
@@ -131,6 +141,9 @@ impl Metrics {
         for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {
             metrics.mail_attempts.get_or_create(&[("result", result.into())]).inc_by(0);
         }
+        metrics.build.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
+        // The program creates the metrics at its start. The time is read once, because a later step of the clock is no new start.
+        metrics.process_start.set(unix_time());
         metrics.register(database);
         metrics
     }
@@ -138,6 +151,7 @@ impl Metrics {
     fn register(&mut self, database: &DatabaseMetrics) {
         let seconds = || Unit::Seconds;
         let registry = &mut self.registry;
+        registry.register("build_info", "Version of the program", self.build.clone());
         registry.register_with_unit(
             "request_duration",
             "Time from the head of a request until its response is ready",
@@ -187,6 +201,7 @@ impl Metrics {
             self.jobs.last_success.clone(),
         );
         let process = registry.sub_registry_with_prefix("process");
+        process.register_with_unit("start_time", "Unix time of the start of the process", seconds(), self.process_start.clone());
         process.register_with_unit("cpu", "CPU time of the process", seconds(), self.process_cpu.clone());
         process.register_with_unit("resident_memory", "Memory of the process", Unit::Bytes, self.process_memory.clone());
         process.register("open_files", "Open files of the process", self.process_files.clone());

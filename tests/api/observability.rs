@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
@@ -143,6 +143,11 @@ async fn metrics_count_requests(app: TestApp) {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap();
     assert_eq!(value("process_max_files") as u64, files);
     assert!((1..files as usize).contains(&value("process_open_files")), "{text}");
+    let version = concat!("boxoffice_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n");
+    assert!(text.contains(version), "{text}");
+    let start = text.lines().find_map(|line| line.strip_prefix("boxoffice_process_start_time_seconds ")).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!((1e9..=now).contains(&start.parse::<f64>().unwrap()), "{text}");
     let places = |state: &str, count: i64| text.contains(&format!("boxoffice_places{{state=\"{state}\"}} {count}\n"));
     assert!(places("sold", 3) && places("reserved", 0) && places("free", 7), "{text}");
     assert_eq!(get(admin, "/readyz").await.0, 200);

@@ -156,6 +156,15 @@ fn start_warns_without_administrator() {
     assert!(log.contains("no administrator is active: create one with `boxoffice account create"), "{log}");
 }
 
+#[test]
+fn start_logs_version() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let log = log_of_start(boxoffice(folder.path(), &["serve"]));
+
+    assert!(log.contains(concat!("\"version\":\"", env!("CARGO_PKG_VERSION"), "\"")), "{log}");
+}
+
 /// Starts a server, and returns its log until it serves.
 fn log_of_start(mut serve: Command) -> String {
     let mut server = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
