@@ -214,7 +214,7 @@ where
 /// All metrics, with the gauges of this moment. During an outage of the database, those that it doesn't have are still of use.
 async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connections) -> Response<Body> {
     let metrics = &app.metrics;
-    metrics.set_listener(in_flight, connections.count(), connections.maximum());
+    metrics.set_listener(in_flight, connections);
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.read_process();
     let (dependencies, waiting, refunds, places) = tokio::join!(

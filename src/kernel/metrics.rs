@@ -3,9 +3,10 @@
 //! Counters and histograms are recorded where things happen. Gauges of the moment, such as the size of a pool, are set when the
 //! metrics are read.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use boxoffice_http::{CloseReason, Connections};
 use procfs::WithCurrentSystemInfo;
 use procfs::process::{LimitValue, Process};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -38,6 +39,8 @@ pub struct Metrics {
     connections: Gauge,
     /// The limit of open connections.
     max_connections: Gauge,
+    /// Connections that were closed at a limit.
+    closed_connections: Family<Label, Counter>,
     /// Mails that wait to be delivered.
     mails: Gauge,
     /// Age of the oldest of these mails, in seconds.
@@ -122,6 +125,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             connections: Gauge::default(),
             max_connections: Gauge::default(),
+            closed_connections: Family::default(),
             mails: Gauge::default(),
             oldest_mail: FloatGauge::default(),
             mail_attempts: Family::default(),
@@ -161,6 +165,7 @@ impl Metrics {
         registry.register("requests_in_flight", "Requests in progress", self.in_flight.clone());
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("max_connections", "Limit of the open connections", self.max_connections.clone());
+        registry.register("connections_closed", "Connections that were closed at a limit", self.closed_connections.clone());
         registry.register_with_unit(
             "database_wait",
             "Time that a request waits for a database connection",
@@ -214,11 +219,19 @@ impl Metrics {
         self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
-    /// Sets the numbers of requests in flight and of open connections, and the limit of the latter.
-    pub fn set_listener(&self, in_flight: usize, connections: usize, max_connections: usize) {
-        let gauges = [(&self.in_flight, in_flight), (&self.connections, connections), (&self.max_connections, max_connections)];
+    /// Sets the number of requests in flight, and the metrics of the connections.
+    pub fn set_listener(&self, in_flight: usize, connections: &Connections) {
+        let gauges = [
+            (&self.in_flight, in_flight),
+            (&self.connections, connections.count()),
+            (&self.max_connections, connections.maximum()),
+        ];
         for (gauge, value) in gauges {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+        for reason in CloseReason::ALL {
+            let counter = self.closed_connections.get_or_create(&[("reason", reason.name())]);
+            counter.inner().store(connections.closed(reason), Ordering::Relaxed);
         }
     }
 

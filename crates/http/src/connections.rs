@@ -77,6 +77,41 @@ fn default_maximum() -> usize {
     usize::try_from(available.min(MAX_DEFAULT_CONNECTIONS)).unwrap_or(usize::MAX)
 }
 
+/// The limit at which the server closes a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CloseReason {
+    /// The connection is new, and its address has [`ConnectionLimits::per_address`] others, none of which is idle.
+    AddressLimit,
+    /// The connection is new, and [`ConnectionLimits::maximum`] others are open, none of which is idle.
+    ConnectionLimit,
+    /// It was idle, and a new one has taken its place.
+    Idle,
+    /// [`ConnectionLimits::head_timeout`].
+    HeadTimeout,
+    /// [`ConnectionLimits::send_timeout`].
+    SendTimeout,
+    /// Its client has read nothing for a second, and [`ConnectionLimits::unsent`] left no room for other responses.
+    ResponseMemory,
+}
+
+impl CloseReason {
+    /// All reasons.
+    pub const ALL: [Self; 6] =
+        [Self::AddressLimit, Self::ConnectionLimit, Self::Idle, Self::HeadTimeout, Self::SendTimeout, Self::ResponseMemory];
+
+    /// Returns its name in the metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AddressLimit => "address_limit",
+            Self::ConnectionLimit => "connection_limit",
+            Self::Idle => "idle",
+            Self::HeadTimeout => "head_timeout",
+            Self::SendTimeout => "send_timeout",
+            Self::ResponseMemory => "response_memory",
+        }
+    }
+}
+
 /// The open connections of a server.
 #[derive(Debug)]
 pub struct Connections {
@@ -93,6 +128,8 @@ struct OpenConnections {
     next: u64,
     by_number: BTreeMap<u64, Arc<Connection>>,
     per_address: HashMap<IpAddr, usize>,
+    /// Numbers of connections that were closed at a limit.
+    closed: BTreeMap<CloseReason, u64>,
 }
 
 /// One open connection.
@@ -158,6 +195,23 @@ impl OpenConnections {
         }
     }
 
+    fn count_closed(&mut self, reason: CloseReason) {
+        *self.closed.entry(reason).or_default() += 1;
+    }
+
+    /// Closes an idle connection in favor of a new one.
+    ///
+    /// # Errors
+    /// Returns `limit`, at which the new one must be closed, if no connection is idle.
+    fn make_room(&mut self, of: Option<IpAddr>, limit: CloseReason) -> Result<(), CloseReason> {
+        if self.evict_idle(of) {
+            self.count_closed(CloseReason::Idle);
+            return Ok(());
+        }
+        self.count_closed(limit);
+        Err(limit)
+    }
+
     /// Closes an idle connection: one of the address that has the most, and of these the one that was idle for the longest time.
     /// Returns false if no connection is idle.
     fn evict_idle(&mut self, of: Option<IpAddr>) -> bool {
@@ -194,21 +248,29 @@ impl Connections {
         self.maximum
     }
 
+    /// The number of connections that were closed for this reason.
+    pub fn closed(&self, reason: CloseReason) -> u64 {
+        self.lock().closed.get(&reason).copied().unwrap_or_default()
+    }
+
     fn lock(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a new connection. If there are too many, an idle one is closed in its favor. Returns `None` if none is idle.
-    pub fn open(self: &Arc<Self>, peer: IpAddr) -> Option<ConnectionGuard> {
+    /// Registers a new connection. If there are too many, an idle one is closed in its favor.
+    ///
+    /// # Errors
+    /// Returns the limit at which the new one must be closed, if none is idle.
+    pub fn open(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionGuard, CloseReason> {
         let per_address = self.limits.per_address;
         let address = (!self.trusted_proxies.trusts(peer.to_canonical())).then(|| rate_limit_key(peer));
         let mut open = self.lock();
         let is_over = |address| per_address > 0 && open.per_address.get(&address).copied().unwrap_or(0) >= per_address;
-        if address.is_some_and(is_over) && !open.evict_idle(address) {
-            return None;
+        if address.is_some_and(is_over) {
+            open.make_room(address, CloseReason::AddressLimit)?;
         }
-        if open.by_number.len() >= self.maximum && !open.evict_idle(None) {
-            return None;
+        if open.by_number.len() >= self.maximum {
+            open.make_room(None, CloseReason::ConnectionLimit)?;
         }
         open.next += 1;
         let connection = Arc::new(Connection::new(open.next, address));
@@ -216,12 +278,15 @@ impl Connections {
         if let Some(address) = address {
             *open.per_address.entry(address).or_default() += 1;
         }
-        Some(ConnectionGuard { connections: Arc::clone(self), connection })
+        Ok(ConnectionGuard { connections: Arc::clone(self), connection })
     }
 
     /// Closes the connection that was idle for the longest time.
-    pub fn evict_idle(&self) -> bool {
-        self.lock().evict_idle(None)
+    pub fn evict_idle(&self) {
+        let mut open = self.lock();
+        if open.evict_idle(None) {
+            open.count_closed(CloseReason::Idle);
+        }
     }
 
     /// Closes all idle connections.
@@ -259,6 +324,7 @@ impl Connections {
             }
             freed += unsent;
             open.remove(&connection);
+            open.count_closed(CloseReason::ResponseMemory);
             connection.evict();
         }
         freed >= excess
@@ -365,11 +431,18 @@ impl Connection {
     }
 
     /// Waits until the connection must be closed: it exceeds a timeout, or another one takes its place.
-    pub async fn wait_for_end(&self, limits: &ConnectionLimits) {
+    pub async fn wait_for_end(&self, connections: &Connections) {
+        let limits = connections.limits();
         loop {
             let now = Instant::now();
-            let deadline = self.lock().deadline(self, limits, now);
-            if deadline <= now || self.is_evicted.load(Ordering::Relaxed) {
+            let (deadline, reason) = self.lock().deadline(self, limits, now);
+            if self.is_evicted.load(Ordering::Relaxed) {
+                return;
+            }
+            if deadline <= now {
+                if let Some(reason) = reason {
+                    connections.lock().count_closed(reason);
+                }
                 return;
             }
             tokio::select! {
@@ -396,8 +469,9 @@ impl Activity {
         self.unsent > 0 && self.changed_at + STALLED <= now
     }
 
-    /// Returns the time at which the connection must be closed, if nothing happens until then.
-    fn deadline(&mut self, connection: &Connection, limits: &ConnectionLimits, now: Instant) -> Instant {
+    /// Returns the time at which the connection must be closed, if nothing happens until then, and the reason. There is none between
+    /// two requests, where each connection ends.
+    fn deadline(&mut self, connection: &Connection, limits: &ConnectionLimits, now: Instant) -> (Instant, Option<CloseReason>) {
         let written = connection.written.load(Ordering::Relaxed);
         let is_sending = self.unsent > 0 || connection.is_blocked();
         if !is_sending || written - self.progress >= MIN_PROGRESS {
@@ -405,11 +479,12 @@ impl Activity {
         }
         if is_sending {
             self.idle_since = now;
-            return self.progress_at + limits.send_timeout;
+            return (self.progress_at + limits.send_timeout, Some(CloseReason::SendTimeout));
         }
-        let idle_timeout = if self.had_request { limits.idle_timeout } else { limits.head_timeout };
+        let (idle_timeout, reason) =
+            if self.had_request { (limits.idle_timeout, None) } else { (limits.head_timeout, Some(CloseReason::HeadTimeout)) };
         // While a request is in progress, its body, the database and the other dependencies have timeouts of their own.
-        self.idle_since(connection).unwrap_or(now) + idle_timeout
+        (self.idle_since(connection).unwrap_or(now) + idle_timeout, reason)
     }
 }
 
@@ -442,9 +517,10 @@ mod tests {
 
         let third = connections.open(address(3));
 
-        assert!(third.is_some());
+        assert!(third.is_ok());
         let evicted = |guard: &ConnectionGuard| guard.connection.is_evicted.load(Ordering::Relaxed);
         assert_eq!([&alone, &first, &second].map(evicted), [false, true, false]);
+        assert_eq!(connections.closed(CloseReason::Idle), 1);
     }
 
     #[test]
@@ -453,20 +529,22 @@ mod tests {
         let busy = connections.open(address(1)).unwrap();
         let request = busy.connection.begin_request();
 
-        assert!(connections.open(address(2)).is_none());
+        assert_eq!(connections.open(address(2)).unwrap_err(), CloseReason::ConnectionLimit);
         drop(request);
-        assert!(connections.open(address(2)).is_some());
+        assert!(connections.open(address(2)).is_ok());
+        assert_eq!([CloseReason::ConnectionLimit, CloseReason::Idle].map(|reason| connections.closed(reason)), [1, 1]);
     }
 
     #[test]
     fn limits_each_address_but_no_trusted_proxy() {
         let connections = connections(100, 1);
-        let open_busy = |peer| connections.open(peer).map(|guard| (guard.connection.begin_request(), guard));
+        let open_busy = |peer| connections.open(peer).ok().map(|guard| (guard.connection.begin_request(), guard));
         let proxy = IpAddr::from([10, 0, 0, 1]);
 
         let guards = [address(1), address(1), address(2), proxy, proxy].map(open_busy);
 
         assert_eq!(guards.each_ref().map(Option::is_some), [true, false, true, true, true]);
+        assert_eq!(connections.closed(CloseReason::AddressLimit), 1);
         drop(guards);
         assert!(connections.lock().per_address.is_empty() && connections.lock().by_number.is_empty());
     }
@@ -478,18 +556,43 @@ mod tests {
         let (connection, limits) = (&guard.connection, connections.limits());
         let data = connections.count_unsent(connection, Bytes::from(vec![0; 100_000]));
         let start = Instant::now();
-        let deadline = |after: Duration| connection.lock().deadline(connection, limits, start + after) - start;
+        let deadline = |after: Duration| {
+            let (deadline, reason) = connection.lock().deadline(connection, limits, start + after);
+            (deadline - start, reason)
+        };
+        let send_timeout = |start: Duration| (start + limits.send_timeout, Some(CloseReason::SendTimeout));
 
         let first = deadline(Duration::ZERO);
         connection.record_write(Some(MIN_PROGRESS as usize - 1));
         assert_eq!(deadline(Duration::from_secs(5)), first);
         connection.record_write(Some(1));
-        assert_eq!(deadline(Duration::from_secs(5)), Duration::from_secs(5) + limits.send_timeout);
+        assert_eq!(deadline(Duration::from_secs(5)), send_timeout(Duration::from_secs(5)));
         connection.record_write(None);
         drop(data);
-        assert_eq!(deadline(Duration::from_secs(6)), Duration::from_secs(5) + limits.send_timeout, "TLS has the rest");
+        assert_eq!(deadline(Duration::from_secs(6)), send_timeout(Duration::from_secs(5)), "TLS has the rest");
         connection.record_write(Some(1));
-        assert_eq!(deadline(Duration::from_secs(7)), Duration::from_secs(6) + limits.head_timeout, "idle");
+        let head_timeout = (Duration::from_secs(6) + limits.head_timeout, Some(CloseReason::HeadTimeout));
+        assert_eq!(deadline(Duration::from_secs(7)), head_timeout, "idle");
+    }
+
+    #[tokio::test]
+    async fn counts_timeouts_but_no_end_between_two_requests() {
+        let short = Duration::from_millis(1);
+        let limits =
+            ConnectionLimits { head_timeout: short, idle_timeout: short, send_timeout: short, ..ConnectionLimits::default() };
+        let connections = Connections::new(limits, TrustedProxies::default());
+        let open = || connections.open(address(1)).unwrap();
+        let (silent, served, slow) = (open(), open(), open());
+        drop(served.connection.begin_request());
+        let _unread = connections.count_unsent(&slow.connection, Bytes::from_static(b"unread"));
+
+        for guard in [&silent, &served, &slow] {
+            guard.connection.wait_for_end(&connections).await;
+        }
+
+        let closed = CloseReason::ALL.map(|reason| (reason.name(), connections.closed(reason)));
+        let counted: Vec<_> = closed.into_iter().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(counted, [("head_timeout", 1), ("send_timeout", 1)]);
     }
 
     #[test]
@@ -498,9 +601,9 @@ mod tests {
         let sending = connections.open(address(1)).unwrap();
         sending.connection.record_write(None);
 
-        assert!(connections.open(address(2)).is_none());
+        assert!(connections.open(address(2)).is_err());
         sending.connection.record_write(Some(1));
-        assert!(connections.open(address(2)).is_some());
+        assert!(connections.open(address(2)).is_ok());
     }
 
     #[test]
@@ -517,6 +620,7 @@ mod tests {
         slow.connection.lock().changed_at -= STALLED;
         assert!(connections.has_room(&other.connection, SIZE + 1));
         assert!(slow.connection.is_evicted.load(Ordering::Relaxed));
+        assert_eq!(connections.closed(CloseReason::ResponseMemory), 1);
         drop(data);
         assert_eq!(connections.unsent.load(Ordering::Relaxed), 0);
     }

@@ -32,7 +32,7 @@ pub mod traces;
 
 pub use api_error::ApiError;
 pub use body_memory::{BodyMemoryLimits, BodyOwner};
-pub use connections::{ConnectionLimits, Connections};
+pub use connections::{CloseReason, ConnectionLimits, Connections};
 pub use dispatcher::{Dispatcher, check_version};
 pub use request_body::BodyTimeouts;
 pub use request_handler::{AccessContext, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler};

@@ -27,7 +27,7 @@ use crate::access_log::AccessLog;
 use crate::body_memory::BodyMemoryLimits;
 use crate::client_ip::TrustedProxies;
 use crate::connection_io::{ConnectionService, CountingIo};
-use crate::connections::{ConnectionGuard, ConnectionLimits, Connections};
+use crate::connections::{CloseReason, ConnectionGuard, ConnectionLimits, Connections};
 use crate::dispatcher::Dispatcher;
 use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
@@ -224,7 +224,7 @@ impl<H: RequestHandler> Acceptor<H> {
     /// in progress.
     async fn run(self, socket: TcpListener, mut accepting: oneshot::Receiver<()>, stopped: oneshot::Receiver<()>) {
         let graceful = graceful::GracefulShutdown::new();
-        let (acceptor, errors) = (Arc::new(self), Throttle::default());
+        let (acceptor, errors, refusals) = (Arc::new(self), Throttle::default(), Throttle::default());
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -232,12 +232,20 @@ impl<H: RequestHandler> Acceptor<H> {
                 accepted = socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => {
-                    // Beyond the limits, dropping the stream closes it.
-                    if let Some(guard) = acceptor.connections.open(peer.ip()) {
+                Ok((stream, peer)) => match acceptor.connections.open(peer.ip()) {
+                    Ok(guard) => {
                         tokio::spawn(Arc::clone(&acceptor).serve(stream, peer, guard, graceful.watcher()));
                     }
-                }
+                    // Dropping the stream closes it.
+                    Err(reason) => {
+                        if let Some(suppressed) = refusals.line() {
+                            let is_of_address = reason == CloseReason::AddressLimit;
+                            let setting = if is_of_address { "--max-connections-per-address" } else { "--max-connections" };
+                            warn!(acceptor.log, "too many connections are open; new ones are closed";
+                                "client" => %peer.ip().to_canonical(), "setting" => setting, "suppressed" => suppressed);
+                        }
+                    }
+                },
                 Err(error) => {
                     if let Some(suppressed) = errors.line() {
                         warn!(acceptor.log, "cannot accept a connection"; "error" => %error, "suppressed" => suppressed);
@@ -260,7 +268,7 @@ impl<H: RequestHandler> Acceptor<H> {
 
     /// Serves a connection until it ends, is idle for too long or makes no progress.
     async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard, watcher: graceful::Watcher) {
-        let end = guard.connection.wait_for_end(self.connections.limits());
+        let end = guard.connection.wait_for_end(&self.connections);
         let requests = async {
             // Without it, the last part of a response may wait for the client's acknowledgment of the part before.
             let _best_effort = stream.set_nodelay(true);

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use boxoffice::config::Settings;
 use boxoffice::kernel::http::LimitSettings;
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
 use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};
 use futures::future::{join, join_all};
 use http::Request;
@@ -21,7 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::raw::{request, send_raw};
 use super::tls::Pair;
 use crate::failures::LogBuffer;
-use crate::support::{ANY_PORT, SecondServer, TestApp};
+use crate::support::{ANY_PORT, SecondServer, TestApp, fetch_url, wait_until};
 
 on_both_databases![
     closes_connection_without_complete_head,
@@ -33,6 +35,7 @@ on_both_databases![
     stop_sends_goaway_to_idle_connections,
     serves_new_connections_in_place_of_idle_ones,
     limits_connections_of_address,
+    metrics_and_log_show_connections_closed_at_a_limit,
 ];
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -303,4 +306,33 @@ async fn limits_connections_of_address(app: TestApp) {
 
     assert!(!is_served(limited.server, &app).await);
     assert!(is_served(proxied.server, &app).await);
+}
+
+/// The clients are behind a proxy that the server doesn't trust.
+async fn metrics_and_log_show_connections_closed_at_a_limit(app: TestApp) {
+    let log = LogBuffer::default();
+    let state = App::open(&app.database_url, app.state.settings.clone(), log.logger()).await.unwrap();
+    let connections = ConnectionLimits { per_address: 3, ..patient() };
+    let listener = Listener { connections, body_timeouts: BodyTimeouts { total: LONG, idle: LONG }, ..ANY_PORT.into() };
+    let platform = RunningApp::start_with_admin(state, listener, Some(ANY_PORT.into())).unwrap();
+    let admin = platform.admin_address().unwrap();
+    let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
+    let mut uploads = Vec::new();
+    for _ in 0..3 {
+        uploads.push(begin_request(platform.address(), &app).await);
+    }
+    wait_until(async || metrics().await.contains("boxoffice_requests_in_flight 3\n")).await;
+
+    for _ in 0..5 {
+        read_to_end(TcpStream::connect(platform.address()).await.unwrap()).await;
+    }
+
+    let text = metrics().await;
+    let has = |line: &str| text.contains(&format!("boxoffice_{line}\n"));
+    assert!(has(r#"connections_closed_total{reason="address_limit"} 5"#) && has("connections 3"), "{text}");
+    assert!(has(r#"connections_closed_total{reason="connection_limit"} 0"#), "{text}");
+    let lines = log.lines();
+    let line = lines.iter().find(|line| line["msg"] == "too many connections are open; new ones are closed").unwrap();
+    let facts = ["client", "setting", "suppressed"].map(|name| line[name].clone());
+    assert_eq!(facts, [json!("127.0.0.1"), json!("--max-connections-per-address"), json!(0)]);
 }
