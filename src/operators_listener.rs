@@ -216,6 +216,7 @@ async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connection
     let metrics = &app.metrics;
     metrics.set_listener(in_flight, connections);
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
+    metrics.set_password_hashes(&app.passwords.status());
     metrics.read_process();
     let (dependencies, waiting, refunds, places) = tokio::join!(
         check_readiness(app),

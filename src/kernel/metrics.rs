@@ -17,6 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::db::{DatabaseMetrics, Label, PoolStatus, durations};
+use super::worker_pool::WorkerPoolStatus;
 
 /// The media type of the text that [`Metrics::encode`] returns.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -61,6 +62,8 @@ pub struct Metrics {
     pools: Family<[(&'static str, &'static str); 2], Gauge>,
     /// Unix time at which the process has started.
     process_start: FloatGauge,
+    /// Hashes of passwords, running and waiting.
+    password_hashes: Family<Label, Gauge>,
     /// CPU time of the process, in seconds.
     process_cpu: FloatGauge,
     /// Resident memory of the process, in bytes.
@@ -136,6 +139,7 @@ impl Metrics {
             event_cache: Family::default(),
             pools: Family::default(),
             process_start: FloatGauge::default(),
+            password_hashes: Family::default(),
             process_cpu: FloatGauge::default(),
             process_memory: Gauge::default(),
             process_files: Gauge::default(),
@@ -185,6 +189,7 @@ impl Metrics {
             "Reads that may use the standby, by the database that they used",
             database.standby_reads.clone(),
         );
+        registry.register("password_hashes", "Hashes of passwords that run or wait", self.password_hashes.clone());
         registry.register("dependency_usable", "Whether a dependency can be used", self.dependencies.clone());
         registry.register("places", "Places of the listed events that are not over", self.places.clone());
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
@@ -240,6 +245,14 @@ impl Metrics {
         let counts = [("used", status.used), ("idle", status.idle), ("waiting", status.waiting)];
         for (state, count) in counts {
             let gauge = self.pools.get_or_create(&[("pool", status.name), ("state", state)]);
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Sets the numbers of running and waiting hashes of passwords.
+    pub fn set_password_hashes(&self, status: &WorkerPoolStatus) {
+        for (state, count) in [("running", status.running), ("waiting", status.waiting)] {
+            let gauge = self.password_hashes.get_or_create(&[("state", state)]);
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }

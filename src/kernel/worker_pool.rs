@@ -8,10 +8,21 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Runs work on a bounded number of threads, for a bounded number of requests.
 #[derive(Debug, Clone)]
 pub struct WorkerPool {
+    max_running: usize,
+    max_capacity: usize,
     running: Arc<Semaphore>,
     /// One permit for each running and each waiting request.
     capacity: Arc<Semaphore>,
     rejection: &'static str,
+}
+
+/// The requests in a [`WorkerPool`] at the moment.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WorkerPoolStatus {
+    /// Requests whose work runs. Those that were cancelled meanwhile are among them.
+    pub running: usize,
+    /// Requests that wait.
+    pub waiting: usize,
 }
 
 /// The place of one request in a [`WorkerPool`] until dropped.
@@ -25,8 +36,17 @@ impl WorkerPool {
     /// Creates a pool for this many requests that run at the same time, and this many that wait. `rejection` is the error text
     /// for further ones.
     pub fn new(running: usize, waiting: usize, rejection: &'static str) -> Self {
-        let capacity = Arc::new(Semaphore::new(running + waiting));
-        Self { running: Arc::new(Semaphore::new(running)), capacity, rejection }
+        let (max_running, max_capacity) = (running, running + waiting);
+        let (running, capacity) = (Arc::new(Semaphore::new(max_running)), Arc::new(Semaphore::new(max_capacity)));
+        Self { max_running, max_capacity, running, capacity, rejection }
+    }
+
+    /// Returns the numbers of requests.
+    pub fn status(&self) -> WorkerPoolStatus {
+        let running = self.max_running - self.running.available_permits();
+        let all = self.max_capacity - self.capacity.available_permits();
+        // A cancelled request has given up its place, but may still run.
+        WorkerPoolStatus { running, waiting: all.saturating_sub(running) }
     }
 
     /// Takes a place.

@@ -140,6 +140,7 @@ async fn metrics_count_requests(app: TestApp) {
     };
     assert_eq!(value("max_connections"), 50);
     assert!((1..50).contains(&value("connections")), "{text}");
+    assert_eq!((value(r#"password_hashes{state="running"}"#), value(r#"password_hashes{state="waiting"}"#)), (0, 0));
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap();
     assert_eq!(value("process_max_files") as u64, files);
     assert!((1..files as usize).contains(&value("process_open_files")), "{text}");

@@ -1,13 +1,14 @@
 //! Passwords: forbidden passwords, hashes, and the limit of concurrent hashing.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use boxoffice::bootstrap;
 use boxoffice::config::Settings;
 use boxoffice::kernel::auth::{HashRequester, PasswordCost, PasswordSettings, Passwords};
 use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::worker_pool::{WorkerPool, WorkerPoolStatus};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::error::{Code, Error, Result};
@@ -252,6 +253,20 @@ async fn rejects_hashes_above_the_capacity() {
     assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
     drop(hashes);
     assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
+}
+
+#[tokio::test]
+async fn pool_counts_running_and_waiting_work() {
+    let pool = WorkerPool::new(1, 5, "full");
+    let (release, released) = mpsc::channel::<()>();
+    let mut running = pool.enter().unwrap().run(move || released.recv()).boxed();
+    let mut waiting = pool.enter().unwrap().run(|| ()).boxed();
+    assert!((&mut running).now_or_never().is_none() && (&mut waiting).now_or_never().is_none());
+
+    assert_eq!(pool.status(), WorkerPoolStatus { running: 1, waiting: 1 });
+    drop(release);
+    assert!(running.await.is_ok() && waiting.await.is_ok());
+    assert_eq!(pool.status(), WorkerPoolStatus { running: 0, waiting: 0 });
 }
 
 #[tokio::test]

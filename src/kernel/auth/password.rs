@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::kernel::worker_pool::WorkerPool;
+use crate::kernel::worker_pool::{WorkerPool, WorkerPoolStatus};
 
 /// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few
 /// seconds; further requests are rejected with 503.
@@ -200,6 +200,11 @@ impl Passwords {
     /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many hashes are waiting.
     pub async fn unusable_hash(&self) -> Result<String> {
         self.unusable_hash.get_or_try_init(|| self.hash(HashRequester::default(), secret::api_key())).await.cloned()
+    }
+
+    /// Returns the numbers of running and waiting hashes.
+    pub fn status(&self) -> WorkerPoolStatus {
+        self.workers.status()
     }
 
     /// Returns the number of hashes whose memory is kept for further ones.
