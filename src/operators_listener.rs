@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use boxoffice_http::error::one_line;
 use boxoffice_http::{
     ApiError, AuthorizedRequest, Connections, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler,
-    ServerHandle, serve,
+    RequestLimit, ServerHandle, serve,
 };
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
@@ -55,10 +55,14 @@ pub fn add_health_checks(routes: &mut Routes<App>) {
 /// The handler of the listener for operators.
 struct AdminHandler {
     app: Arc<App>,
-    /// The state of the main listener.
+    main: Arc<MainListener>,
+}
+
+/// The state of the main listener.
+struct MainListener {
     shutdown: Arc<GracefulShutdown>,
-    /// The connections of the main listener.
     connections: Arc<Connections>,
+    requests: Arc<RequestLimit>,
 }
 
 /// Starts the listener for operators: health checks and metrics of the main listener, `server`.
@@ -67,8 +71,12 @@ struct AdminHandler {
 /// Returns an error if it can't listen on the address.
 pub fn start(app: Arc<App>, server: &ServerHandle, listener: Listener, log: &Logger) -> anyhow::Result<ServerHandle> {
     let no_operations = Contract::new(json!({ "openapi": "3.0.3", "info": {}, "paths": {} }))?;
-    let (shutdown, connections) = (Arc::clone(server.shutdown_state()), Arc::clone(server.connections()));
-    serve(Arc::new(no_operations), AdminHandler { app, shutdown, connections }, listener, log)
+    let main = MainListener {
+        shutdown: Arc::clone(server.shutdown_state()),
+        connections: Arc::clone(server.connections()),
+        requests: Arc::clone(server.requests()),
+    };
+    serve(Arc::new(no_operations), AdminHandler { app, main: Arc::new(main) }, listener, log)
 }
 
 impl RequestHandler for AdminHandler {
@@ -85,13 +93,12 @@ impl RequestHandler for AdminHandler {
     }
 
     fn respond_outside_contract(&self, path: &str, _: &Arc<GracefulShutdown>) -> Option<BoxFuture<'static, Response<Body>>> {
-        let (app, shutdown) = (Arc::clone(&self.app), Arc::clone(&self.shutdown));
+        let (app, main) = (Arc::clone(&self.app), Arc::clone(&self.main));
         if path == "/metrics" {
-            let connections = Arc::clone(&self.connections);
-            return Some(async move { read_metrics(&app, shutdown.in_flight(), &connections).await }.boxed());
+            return Some(async move { read_metrics(&app, &main).await }.boxed());
         }
         let (path, respond) = HEALTH_CHECKS.into_iter().find(|(known, _)| *known == path)?;
-        Some(respond(path, app, shutdown))
+        Some(respond(path, app, Arc::clone(&main.shutdown)))
     }
 
     async fn reject(&self, _: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
@@ -212,9 +219,9 @@ where
 }
 
 /// All metrics, with the gauges of this moment. During an outage of the database, those that it doesn't have are still of use.
-async fn read_metrics(app: &Arc<App>, in_flight: usize, connections: &Connections) -> Response<Body> {
+async fn read_metrics(app: &Arc<App>, main: &MainListener) -> Response<Body> {
     let metrics = &app.metrics;
-    metrics.set_listener(in_flight, connections);
+    metrics.set_listener(main.shutdown.in_flight(), &main.connections, &main.requests);
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.set_password_hashes(&app.passwords.status());
     metrics.read_process();

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use boxoffice_http::{CloseReason, Connections};
+use boxoffice_http::{CloseReason, Connections, RequestLimit};
 use procfs::WithCurrentSystemInfo;
 use procfs::process::{LimitValue, Process};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -36,6 +36,10 @@ pub struct Metrics {
     pub jobs: JobMetrics,
     /// Requests in flight.
     in_flight: Gauge,
+    /// Requests that count toward the limit.
+    in_progress: Gauge,
+    /// The limit of requests in progress.
+    max_requests: Gauge,
     /// Open connections.
     connections: Gauge,
     /// The limit of open connections.
@@ -126,6 +130,8 @@ impl Metrics {
             requests: Family::new_with_constructor(durations),
             jobs: JobMetrics::default(),
             in_flight: Gauge::default(),
+            in_progress: Gauge::default(),
+            max_requests: Gauge::default(),
             connections: Gauge::default(),
             max_connections: Gauge::default(),
             closed_connections: Family::default(),
@@ -166,7 +172,13 @@ impl Metrics {
             seconds(),
             self.requests.clone(),
         );
-        registry.register("requests_in_flight", "Requests in progress", self.in_flight.clone());
+        registry.register(
+            "requests_in_flight",
+            "Requests without a response, also those that are received",
+            self.in_flight.clone(),
+        );
+        registry.register("requests_in_progress", "Requests that are received and have no response", self.in_progress.clone());
+        registry.register("max_requests", "Limit of the requests in progress", self.max_requests.clone());
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register("max_connections", "Limit of the open connections", self.max_connections.clone());
         registry.register("connections_closed", "Connections that were closed at a limit", self.closed_connections.clone());
@@ -224,10 +236,12 @@ impl Metrics {
         self.requests.get_or_create(&labels).observe(duration.as_secs_f64());
     }
 
-    /// Sets the number of requests in flight, and the metrics of the connections.
-    pub fn set_listener(&self, in_flight: usize, connections: &Connections) {
+    /// Sets the number of requests in flight, and the metrics of connections and requests in progress.
+    pub fn set_listener(&self, in_flight: usize, connections: &Connections, requests: &RequestLimit) {
         let gauges = [
             (&self.in_flight, in_flight),
+            (&self.in_progress, requests.count()),
+            (&self.max_requests, requests.maximum()),
             (&self.connections, connections.count()),
             (&self.max_connections, connections.maximum()),
         ];

@@ -59,7 +59,7 @@ pub struct Dispatcher<B> {
     pub(crate) handler: B,
     pub(crate) shutdown: Arc<GracefulShutdown>,
     pub(crate) bodies: BodyReader,
-    pub(crate) requests: RequestLimit,
+    pub(crate) requests: Arc<RequestLimit>,
     /// Proxies that forward the address of a client, and the identifier of a request.
     pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) is_tls: bool,

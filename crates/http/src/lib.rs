@@ -36,6 +36,7 @@ pub use connections::{CloseReason, ConnectionLimits, Connections};
 pub use dispatcher::{Dispatcher, check_version};
 pub use request_body::BodyTimeouts;
 pub use request_handler::{AccessContext, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler};
+pub use request_limit::RequestLimit;
 pub use responses::error_response;
 pub use server::{Listener, ServerHandle, serve};
 pub use shutdown::GracefulShutdown;

@@ -15,7 +15,8 @@ const AUTHENTICATING_FACTOR: usize = 8;
 
 /// Counts the requests in progress, and refuses those beyond the limit with 503.
 #[derive(Debug)]
-pub(crate) struct RequestLimit {
+pub struct RequestLimit {
+    maximum: usize,
     free: Semaphore,
     authenticating: Semaphore,
     log: Logger,
@@ -26,7 +27,17 @@ impl RequestLimit {
     /// Allows this many requests at the same time.
     pub(crate) fn new(maximum: usize, log: Logger) -> Self {
         let authenticating = Semaphore::new(maximum.saturating_mul(AUTHENTICATING_FACTOR).min(Semaphore::MAX_PERMITS));
-        Self { free: Semaphore::new(maximum), authenticating, log, refusals: Throttle::default() }
+        Self { maximum, free: Semaphore::new(maximum), authenticating, log, refusals: Throttle::default() }
+    }
+
+    /// The number of requests in progress.
+    pub fn count(&self) -> usize {
+        self.maximum - self.free.available_permits()
+    }
+
+    /// The largest number of requests in progress.
+    pub fn maximum(&self) -> usize {
+        self.maximum
     }
 
     /// Refuses a request if too many are in progress. Otherwise counts it as being authenticated until the permit is dropped. Called

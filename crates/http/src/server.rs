@@ -98,6 +98,7 @@ pub struct ServerHandle {
     address: SocketAddr,
     shutdown: Arc<GracefulShutdown>,
     connections: Arc<Connections>,
+    requests: Arc<RequestLimit>,
     /// Dropped to accept no more connections.
     accepting: oneshot::Sender<()>,
     /// Dropped to stop the server.
@@ -121,6 +122,11 @@ impl ServerHandle {
     /// The open connections.
     pub fn connections(&self) -> &Arc<Connections> {
         &self.connections
+    }
+
+    /// The requests in progress.
+    pub fn requests(&self) -> &Arc<RequestLimit> {
+        &self.requests
     }
 
     /// Rejects new requests, finishes those in flight and stops the server.
@@ -153,13 +159,14 @@ pub fn serve<H: RequestHandler>(
     let socket = open_socket(&listener).with_context(|| format!("cannot listen on {}", listener.address))?;
     let address = socket.local_addr()?;
     let shutdown = Arc::new(GracefulShutdown::new(listener.drain_period));
+    let requests = Arc::new(RequestLimit::new(listener.connections.requests, log.clone()));
     let dispatcher = Dispatcher {
         contract,
         tracer: handler.tracer(),
         handler,
         shutdown: Arc::clone(&shutdown),
         bodies: BodyReader::new(listener.body_timeouts, listener.body_memory),
-        requests: RequestLimit::new(listener.connections.requests, log.clone()),
+        requests: Arc::clone(&requests),
         trusted_proxies: listener.trusted_proxies.clone(),
         is_tls: listener.certificate.is_some(),
         log: log.clone(),
@@ -179,7 +186,7 @@ pub fn serve<H: RequestHandler>(
     let (accepting, accepting_stopped) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(acceptor.run(socket, accepting_stopped, stopped));
-    Ok(ServerHandle { address, shutdown, connections, accepting, stop, is_socket_shared, task })
+    Ok(ServerHandle { address, shutdown, connections, requests, accepting, stop, is_socket_shared, task })
 }
 
 fn open_socket(listener: &Listener) -> io::Result<TcpListener> {

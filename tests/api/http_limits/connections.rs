@@ -331,6 +331,7 @@ async fn metrics_and_log_show_connections_closed_at_a_limit(app: TestApp) {
     let has = |line: &str| text.contains(&format!("boxoffice_{line}\n"));
     assert!(has(r#"connections_closed_total{reason="address_limit"} 5"#) && has("connections 3"), "{text}");
     assert!(has(r#"connections_closed_total{reason="connection_limit"} 0"#), "{text}");
+    assert!(has("requests_in_progress 0") && has("max_requests 1024"), "the bodies have not arrived: {text}");
     let lines = log.lines();
     let line = lines.iter().find(|line| line["msg"] == "too many connections are open; new ones are closed").unwrap();
     let facts = ["client", "setting", "suppressed"].map(|name| line[name].clone());

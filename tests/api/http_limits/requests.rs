@@ -1,18 +1,25 @@
 //! The limit of requests in progress.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice::server::RunningApp;
 use boxoffice_http::{ConnectionLimits, Listener, log};
 use futures::StreamExt;
+use futures::future::join;
 use futures::stream::FuturesUnordered;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp};
+use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, card_payment, fetch_url};
 
-on_both_databases![requests_beyond_the_limit_are_refused_at_once, requests_whose_keys_are_checked_are_limited];
+on_both_databases![
+    requests_beyond_the_limit_are_refused_at_once,
+    requests_whose_keys_are_checked_are_limited,
+    metrics_show_requests_in_progress,
+];
 
 async fn time(app: &TestApp, server: &SecondServer) -> Response {
     app.request("GET", "/time").at(server.address).send().await
@@ -105,4 +112,29 @@ async fn requests_whose_keys_are_checked_are_limited(app: TestApp) {
 
     assert!(status == 503 && body.contains("The server is busy"), "{status} {body}");
     assert_eq!(others, [403; 16]);
+}
+
+async fn metrics_show_requests_in_progress(app: TestApp) {
+    let (ama, _, order) = app.create_order(2).await;
+    let connections = ConnectionLimits { requests: 7, ..ConnectionLimits::default() };
+    let listener = Listener { connections, ..ANY_PORT.into() };
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), listener, Some(ANY_PORT.into())).unwrap();
+    let admin = platform.admin_address().unwrap();
+    let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
+    app.gateway.block();
+    let pay = app.request("POST", &format!("{order}/payments")).at(platform.address()).key(&ama.key);
+    let pay = pay.json(&card_payment()).send();
+    let observe = async {
+        app.gateway.wait_for_charges(1).await;
+        let while_blocked = metrics().await;
+        app.gateway.unblock();
+        while_blocked
+    };
+
+    let (paid, while_blocked) = join(pay, observe).await;
+
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    let has = |text: &str, line: &str| text.contains(&format!("boxoffice_{line}\n"));
+    assert!(has(&while_blocked, "requests_in_progress 1") && has(&while_blocked, "max_requests 7"), "{while_blocked}");
+    assert!(has(&metrics().await, "requests_in_progress 0"));
 }
