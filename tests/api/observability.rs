@@ -25,6 +25,7 @@ on_both_databases![
     successful_health_checks_are_logged_at_debug,
     takes_request_id_of_trusted_proxy,
     slow_statements_are_logged_without_values,
+    slow_statements_name_their_request,
     fail2ban_filter_matches_rejected_requests,
 ];
 
@@ -247,6 +248,21 @@ async fn slow_statements_are_logged_without_values(app: TestApp) {
     assert!(!slow.is_empty() && slow.iter().all(|line| line["duration_ms"].is_u64()), "{lines:?}");
     assert!(slow.iter().any(|line| line["statement"].as_str().unwrap().contains(' ')), "{slow:?}");
     assert!(!buffer.text().contains("ama@example.com"), "{}", buffer.text());
+}
+
+async fn slow_statements_name_their_request(app: TestApp) {
+    let buffer = LogBuffer::default();
+    let settings = Settings { slow_statement: Some(Duration::from_nanos(1)), ..app.state.settings.clone() };
+    let server = app.start_second_server_on(settings, buffer.logger(), ANY_PORT).await;
+
+    // One statement is logged per second, which may be that of a job.
+    wait_until(async || {
+        let found = app.request("GET", "/accounts?email=ama@example.com").at(server.address).key(&app.staff.key).send().await;
+        let id = found.header("x-request-id");
+        let is_logged = |line: &Value| line["msg"] == "a database statement was slow" && line["request"] == id;
+        buffer.lines().iter().any(is_logged)
+    })
+    .await;
 }
 
 /// `packaging/fail2ban/check` runs fail2ban itself.

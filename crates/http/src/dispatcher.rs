@@ -102,7 +102,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         let client_address = self.trusted_proxies.client(peer, &head.headers);
         let id = self.request_id(peer, &head.headers);
         let is_from_proxy = self.trusted_proxies.trusts(peer.to_canonical());
-        let RequestTrace { span, header: traceparent } = self.tracer.request(is_from_proxy.then_some(&head.headers));
+        let RequestTrace { span, header: traceparent } = self.tracer.request(&id, is_from_proxy.then_some(&head.headers));
         // Outside the future, which would otherwise be larger by the whole request.
         let incoming =
             Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default(), span: span.clone() });

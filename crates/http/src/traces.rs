@@ -1,7 +1,8 @@
 //! Traces by OpenTelemetry: a span for each request, and below it spans of database statements, batches and mails.
 //!
-//! A [`Span`] is passed on explicitly: with the request, its unit of work and its transactions. Finished spans go to a bounded queue,
-//! from which a thread sends them to a collector. If the collector is slow or can't be reached, spans are dropped: no request waits.
+//! A [`Span`] is passed on explicitly: with the request, its unit of work and its transactions. It also has the identifier of the
+//! request for the log, whether or not it is sampled. Finished spans go to a bounded queue, from which a thread sends them to a
+//! collector. If the collector is slow or can't be reached, spans are dropped: no request waits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,9 +45,14 @@ pub struct Tracer(Option<Arc<SdkTracer>>);
 #[derive(Debug)]
 pub struct TraceExporter(SdkTracerProvider);
 
-/// A span, or nothing if its trace is not sampled. It ends with its last clone.
+/// A span. It ends with its last clone.
 #[derive(Debug, Clone, Default)]
-pub struct Span(Option<Arc<ActiveSpan>>);
+pub struct Span {
+    /// `None` if its trace is not sampled.
+    active: Option<Arc<ActiveSpan>>,
+    /// The identifier of the request, for the log.
+    request_id: Option<Arc<str>>,
+}
 
 #[derive(Debug)]
 struct ActiveSpan {
@@ -87,14 +93,15 @@ impl Tracer {
     }
 
     /// Begins the span of a request. `headers` are there if a trusted proxy has sent them, so that its trace is continued.
-    pub(crate) fn request(&self, headers: Option<&HeaderMap>) -> RequestTrace {
+    pub(crate) fn request(&self, id: &str, headers: Option<&HeaderMap>) -> RequestTrace {
+        let request_id = Some(Arc::from(id));
         if self.0.is_none() {
-            return RequestTrace { span: Span::default(), header: None };
+            return RequestTrace { span: Span { active: None, request_id }, header: None };
         }
         let extract = |headers| TraceContextPropagator::new().extract_with_context(&Context::new(), &HeaderExtractor(headers));
         let parent = headers.map_or_else(Context::new, extract);
         let (span, header) = self.start(SpanBuilder::from_name("request").with_kind(SpanKind::Server), &parent);
-        RequestTrace { span, header }
+        RequestTrace { span: Span { request_id, ..span }, header }
     }
 
     /// Begins a span. Returns it with the value of its `traceparent`, which it has also if its trace isn't sampled.
@@ -103,8 +110,8 @@ impl Tracer {
         let context = Context::new().with_span(tracer.build_with_context(builder, parent));
         let ids = context.span().span_context().clone();
         let header = format!("00-{}-{}-{:02x}", ids.trace_id(), ids.span_id(), ids.trace_flags().to_u8());
-        let span = ids.is_sampled().then(|| Arc::new(ActiveSpan { tracer: Arc::clone(tracer), context }));
-        (Span(span), HeaderValue::try_from(header).ok().filter(|_| ids.is_valid()))
+        let active = ids.is_sampled().then(|| Arc::new(ActiveSpan { tracer: Arc::clone(tracer), context }));
+        (Span { active, request_id: None }, HeaderValue::try_from(header).ok().filter(|_| ids.is_valid()))
     }
 }
 
@@ -123,30 +130,38 @@ impl Span {
         self.child_of(|| SpanBuilder::from_name(name()).with_kind(kind))
     }
 
-    /// Begins the span of a batch of requests: below the first one that is sampled, and with links to the others.
+    /// Begins the span of a batch of requests: below the first one that is sampled, and with links to the others. If none is sampled,
+    /// it has the identifier of the first one.
     pub fn of_batch<'a>(name: &'static str, spans: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut sampled = spans.into_iter().filter(|span| span.0.is_some());
-        let Some(first) = sampled.next() else { return Self::default() };
-        let ids = |span: &Self| Some(Link::with_context(span.0.as_ref()?.context.span().span_context().clone()));
-        first.child_of(|| SpanBuilder::from_name(name).with_links(sampled.filter_map(ids).collect()))
+        let (sampled, others): (Vec<&Self>, Vec<&Self>) = spans.into_iter().partition(|span| span.active.is_some());
+        let Some((first, linked)) = sampled.split_first() else { return others.first().copied().cloned().unwrap_or_default() };
+        let ids = |span: &&Self| Some(Link::with_context(span.active.as_ref()?.context.span().span_context().clone()));
+        first.child_of(|| SpanBuilder::from_name(name).with_links(linked.iter().filter_map(ids).collect()))
     }
 
     fn child_of(&self, build: impl FnOnce() -> SpanBuilder) -> Self {
-        let Some(parent) = &self.0 else { return Self::default() };
-        let context = Context::new().with_span(parent.tracer.build_with_context(build(), &parent.context));
-        Self(Some(Arc::new(ActiveSpan { tracer: Arc::clone(&parent.tracer), context })))
+        let active = self.active.as_ref().map(|parent| {
+            let context = Context::new().with_span(parent.tracer.build_with_context(build(), &parent.context));
+            Arc::new(ActiveSpan { tracer: Arc::clone(&parent.tracer), context })
+        });
+        Self { active, request_id: self.request_id.clone() }
+    }
+
+    /// The identifier of its request, or of one of the requests of its batch. Jobs and commands have none.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     /// Sets an attribute.
     pub fn set(&self, name: &'static str, value: impl FnOnce() -> opentelemetry::Value) {
-        if let Some(span) = &self.0 {
+        if let Some(span) = &self.active {
             span.context.span().set_attribute(KeyValue::new(name, value()));
         }
     }
 
     /// Marks that it has failed. The reason is in the log only, because it may contain values.
     pub fn fail(&self) {
-        if let Some(span) = &self.0 {
+        if let Some(span) = &self.active {
             span.context.span().set_status(Status::error(""));
         }
     }
@@ -154,7 +169,7 @@ impl Span {
     /// Ends the span of a request with the facts about it. `route` is the path of the operation, without arguments: the path of the
     /// request may contain an admission token's code.
     pub(crate) fn end_request(&self, line: &AccessLogLine<'_>, route: Option<&str>, version: Version, is_tls: bool) {
-        let Some(span) = &self.0 else { return };
+        let Some(span) = &self.active else { return };
         let span = span.context.span();
         let method = line.method.as_str().to_owned();
         span.update_name(route.map_or_else(|| method.clone(), |route| format!("{method} {route}")));

@@ -355,7 +355,7 @@ impl<C: DbConnection> PooledConnection<C> {
             *outdated.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();
-        metrics.slow_statements.record(statement.as_str(), start.elapsed());
+        metrics.slow_statements.record(statement.as_str(), start.elapsed(), span.request_id());
         if output.is_err() {
             traced.fail();
         }

@@ -27,14 +27,16 @@ impl SlowStatements {
         let _first = self.0.set(SlowLog { threshold, log, throttle: Throttle::default() });
     }
 
-    /// Logs a statement if it was slow. The text has placeholders instead of values.
-    pub fn record(&self, statement: &str, duration: Duration) {
+    /// Logs a statement if it was slow. The text has placeholders instead of values. `request_id` is that of the request that has run
+    /// it; jobs and commands have none.
+    pub fn record(&self, statement: &str, duration: Duration, request_id: Option<&str>) {
         let Some(slow) = self.0.get().filter(|slow| duration >= slow.threshold) else { return };
         if let Some(suppressed) = slow.throttle.line() {
             let words: Vec<&str> = statement.split_whitespace().collect();
             let text: String = words.join(" ").chars().take(MAX_CHARACTERS).collect();
             warn!(slow.log, "a database statement was slow"; "statement" => text,
-                "duration_ms" => u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), "suppressed" => suppressed);
+                "duration_ms" => u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+                "request" => request_id, "suppressed" => suppressed);
         }
     }
 }
