@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use boxoffice_http::error::one_line;
 use boxoffice_http::{
-    ApiError, AuthorizedRequest, Connections, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler,
-    RequestLimit, ServerHandle, serve,
+    ApiError, AuthorizedRequest, Certificate, Connections, GracefulShutdown, IncomingRequest, Listener, RejectedRequest,
+    RequestHandler, RequestLimit, ServerHandle, serve,
 };
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use crate::bootstrap::plain;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
-use crate::kernel::http::{OutsideContractFn, Routes};
+use crate::kernel::http::{OutsideContractFn, Routes, certificate_validity};
 use crate::kernel::{jobs, metrics, outbox};
 use crate::state::App;
 
@@ -63,6 +63,7 @@ struct MainListener {
     shutdown: Arc<GracefulShutdown>,
     connections: Arc<Connections>,
     requests: Arc<RequestLimit>,
+    certificate: Option<Arc<Certificate>>,
 }
 
 /// Starts the listener for operators: health checks and metrics of the main listener, `server`.
@@ -75,6 +76,7 @@ pub fn start(app: Arc<App>, server: &ServerHandle, listener: Listener, log: &Log
         shutdown: Arc::clone(server.shutdown_state()),
         connections: Arc::clone(server.connections()),
         requests: Arc::clone(server.requests()),
+        certificate: server.certificate().cloned(),
     };
     serve(Arc::new(no_operations), AdminHandler { app, main: Arc::new(main) }, listener, log)
 }
@@ -224,6 +226,11 @@ async fn read_metrics(app: &Arc<App>, main: &MainListener) -> Response<Body> {
     metrics.set_listener(main.shutdown.in_flight(), &main.connections, &main.requests);
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.set_password_hashes(&app.passwords.status());
+    // It may have been reloaded.
+    let certificate = main.certificate.as_ref().map(|certificate| certificate_validity(&certificate.leaf()));
+    if let Some(Ok((_, expiry))) = certificate {
+        metrics.set_certificate_expiry(expiry);
+    }
     metrics.read_process();
     let (dependencies, waiting, refunds, places) = tokio::join!(
         check_readiness(app),

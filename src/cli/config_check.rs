@@ -18,6 +18,7 @@ use super::serve::{ServeSettings, reserve};
 use crate::config::{MailSettings, MailTransportSettings, MediaLocation, PlatformOptions, Settings};
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
+use crate::kernel::http::certificate_validity;
 use crate::kernel::outbox;
 use crate::kernel::signing::SigningKey;
 
@@ -206,11 +207,7 @@ fn check_address(name: &'static str, listener: &Listener) -> Finding {
 
 fn check_certificate(certificate: &[u8]) -> Finding {
     let checked = || {
-        let (_, certificate) = x509_parser::parse_x509_certificate(certificate).context("the certificate can't be read")?;
-        let moment = |time: x509_parser::time::ASN1Time| {
-            chrono::DateTime::from_timestamp(time.timestamp(), 0).context("the certificate has no valid dates")
-        };
-        let (starts, ends) = (moment(certificate.validity.not_before)?, moment(certificate.validity.not_after)?);
+        let (starts, ends) = certificate_validity(certificate)?;
         let now = Utc::now();
         ensure!(starts <= now, "the certificate is not valid before {}", starts.date_naive());
         ensure!(ends > now, "the certificate expired on {}", ends.date_naive());

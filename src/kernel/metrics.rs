@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use boxoffice_http::{CloseReason, Connections, RequestLimit};
+use chrono::{DateTime, Utc};
 use procfs::WithCurrentSystemInfo;
 use procfs::process::{LimitValue, Process};
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -68,6 +69,8 @@ pub struct Metrics {
     process_start: FloatGauge,
     /// Hashes of passwords, running and waiting.
     password_hashes: Family<Label, Gauge>,
+    /// Unix time at which the TLS certificate expires. The family is empty without a certificate.
+    certificate_expiry: Family<[(&'static str, &'static str); 0], Gauge>,
     /// CPU time of the process, in seconds.
     process_cpu: FloatGauge,
     /// Resident memory of the process, in bytes.
@@ -146,6 +149,7 @@ impl Metrics {
             pools: Family::default(),
             process_start: FloatGauge::default(),
             password_hashes: Family::default(),
+            certificate_expiry: Family::default(),
             process_cpu: FloatGauge::default(),
             process_memory: Gauge::default(),
             process_files: Gauge::default(),
@@ -221,6 +225,12 @@ impl Metrics {
             "Unix time of a job's last successful run",
             seconds(),
             self.jobs.last_success.clone(),
+        );
+        registry.register_with_unit(
+            "tls_certificate_expiry_timestamp",
+            "Unix time at which the TLS certificate expires",
+            seconds(),
+            self.certificate_expiry.clone(),
         );
         let process = registry.sub_registry_with_prefix("process");
         process.register_with_unit("start_time", "Unix time of the start of the process", seconds(), self.process_start.clone());
@@ -298,6 +308,11 @@ impl Metrics {
         for (state, count) in [("sold", sold), ("reserved", reserved), ("free", capacity - sold - reserved)] {
             self.places.get_or_create(&[("state", state)]).set(count);
         }
+    }
+
+    /// Sets the time at which the TLS certificate expires.
+    pub fn set_certificate_expiry(&self, expiry: DateTime<Utc>) {
+        self.certificate_expiry.get_or_create(&[]).set(expiry.timestamp());
     }
 
     /// Sets the metrics of the process, as far as the system shows them.

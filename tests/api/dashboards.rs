@@ -8,6 +8,7 @@ use boxoffice_http::Listener;
 use regex::Regex;
 use serde_json::Value;
 
+use super::http_limits::tls::Pair;
 use crate::support::{ANY_PORT, TestApp, fetch_url};
 
 on_both_databases![dashboard_and_alerts_name_existing_metrics];
@@ -26,8 +27,10 @@ fn names(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
 }
 
 async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
-    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
-    let served = fetch_url(&format!("http://{}/time", platform.address())).await;
+    let folder = tempfile::tempdir().unwrap();
+    let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), listener, Some(ANY_PORT.into())).unwrap();
+    let served = fetch_url(&format!("http://{}/time", app.server)).await;
     assert_eq!(served.status().as_u16(), 412);
     // A metric with labels is there after its first use.
     let (_, event) = app.sign_up_host("kofi", &[]).await;

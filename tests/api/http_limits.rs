@@ -11,4 +11,4 @@ pub mod raw;
 mod requests;
 mod slow;
 mod strange;
-mod tls;
+pub mod tls;

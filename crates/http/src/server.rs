@@ -99,6 +99,7 @@ pub struct ServerHandle {
     shutdown: Arc<GracefulShutdown>,
     connections: Arc<Connections>,
     requests: Arc<RequestLimit>,
+    certificate: Option<Arc<Certificate>>,
     /// Dropped to accept no more connections.
     accepting: oneshot::Sender<()>,
     /// Dropped to stop the server.
@@ -127,6 +128,11 @@ impl ServerHandle {
     /// The requests in progress.
     pub fn requests(&self) -> &Arc<RequestLimit> {
         &self.requests
+    }
+
+    /// The certificate, if the server has one.
+    pub fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
     }
 
     /// Rejects new requests, finishes those in flight and stops the server.
@@ -174,7 +180,8 @@ pub fn serve<H: RequestHandler>(
         outage: Throttle::default(),
     };
     let is_socket_shared = listener.socket.is_some();
-    let tls = listener.certificate.map(Certificate::server_config).transpose()?;
+    let certificate = listener.certificate;
+    let tls = certificate.clone().map(Certificate::server_config).transpose()?;
     let connections = Connections::new(listener.connections, listener.trusted_proxies);
     let acceptor = Acceptor {
         http: http_builder(connections.limits()),
@@ -186,7 +193,7 @@ pub fn serve<H: RequestHandler>(
     let (accepting, accepting_stopped) = oneshot::channel();
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(acceptor.run(socket, accepting_stopped, stopped));
-    Ok(ServerHandle { address, shutdown, connections, requests, accepting, stop, is_socket_shared, task })
+    Ok(ServerHandle { address, shutdown, connections, requests, certificate, accepting, stop, is_socket_shared, task })
 }
 
 fn open_socket(listener: &Listener) -> io::Result<TcpListener> {

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice::server::RunningApp;
 use boxoffice_http::log;
 use boxoffice_http::{Certificate, ConnectionLimits, Listener};
 use http::{Request, Response};
@@ -24,25 +25,30 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion
 
 use super::raw::request;
 use crate::support::server_process::{Run, ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, TestApp, id_of, section};
+use crate::support::{ANY_PORT, TestApp, fetch_url, id_of, section};
 
-on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http, sends_whole_response_before_it_closes_the_connection];
+on_both_databases![
+    serves_http_1_and_2_over_tls,
+    rejects_plain_http,
+    sends_whole_response_before_it_closes_the_connection,
+    metrics_show_expiry_of_certificate
+];
 
 /// PEM files of a certificate for localhost and its key.
-pub(super) struct Pair {
+pub struct Pair {
     folder: PathBuf,
     der: CertificateDer<'static>,
 }
 
 impl Pair {
-    pub(super) fn write(folder: &Path) -> Self {
+    pub fn write(folder: &Path) -> Self {
         let created = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         std::fs::write(folder.join("certificate.pem"), created.cert.pem()).unwrap();
         std::fs::write(folder.join("key.pem"), created.signing_key.serialize_pem()).unwrap();
         Self { folder: folder.to_owned(), der: created.cert.der().clone() }
     }
 
-    pub(super) fn open(&self) -> Arc<Certificate> {
+    pub fn open(&self) -> Arc<Certificate> {
         Certificate::open(&self.folder.join("certificate.pem"), &self.folder.join("key.pem")).unwrap()
     }
 
@@ -157,6 +163,34 @@ async fn rejects_plain_http(app: TestApp) {
     let _cut_off = connection.read_to_end(&mut response).await;
 
     assert!(!response.starts_with(b"HTTP"), "{}", response.escape_ascii());
+}
+
+async fn metrics_show_expiry_of_certificate(app: TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, key_file) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
+    let write = |expiry| {
+        let key = KeyPair::generate().unwrap();
+        let mut parameters = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        parameters.not_after = expiry;
+        std::fs::write(&file, parameters.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(&key_file, key.serialize_pem()).unwrap();
+    };
+    write(rcgen::date_time_ymd(2030, 1, 1));
+    let certificate = Certificate::open(&file, &key_file).unwrap();
+    let listener = Listener { certificate: Some(Arc::clone(&certificate)), ..ANY_PORT.into() };
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), listener, Some(ANY_PORT.into())).unwrap();
+    let admin = platform.admin_address().unwrap();
+    let expiry = async || {
+        let text = fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("boxoffice_tls_certificate_expiry_timestamp_seconds{} "));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+
+    let before = expiry().await;
+    write(rcgen::date_time_ymd(2031, 1, 1));
+    certificate.reload().unwrap();
+
+    assert_eq!((before.as_str(), expiry().await.as_str()), ("1893456000", "1924992000"));
 }
 
 /// Returns an element of a DER sequence, without its tag and length.
