@@ -32,8 +32,8 @@ pub use cipher::MailCipher;
 pub use content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
 pub use model::{Mail, MailRow, QueuedMail, Recipient};
 pub use service::{
-    WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting, warn_of_other_keys,
-    write,
+    WaitingMails, correct_future, delete_old, deliver_due, discard, log_left_out, make_due, push, push_until, waiting,
+    warn_of_other_keys, write,
 };
 pub use smtp::check_mail_server;
 pub use store::{find, forget, list};

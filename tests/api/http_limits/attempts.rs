@@ -9,7 +9,10 @@ use boxoffice::kernel::http::LimitSettings;
 use futures::future::{join_all, join3};
 use serde_json::{Value, json};
 
-use crate::support::{DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, rejection, section};
+use crate::failures::LogBuffer;
+use crate::support::{
+    ANY_PORT, DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, rejection, section,
+};
 use crate::tokens::global_token;
 
 on_both_databases![
@@ -25,6 +28,7 @@ on_both_databases![
     mails_about_cancellations_are_limited,
     mails_about_free_orders_are_limited_until_the_address_is_verified,
     mails_about_gifts_and_their_returns_are_limited,
+    mails_beyond_a_limit_are_logged,
     credential_changes_are_limited_by_account,
     codes_are_limited_by_email_address,
     strangers_do_not_use_up_the_codes_of_the_owner,
@@ -389,6 +393,35 @@ async fn mails_about_cancellations_are_limited(app: TestApp) {
     }
 
     assert_eq!(app.scalar::<i64>("select count(*) from outbox where template = 'order-cancelled'").await, 10);
+}
+
+async fn mails_beyond_a_limit_are_logged(app: TestApp) {
+    let log = LogBuffer::default();
+    let server = app.start_second_server_on(app.state.settings.clone(), log.logger(), ANY_PORT).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
+    let post = async |key: &str, path: &str, body: Value| {
+        let response = app.request("POST", path).at(server.address).key(key).json(&body).send().await;
+        assert_eq!(response.status, 201, "{path}: {}", response.body);
+        response
+    };
+
+    for _ in 0..11 {
+        let order = post(&ama.key, "/orders", json!({ "items": { &event.sections[0]: 1 } })).await;
+        let cancel = app.request("POST", &format!("{}/cancellations", order.uri())).at(server.address).key(&ama.key);
+        assert_eq!(cancel.send().await.status, 200);
+    }
+    for _ in 0..21 {
+        let gift = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
+        let order = post(&kofi.key, &format!("{}/complimentary-orders", event.uri), gift).await;
+        let back = app.request("POST", &format!("{}/returns", order.uri())).at(server.address).key(&kofi.key);
+        assert_eq!(back.json(&json!({ "reason": "Moved." })).send().await.body["status"], "Returned");
+    }
+
+    let lines = log.lines();
+    let left_out = lines.iter().filter(|line| line["msg"] == "mail left out, its recipient has received too many");
+    let (templates, accounts): (Vec<_>, Vec<_>) = left_out.map(|line| (&line["template"], line["account"].is_i64())).unzip();
+    assert_eq!(templates, ["order-cancelled", "order-confirmation", "tickets-returned"], "{lines:?}");
+    assert_eq!(accounts, [true; 3]);
 }
 
 /// The host decides on their number and on the reason, which the mail contains.

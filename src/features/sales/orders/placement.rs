@@ -20,6 +20,7 @@ use crate::features::catalog::sections::{self, Places, SaleTerms, SectionRow};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, StaleRead, Tx};
+use crate::kernel::outbox::{self, MailTemplate};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -381,7 +382,12 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
 /// address that is not verified may be somebody else's, and free orders cost nothing, so the number of these mails is limited. The orders
 /// themselves are not.
 fn is_mailed(app: &App, account: &AccountRow, is_complimentary: bool) -> bool {
-    (account.verified && !is_complimentary) || app.attempts.free_order_mails.begin(account.email.to_ascii_lowercase()).is_ok()
+    let is_mailed = (account.verified && !is_complimentary)
+        || app.attempts.free_order_mails.begin(account.email.to_ascii_lowercase()).is_ok();
+    if !is_mailed {
+        outbox::log_left_out(app, MailTemplate::OrderConfirmation, account.id);
+    }
+    is_mailed
 }
 
 impl<'a> Draft<'a> {

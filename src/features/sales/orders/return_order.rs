@@ -109,6 +109,7 @@ async fn return_locked(
     let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     revocation_store::insert(tx, &revocation, "Return").await?;
     if order.total() == Money::ZERO && app.attempts.free_return_mails.begin(order.account_id).is_err() {
+        outbox::log_left_out(app, MailTemplate::TicketsReturned, order.account_id);
         return Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }));
     }
     let values = [

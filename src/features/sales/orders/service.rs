@@ -18,7 +18,7 @@ use crate::features::identity::accounts::{self, Account, AccountLists, AccountNu
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::MailTemplate;
+use crate::kernel::outbox::{self, MailTemplate};
 use crate::kernel::types::api_types::{DateTime, HasCollection, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
@@ -116,6 +116,8 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
     if app.attempts.cancellation_mails.begin(row.account_id).is_ok() {
         let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
         lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, row.account_id)], because).await?;
+    } else {
+        outbox::log_left_out(app, MailTemplate::OrderCancelled, row.account_id);
     }
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }

@@ -181,6 +181,8 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
     if app.attempts.transfer_mails.begin(recipient).is_ok() {
         push_mail(app, tx, MailTemplate::TransferReceived, recipient, id).await?;
+    } else {
+        outbox::log_left_out(app, MailTemplate::TransferReceived, recipient);
     }
     view(tx, caller, row, now).await
 }
