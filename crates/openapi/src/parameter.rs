@@ -374,9 +374,9 @@ impl Parameter {
     /// Converts a text. Rejects other spellings of an integer in the path, such as `07` and `7.0`, because a resource has one path.
     fn scalar(&self, kind: ValueKind, text: &str) -> Result<Value, String> {
         let value = kind.parse(text)?;
-        let is_in_path = self.location == ParameterLocation::Path;
-        if is_in_path && kind == ValueKind::Integer && value.to_string() != text {
-            return Err(format!("must be written as {value}"));
+        let canonical = value.to_string();
+        if self.location == ParameterLocation::Path && kind == ValueKind::Integer && canonical != text {
+            return Err(format!("must be written as {canonical}"));
         }
         Ok(value)
     }
