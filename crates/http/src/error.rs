@@ -1,4 +1,4 @@
-//! Domain errors, independent of HTTP. [`ApiError`](crate::ApiError) maps them to a status and a body.
+//! Domain errors, independent of HTTP. [`ApiError`] maps them to a status and a body.
 
 use std::borrow::Cow;
 
