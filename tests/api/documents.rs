@@ -25,7 +25,6 @@ const CHECKED: &[(&str, &str, &str, &str)] = &[
     ("docs/operating.md", "## systemd", "ini", "tests/api/documents/snippets.rs"),
     ("docs/operating.md", "### Change of a password", "sql", "tests/api/documents/postgres.rs"),
     ("docs/operating.md", "### PostgreSQL", "ini", "tests/api/documents/postgres.rs"),
-    ("docs/operating.md", "### Without a stop", "sql", "tests/api/documents/postgres.rs"),
     ("docs/qa.md", "### Baseline", "yaml", "tests/api/documents/runs.rs"),
     ("docs/qa.md", "### Build servers", "yaml", "tests/api/documents/runs.rs"),
     ("docs/qa.md", "### Configuration file", "yaml", "tests/conformance/mock/command.rs"),
