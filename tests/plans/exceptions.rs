@@ -24,6 +24,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception(" as list_total", LIST),
     // The sizes of the entries up to a page.
     exception("select cast((", LIST),
+    exception("from events where venue_id = $1 order by id desc limit 1000", "at most 1,000 events of a venue that waits for review"),
     exception("select o.id from orders o where", "the orders that a regular expression selects, at most 2,000 at a time"),
     exception("update orders set placed =", "a correction after the clock was wrong"),
     exception("update event_returns set due =", "a correction after the clock was wrong"),
