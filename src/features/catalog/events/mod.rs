@@ -3,8 +3,8 @@
 //! Life cycle: an event begins as a draft, is submitted for review, and is listed once approved. A listed event can be withdrawn,
 //! which makes it a draft again, or cancelled. An event that has sold nothing can be removed, and its advertisements with it.
 //!
-//! The administrators of its host and platform administrators manage an event. Only they see a draft, and accounts that had bought
-//! tickets before it was withdrawn; every caller sees a listed or cancelled event. [`load_managed`] and [`load_visible`] load an event and check the permission in the same call, and
+//! The administrators of its host and platform administrators manage an event. Only they see a draft; every caller sees a listed
+//! or cancelled event. [`load_managed`] and [`load_visible`] load an event and check the permission in the same call, and
 //! [`load`] loads it without a check.
 //!
 //! New images are in the object store before the event's row refers to them.

@@ -51,8 +51,8 @@ pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
     load_managed(&mut ctx.unit.read().await?, caller, id).await.map(drop)
 }
 
-/// Returns an event, if the caller may see it: every caller if it is listed or cancelled, otherwise only the callers who may change
-/// it and accounts with tickets for it. A redeemer's key sees the event of its token, and no other.
+/// Returns an event, if the caller may see it: every caller once it is listed or cancelled, before that only the callers who may
+/// change it. A redeemer's key sees the event of its token, and no other.
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
@@ -71,8 +71,6 @@ pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Re
         Some(redeemer) if redeemer.event == row.id => Ok(()),
         _ if is_public_for(caller, row) => Ok(()),
         _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
-        // A withdrawn event stays in the list of the account.
-        _ if store::has_tickets_of(tx, row.id, caller.account).await? => Ok(()),
         _ => hosts::require_administrator(tx, caller, row.host_id).await,
     }
 }

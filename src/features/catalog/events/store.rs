@@ -430,13 +430,6 @@ pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
-/// Returns whether an account has tickets for an event, other than void ones.
-pub async fn has_tickets_of(tx: &mut Tx, id: Id, account: Option<Id>) -> Result<bool> {
-    let Some(account) = account else { return Ok(false) };
-    let tickets = tx.select("id from tickets where status <> 'Void'").and_where("owner_id = ?", Some(account));
-    tickets.and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
-}
-
 /// Returns whether somebody was admitted to an event.
 pub async fn has_admissions(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.select("id from admissions where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
