@@ -13,7 +13,7 @@ const COLUMNS: [Field; 6] =
 
 #[derive(Debug, Subcommand)]
 pub enum RefundsCommand {
-    /// List refunds, and cancellations of charges with an unknown result, that the payment gateway has not made, the oldest first
+    /// List refunds, and cancellations of charges with an unknown result, that the payment gateway has not made
     List {
         #[command(flatten)]
         page: PageOptions,

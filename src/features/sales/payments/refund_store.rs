@@ -89,18 +89,22 @@ pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<
         .await
 }
 
-/// Returns a page of the refunds and cancellations that the gateway has not completed, the oldest first.
+/// Returns a page of the refunds and cancellations that the gateway has not completed, by identifier.
 pub async fn list_unsettled(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<WaitingRefundRow>> {
     tx.list("id, is_refund, payment_id, order_id, amount, since", FROM_UNSETTLED).page("id", paging).await
 }
 
-/// Returns the number of refunds and cancellations that the gateway has not completed, and the time of the oldest.
+/// Returns the number of refunds and cancellations that the gateway has not completed, and the time of the oldest. Each number is at
+/// most 10,000: the metrics are read often, also when all orders of a large event are owed.
 pub async fn count_unsettled(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
     tx.query(
         "select count(*), min(since) from (
-            select placed as since from payments where status in ('Pending', 'Abandoned') and status = 'Abandoned'
+            select since from (
+                select placed as since from payments
+                where status in ('Pending', 'Abandoned') and status = 'Abandoned' order by id limit 10000
+            ) as abandoned
             union all
-            select owed from refunds where status = 'Owed'
+            select since from (select owed as since from refunds where status = 'Owed' order by id limit 10000) as refunds
         ) as unsettled",
     )
     .one()
