@@ -178,7 +178,7 @@ impl Metrics {
         );
         registry.register(
             "requests_in_flight",
-            "Requests without a response, also those that are received",
+            "Requests whose head has arrived and that have no response yet",
             self.in_flight.clone(),
         );
         registry.register("requests_in_progress", "Requests that are received and have no response", self.in_progress.clone());
@@ -260,7 +260,8 @@ impl Metrics {
         }
         for reason in CloseReason::ALL {
             let counter = self.closed_connections.get_or_create(&[("reason", reason.name())]);
-            counter.inner().store(connections.closed(reason), Ordering::Relaxed);
+            // Two scrapes at the same time must not set it back.
+            counter.inner().fetch_max(connections.closed(reason), Ordering::Relaxed);
         }
     }
 
