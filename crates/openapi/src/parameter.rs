@@ -374,9 +374,14 @@ impl Parameter {
     /// Converts a text. Rejects other spellings of an integer in the path, such as `07` and `7.0`, because a resource has one path.
     fn scalar(&self, kind: ValueKind, text: &str) -> Result<Value, String> {
         let value = kind.parse(text)?;
-        let canonical = value.to_string();
-        if self.location == ParameterLocation::Path && kind == ValueKind::Integer && canonical != text {
-            return Err(format!("must be written as {canonical}"));
+        if kind == ValueKind::Integer && self.location == ParameterLocation::Path {
+            if value.is_f64() {
+                return Err("has too many digits".to_owned());
+            }
+            let canonical = value.to_string();
+            if canonical != text {
+                return Err(format!("must be written as {canonical}"));
+            }
         }
         Ok(value)
     }

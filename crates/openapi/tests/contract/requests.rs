@@ -35,6 +35,8 @@ fn parses_parameters_in_every_location() {
         let errors = errors_of(&contract, &format!("/things/1?page={page}"), &[("x-trace", "abc"), cookie], "");
         assert_eq!(errors, ["page must be at most 9"], "{page}");
     }
+    let errors = errors_of(&contract, "/things/99999999999999999999?page=2", &[("x-trace", "abc"), cookie], "");
+    assert_eq!(errors, ["thing has too many digits"]);
     for spelling in ["01", "+1", "%2B1", "%201", "1.0", "1e0"] {
         let errors = errors_of(&contract, &format!("/things/{spelling}?page=2"), &[("x-trace", "abc"), cookie], "");
         assert_eq!(errors, ["thing must be written as 1"], "{spelling}");
