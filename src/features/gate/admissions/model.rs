@@ -15,6 +15,9 @@ use crate::kernel::types::embedded::Embedded;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
+/// Number of characters that no serial number and no code exceeds.
+const MAX_SCANNED: usize = 200;
+
 string_newtype!(
     /// A scanned serial number or code of a ticket, not validated.
     ScannedSerial, None, None, None, None
@@ -29,9 +32,10 @@ string_newtype!(
 );
 
 impl ScannedSerial {
-    /// Returns the serial number as tickets have it: in upper case, without spaces around it.
+    /// Returns the serial number as tickets have it: in upper case, without spaces around it. The rest of a text that is longer than
+    /// any serial number or code is cut off.
     pub fn normalized(&self) -> String {
-        self.0.trim().to_ascii_uppercase()
+        self.0.trim().chars().take(MAX_SCANNED + 1).collect::<String>().to_ascii_uppercase()
     }
 }
 
