@@ -133,10 +133,13 @@ impl Span {
     /// Begins the span of a batch of requests: below the first one that is sampled, and with links to the others. If none is sampled,
     /// it has the identifier of the first one.
     pub fn of_batch<'a>(name: &'static str, spans: impl IntoIterator<Item = &'a Self>) -> Self {
-        let (sampled, others): (Vec<&Self>, Vec<&Self>) = spans.into_iter().partition(|span| span.active.is_some());
-        let Some((first, linked)) = sampled.split_first() else { return others.first().copied().cloned().unwrap_or_default() };
-        let ids = |span: &&Self| Some(Link::with_context(span.active.as_ref()?.context.span().span_context().clone()));
-        first.child_of(|| SpanBuilder::from_name(name).with_links(linked.iter().filter_map(ids).collect()))
+        let mut spans = spans.into_iter();
+        let Some(mut parent) = spans.next() else { return Self::default() };
+        if parent.active.is_none() {
+            parent = spans.find(|span| span.active.is_some()).unwrap_or(parent);
+        }
+        let ids = |span: &Self| Some(Link::with_context(span.active.as_ref()?.context.span().span_context().clone()));
+        parent.child_of(|| SpanBuilder::from_name(name).with_links(spans.filter_map(ids).collect()))
     }
 
     fn child_of(&self, build: impl FnOnce() -> SpanBuilder) -> Self {
