@@ -86,7 +86,7 @@ pub async fn push_until(
 
 /// Logs a mail that is not stored, because its recipient has received too many of its kind.
 pub fn log_left_out(kernel: &Kernel, template: MailTemplate, recipient: Id) {
-    info!(kernel.log, "mail left out, its recipient has received too many"; "template" => template.name(), "account" => recipient.0);
+    info!(kernel.log, "mail left out, its recipient has received too many"; "template" => template.name(), "account_id" => recipient.0);
 }
 
 /// Stores mails like [`push`], together with other changes.

@@ -419,7 +419,7 @@ async fn mails_beyond_a_limit_are_logged(app: TestApp) {
 
     let lines = log.lines();
     let left_out = lines.iter().filter(|line| line["msg"] == "mail left out, its recipient has received too many");
-    let (templates, accounts): (Vec<_>, Vec<_>) = left_out.map(|line| (&line["template"], line["account"].is_i64())).unzip();
+    let (templates, accounts): (Vec<_>, Vec<_>) = left_out.map(|line| (&line["template"], line["account_id"].is_i64())).unzip();
     assert_eq!(templates, ["order-cancelled", "order-confirmation", "tickets-returned"], "{lines:?}");
     assert_eq!(accounts, [true; 3]);
 }
