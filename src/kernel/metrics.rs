@@ -109,7 +109,7 @@ pub struct JobMetrics {
 impl JobMetrics {
     /// Records a step of a job.
     pub fn record(&self, job: &'static str, is_success: bool) {
-        // Both exist from the first run on, so that an alert can tell 0 from missing.
+        // Both exist from the first step on, so that an alert can tell 0 from missing.
         let failures = self.failures.get_or_create(&[("job", job)]).clone();
         if is_success {
             self.last_success.get_or_create(&[("job", job)]).set(unix_time());
@@ -117,6 +117,10 @@ impl JobMetrics {
             failures.inc();
         }
     }
+}
+
+fn set_count(gauge: &Gauge, count: usize) {
+    gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
 }
 
 /// Returns the seconds since 1970, by the machine's clock.
@@ -256,7 +260,7 @@ impl Metrics {
             (&self.max_connections, connections.maximum()),
         ];
         for (gauge, value) in gauges {
-            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+            set_count(gauge, value);
         }
         for reason in CloseReason::ALL {
             let counter = self.closed_connections.get_or_create(&[("reason", reason.name())]);
@@ -269,16 +273,14 @@ impl Metrics {
     pub fn set_pool(&self, status: &PoolStatus) {
         let counts = [("used", status.used), ("idle", status.idle), ("waiting", status.waiting)];
         for (state, count) in counts {
-            let gauge = self.pools.get_or_create(&[("pool", status.name), ("state", state)]);
-            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+            set_count(&self.pools.get_or_create(&[("pool", status.name), ("state", state)]), count);
         }
     }
 
     /// Sets the numbers of running and waiting hashes of passwords.
     pub fn set_password_hashes(&self, status: &WorkerPoolStatus) {
         for (state, count) in [("running", status.running), ("waiting", status.waiting)] {
-            let gauge = self.password_hashes.get_or_create(&[("state", state)]);
-            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+            set_count(&self.password_hashes.get_or_create(&[("state", state)]), count);
         }
     }
 
