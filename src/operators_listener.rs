@@ -269,8 +269,7 @@ async fn count_places(app: &App) -> boxoffice_http::error::Result<(i64, i64, i64
 /// none.
 async fn waiting_refunds(app: &App) -> boxoffice_http::error::Result<(i64, Duration)> {
     let (count, oldest) = payments::count_unsettled(&mut app.db.read().await?).await?;
-    let age = oldest.map_or(0, |oldest| app.clock.now().0 - oldest.0);
-    Ok((count, Duration::from_micros(u64::try_from(age).unwrap_or(0))))
+    Ok((count, oldest.map_or(Duration::ZERO, |oldest| app.clock.now().since(oldest))))
 }
 
 fn json_response(status: StatusCode, body: &serde_json::Value) -> Response<Body> {

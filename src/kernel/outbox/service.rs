@@ -54,8 +54,7 @@ pub struct WaitingMails {
 /// Returns the mails that wait to be delivered.
 pub async fn waiting(kernel: &Kernel) -> Result<WaitingMails> {
     let (count, oldest) = store::waiting(&mut kernel.db.read().await?).await?;
-    let age = oldest.map_or(0, |oldest| kernel.clock.now().0 - oldest.0);
-    Ok(WaitingMails { count, oldest_age: Duration::from_micros(u64::try_from(age).unwrap_or(0)) })
+    Ok(WaitingMails { count, oldest_age: oldest.map_or(Duration::ZERO, |oldest| kernel.clock.now().since(oldest)) })
 }
 
 /// Logs a warning if mails wait that only a server with another key can send.

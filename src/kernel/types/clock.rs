@@ -42,6 +42,11 @@ impl Timestamp {
         Self(self.0.saturating_sub(micros(duration)))
     }
 
+    /// Returns the time since an earlier timestamp. Zero if that is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+
     /// Returns the start of the next second.
     pub fn next_second(self) -> Self {
         Self((self.seconds() + 1) * 1_000_000)
