@@ -17,6 +17,7 @@ on_both_databases![
     manages_outbox,
     lists_and_runs_jobs,
     refunds_that_fail_are_visible,
+    refund_made_by_other_means_is_settled,
     command_registers_no_ticket_key,
     commands_for_accounts_and_keys_are_audited,
 ];
@@ -311,6 +312,34 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
     wait_until(async || value(&metrics().await, "refunds_waiting") == 0.0).await;
     assert_eq!(value(&metrics().await, "oldest_refund_age_seconds"), 0.0);
     assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
+}
+
+async fn refund_made_by_other_means_is_settled(app: TestApp) {
+    let (ama, _, order) = app.create_order(10).await;
+    let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+    app.gateway.fail_after_charge(true);
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.code(), "payment.gateway");
+    app.cancel_order(&ama.key, &order).await;
+    let list = json_of(&app, &["refunds", "list"]);
+    let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
+    let [cancellation, refund] = [cancellation, refund].map(|entry| entry["id"].as_str().unwrap());
+
+    fails(&app, &["refunds", "settle", refund], 2, "records the refund of 50.00 of the payment");
+    for id in [cancellation, refund] {
+        assert_eq!(json_of(&app, &["refunds", "settle", id, "--yes"])["id"], id);
+        fails(&app, &["refunds", "settle", id, "--yes"], 1, "no refund or cancellation with the identifier");
+    }
+
+    assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
+    let payments = app.read(&format!("{order}/payments")).await;
+    let [payment] = entries_of(&payments) else { panic!("{payments}") };
+    assert_eq!((&payment["number"], &payment["status"]), (&paid.body["number"], &json!("Refunded")));
+    let ledger = app.read("/transactions").await;
+    assert_eq!(entries_of(&ledger).iter().filter(|entry| entry["type"] == "Refund").count(), 1, "{ledger}");
+    assert_eq!(app.gateway.balances().into_values().collect::<Vec<_>>(), [5000, 3000]);
+    let settled = [cancellation, refund].map(|id| ("refund_settle".to_owned(), format!("/refunds/{id}"), 200));
+    assert_eq!(audited(&app).await, settled);
 }
 
 /// A command may run with a data folder of its own, and so with a key that signs no tickets.

@@ -64,7 +64,7 @@ enum AdminCommand {
         #[command(subcommand)]
         command: orders::OrdersCommand,
     },
-    /// List refunds that the payment gateway has not made
+    /// List refunds that the payment gateway has not made, and settle those that it can't make
     Refunds {
         #[command(subcommand)]
         command: refunds::RefundsCommand,

@@ -1,12 +1,16 @@
 //! `admin refunds`.
 
+use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::output::Field;
-use super::{Admin, PageOptions};
+use super::{Admin, PageOptions, describe};
 use crate::bootstrap::plain;
-use crate::features::sales::payments::{self, WaitingRefundRow};
+use crate::features::sales::payments::{self, PendingRefundRow};
+use crate::kernel::http::run_as_operator;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
 
 const COLUMNS: [Field; 6] =
     [("id", "/id"), ("type", "/type"), ("payment", "/payment"), ("order", "/order"), ("amount", "/amount"), ("since", "/since")];
@@ -18,6 +22,11 @@ pub enum RefundsCommand {
         #[command(flatten)]
         page: PageOptions,
     },
+    /// Record that a refund or a cancellation was made by other means, so that the payment gateway is not asked again
+    Settle {
+        /// Identifier of the refund or the cancellation
+        id: String,
+    },
 }
 
 pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
@@ -28,13 +37,33 @@ pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
             let entries: Vec<Value> = refunds.rows.iter().map(view).collect();
             admin.output.page(&json!({ "total": refunds.total, "entries": entries }), &COLUMNS)
         }
+        RefundsCommand::Settle { id } => settle(admin, &id).await,
     }
 }
 
-fn view(refund: &WaitingRefundRow) -> Value {
+async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
+    let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
+    let refund = payments::find_unsettled(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    drop(tx);
+    let refund = refund
+        .with_context(|| format!("no refund or cancellation with the identifier {id} waits; `refunds list` has those that do"))?;
+    let PendingRefundRow { payment_id, amount, .. } = refund;
+    let what = format!("{} of {amount} of the payment {payment_id}", kind(&refund));
+    admin.confirm(&format!("records the {what} as made by other means. Nothing is sent to the payment gateway, now or later"))?;
+    let settle = |ctx: Ctx| async move { payments::settle(&ctx, refund.id).await };
+    let settled = run_as_operator(&admin.operator.app, "refund_settle", format!("/refunds/{id}"), settle).await;
+    settled.map_err(|error| describe(&error))?;
+    admin.output.done(&json!({ "id": id }), &format!("The {what} is recorded as made."))
+}
+
+fn kind(refund: &PendingRefundRow) -> &'static str {
+    if refund.is_refund { "refund" } else { "cancellation" }
+}
+
+fn view(refund: &PendingRefundRow) -> Value {
     json!({
         "id": refund.id.to_string(),
-        "type": if refund.is_refund { "refund" } else { "cancellation" },
+        "type": kind(refund),
         "payment": refund.payment_id.to_string(),
         "order": refund.order_id.to_string(),
         "amount": refund.amount,

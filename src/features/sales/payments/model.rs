@@ -167,18 +167,8 @@ pub struct PendingRefundRow {
     pub payment_id: Id,
     pub order_id: Id,
     pub amount: Money,
+    /// The gateway's reference of the charge, if it is known.
     pub reference: String,
-}
-
-/// A refund or a cancellation that the gateway has not completed yet, for operators.
-#[derive(Debug, sqlx_macros::FromRow)]
-pub struct WaitingRefundRow {
-    /// The refund, or the payment whose charge is to be cancelled.
-    pub id: Id,
-    pub is_refund: bool,
-    pub payment_id: Id,
-    pub order_id: Id,
-    pub amount: Money,
     /// The time at which the refund was scheduled, or the payment began.
     pub since: Timestamp,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use boxoffice_http::error::Result;
 
-use super::model::{PendingRefundRow, RefundRow, RefundShareRow, WaitingRefundRow};
+use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -13,6 +13,8 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// Number of refunds and cancellations that are sent to the gateway at a time.
 const UNSETTLED_BATCH: &str = "20";
+/// The columns of a [`PendingRefundRow`].
+const UNSETTLED: &str = "id, is_refund, payment_id, order_id, amount, reference, since";
 /// The refunds and cancellations that the gateway has not completed. The first condition on the status is the condition of the partial
 /// index.
 const FROM_UNSETTLED: &str = "from (
@@ -80,7 +82,7 @@ pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: T
 
 /// Returns the next refunds and cancellations after `after` that the gateway has not completed: of one order, or of all.
 pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
-    tx.select(&format!("id, is_refund, payment_id, order_id, amount, reference {FROM_UNSETTLED}"))
+    tx.select(&format!("{UNSETTLED} {FROM_UNSETTLED}"))
         .and_where("order_id = ?", order)
         .and_where("id > ?", Some(after))
         .push(" order by id limit ")
@@ -89,9 +91,14 @@ pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<
         .await
 }
 
+/// Returns a refund or a cancellation, unless the gateway has completed it.
+pub async fn find_unsettled(tx: &mut Tx, id: Id) -> Result<Option<PendingRefundRow>> {
+    tx.select(&format!("{UNSETTLED} {FROM_UNSETTLED}")).and_where("id = ?", Some(id)).optional().await
+}
+
 /// Returns a page of the refunds and cancellations that the gateway has not completed, by identifier.
-pub async fn list_unsettled(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<WaitingRefundRow>> {
-    tx.list("id, is_refund, payment_id, order_id, amount, since", FROM_UNSETTLED).page("id", paging).await
+pub async fn list_unsettled(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<PendingRefundRow>> {
+    tx.list(UNSETTLED, FROM_UNSETTLED).page("id", paging).await
 }
 
 /// Returns the number of refunds and cancellations that the gateway has not completed, and the time of the oldest. Each number is at

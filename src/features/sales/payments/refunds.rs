@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use boxoffice_http::error::{Result, one_line};
+use boxoffice_http::error::{Error, Result, one_line};
 use futures::future::join_all;
 use slog::warn;
 use tokio::time::timeout;
@@ -183,7 +183,18 @@ async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
     result.is_ok()
 }
 
-/// Records a refund or a cancellation that the gateway has made.
+/// Records a refund or a cancellation that was made by other means, because the gateway can't make it. The gateway is not asked again.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if no refund or cancellation with this identifier waits for the gateway.
+pub async fn settle(ctx: &Ctx, id: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
+        let row = refund_store::find_unsettled(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        record_result(&ctx.app, tx, &row).await
+    })
+}
+
+/// Records a refund or a cancellation that was made.
 async fn record_result(app: &App, tx: &mut Tx, row: &PendingRefundRow) -> Result<()> {
     if !row.is_refund {
         return store::forget_abandoned(tx, row.id).await;
