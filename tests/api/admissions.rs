@@ -80,14 +80,14 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     assert_eq!(app.admit(&kofi.key, &event, [&redeemed]).await.status, 201);
     let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let long = "9".repeat(1000);
-    let malformed = ["ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich", "", " ", "\r\n", &long];
+    let malformed = ["ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich", "", " ", "\r\n", "\u{1d}]C1", &long];
     let bad = [&[pending.as_str(), &void, &redeemed, &other_section, &other_event][..], &malformed].concat();
 
     for &serial in &bad {
         assert_eq!(rejection(&app.admit(&key, &event, [serial]).await), (400, "admission.none"), "{serial}");
     }
     // As a scanner ends it.
-    let scanned = format!("\t{}\r\n", good.to_lowercase());
+    let scanned = format!("\u{1d}\t{}\r\n", good.to_lowercase());
     let response = app.admit(&key, &event, [&bad[..], &[scanned.as_str()]].concat()).await;
 
     assert_eq!((response.status, admitted(&response)), (201, vec![good.as_str()]));

@@ -10,6 +10,8 @@ pub const NUL: &str = "must not contain the character NUL";
 
 /// Schema extension that allows line breaks in a string.
 const MULTILINE: &str = "x-multiline";
+/// Schema extension that allows any character in a string.
+const ANY_CHARACTER: &str = "x-any-character";
 
 /// The set of characters that a string may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +30,7 @@ impl AllowedCharacters {
     pub fn of(schema: &Value) -> Self {
         match schema["format"].as_str() {
             Some("password" | "image") => Self::Any,
+            _ if schema[ANY_CHARACTER] == true => Self::Any,
             _ if schema[MULTILINE] == true => Self::Lines,
             _ => Self::Line,
         }

@@ -32,10 +32,11 @@ string_newtype!(
 );
 
 impl ScannedSerial {
-    /// Returns the serial number as tickets have it: in upper case, without spaces around it. The rest of a text that is longer than
-    /// any serial number or code is cut off.
+    /// Returns the serial number as tickets have it: in upper case, without white space and control characters around it, which some
+    /// scanners add. The rest of a text that is longer than any serial number or code is cut off.
     pub fn normalized(&self) -> String {
-        self.0.trim().chars().take(MAX_SCANNED + 1).collect::<String>().to_ascii_uppercase()
+        let text = self.0.trim_matches(|character: char| character.is_whitespace() || character.is_control());
+        text.chars().take(MAX_SCANNED + 1).collect::<String>().to_ascii_uppercase()
     }
 }
 
