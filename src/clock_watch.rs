@@ -6,10 +6,10 @@
 //! only record an event, such as the ledger's, are not changed. The correction is repeated for a minute, because a request that reads
 //! the time before the clock is right may store it later.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
+use parking_lot::Mutex;
 use slog::{error, warn};
 
 use crate::features::catalog::events::notices;
@@ -55,11 +55,7 @@ struct ForwardStep {
     repeats: u32,
 }
 
-impl ClockWatch {
-    fn lock(&self) -> MutexGuard<'_, WatchState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl ClockWatch {}
 
 /// Job step: logs steps of the machine's clock, and corrects stored times in the future once the clock is right. Returns 0.
 ///
@@ -74,10 +70,10 @@ pub async fn watch(app: &App) -> Result<u64> {
         // Stored times can't be judged by a clock that may be wrong.
         return Ok(0);
     }
-    if app.clock_watch.lock().corrections > 0 {
+    if app.clock_watch.0.lock().corrections > 0 {
         let now = app.clock.now();
         transaction!(app.db, |tx| correct_future(app, tx, now).await)?;
-        let mut state = app.clock_watch.lock();
+        let mut state = app.clock_watch.0.lock();
         state.corrections = state.corrections.saturating_sub(1);
     }
     Ok(0)
@@ -90,7 +86,7 @@ pub async fn watch(app: &App) -> Result<u64> {
 /// Returns an error if the database fails.
 pub async fn may_be_wrong(app: &App) -> Result<bool> {
     log_steps(app);
-    let was_set_forward = app.clock_watch.lock().forward.is_some();
+    let was_set_forward = app.clock_watch.0.lock().forward.is_some();
     Ok(was_set_forward || differing_clocks(app).await?.is_some())
 }
 
@@ -104,7 +100,7 @@ async fn differing_clocks(app: &App) -> Result<Option<(Timestamp, Timestamp)>> {
 
 /// Logs what the machine's clock has done since the last call.
 fn log_steps(app: &App) {
-    let mut state = app.clock_watch.lock();
+    let mut state = app.clock_watch.0.lock();
     for step in app.clock.take_steps() {
         let (expected, clock) = (step.before.format_rfc3339(), step.after.format_rfc3339());
         if step.is_back() {
@@ -142,7 +138,7 @@ fn check_ids(app: &App, highest: Id) {
     let is_ahead = until > now.plus(MAX_LEAD);
     let is_new = Timestamp(app.clock.last_id().0.saturating_mul(100)).plus(MAX_LEAD) < until;
     app.clock.ensure_ids_after(highest);
-    let mut state = app.clock_watch.lock();
+    let mut state = app.clock_watch.0.lock();
     if is_ahead && (is_new || !state.is_id_ahead) {
         state.corrections = CORRECTIONS;
         warn!(app.log, "identifiers are ahead of the clock, because a server's clock was ahead; new ones are counted from the \

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use futures::future::{try_join, try_join_all};
 use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::load::{ClientConnection, RequestSource, histogram};
@@ -78,7 +78,7 @@ impl State {
     /// Changes the interval of a moment, if it is not after the last one.
     fn record(&self, moment: Instant, change: impl FnOnce(&mut Interval)) {
         let number = ((moment - self.begin).as_secs_f64() / self.interval.as_secs_f64()) as usize;
-        let mut intervals = self.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut intervals = self.intervals.lock();
         intervals.get_mut(number).map(change);
     }
 }
@@ -116,7 +116,7 @@ pub async fn run(
     let reporting = async {
         for number in 0..count {
             sleep_until(state.begin + interval * (number as u32 + 1)).await;
-            let intervals = state.intervals.lock().unwrap_or_else(PoisonError::into_inner);
+            let intervals = state.intervals.lock();
             at_end(number, &intervals[number])?;
         }
         Ok(())

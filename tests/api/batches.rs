@@ -1,10 +1,11 @@
 //! Request coalescing: which items form a batch, and whom an error affects.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use boxoffice::kernel::db::Batcher;
 use boxoffice_http::error::{Code, Error, Result};
 use futures::future::{join_all, ready};
+use parking_lot::Mutex;
 
 /// Returns the size of the batch for each item. Panics for a 13 and fails for a 0.
 async fn count((): (), numbers: Vec<u32>) -> Result<Vec<usize>> {
@@ -48,7 +49,7 @@ async fn later_item_is_not_added_to_running_batch() {
     let submit = || {
         let clock = Arc::clone(&clock);
         batcher.submit((), (), move |(), items| {
-            let now = *clock.lock().unwrap();
+            let now = *clock.lock();
             let results = vec![now; items.len()];
             async move {
                 tokio::task::yield_now().await;
@@ -60,7 +61,7 @@ async fn later_item_is_not_added_to_running_batch() {
     // Lets the first batch begin.
     tokio::task::yield_now().await;
     tokio::task::yield_now().await;
-    *clock.lock().unwrap() = 1;
+    *clock.lock() = 1;
     let second = submit();
 
     assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));

@@ -3,7 +3,6 @@
 //! The race tests cover other conflicts of two servers; they also run on two servers.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use boxoffice::kernel::jobs::{Job, Jobs};
@@ -11,6 +10,7 @@ use boxoffice::kernel::types::id::Id;
 use boxoffice::state::App;
 use futures::FutureExt;
 use futures::future::{join, join_all};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -249,7 +249,7 @@ const EXCLUSIVE_JOB: Job<App> = Job {
     shutdown_timeout: Duration::from_secs(5),
     runs_on_one_server: true,
     step: |app| {
-        let mut runs = RUNS.lock().unwrap();
+        let mut runs = RUNS.lock();
         runs.push(app.server_name.clone());
         // A run has four steps, and takes longer than the lease that it begins with.
         let has_more = !runs.len().is_multiple_of(4);
@@ -265,7 +265,7 @@ const EXCLUSIVE_JOB: Job<App> = Job {
 async fn one_server_runs_an_exclusive_job(app: TestApp) {
     let mut jobs: Vec<(String, Jobs)> =
         app.states().map(|state| (state.server_name.clone(), Jobs::start(state, [EXCLUSIVE_JOB]))).collect();
-    let runs = || RUNS.lock().unwrap().clone();
+    let runs = || RUNS.lock().clone();
     wait_until(async || runs().len() >= 6).await;
 
     let first = runs()[0].clone();

@@ -2,7 +2,6 @@
 //! twice at any moment.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use boxoffice::bootstrap;
 use boxoffice_openapi::Scope;
 use futures::StreamExt;
 use futures::stream;
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -67,7 +67,7 @@ async fn ten_buyers_for_each_ticket(app: TestApp) {
          none oversold; {seconds:.1} s (BOXOFFICE_SEED={seed})",
         "ten_buyers_for_each_ticket",
         contention.app.database_name(),
-        contention.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
+        contention.done.lock().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
     ));
 }
 
@@ -247,7 +247,7 @@ impl Contention {
     fn is_done(&self, response: &Response, success: u16, rejection: &str, done: &'static str, rejected: &'static str) -> bool {
         let is_done = response.status == success;
         assert!(is_done || response.code() == rejection, "{done}: {} {}", response.status, response.body);
-        *self.done.lock().unwrap().entry(if is_done { done } else { rejected }).or_default() += 1;
+        *self.done.lock().entry(if is_done { done } else { rejected }).or_default() += 1;
         is_done
     }
 

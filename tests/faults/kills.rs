@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use boxoffice::kernel::db::Db;
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
@@ -91,7 +92,7 @@ impl MailRequests {
             }
             let email = format!("buyer-{buyer}@example.com");
             if public_client.verification_create().body_map(|body| body.email(email.clone())).send().await.is_ok() {
-                *self.promised.lock().unwrap().entry(email).or_default() += 1;
+                *self.promised.lock().entry(email).or_default() += 1;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -113,7 +114,7 @@ impl MailRequests {
             let id = file.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().parse().unwrap();
             mails.entry(recipient).or_default().insert(id);
         }
-        let promised = self.promised.lock().unwrap();
+        let promised = self.promised.lock();
         for (email, promised) in promised.iter() {
             let there = mails.get(email).map_or(0, BTreeSet::len);
             assert!(there >= *promised, "{email} was promised {promised} mails, and there are {there}");

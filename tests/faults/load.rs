@@ -13,12 +13,13 @@
 //! After a restart of the server at another address, call [`Load::start`] again; the records stay.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice::kernel::types::clock::Clock;
 use boxoffice_client::{Client, Error, ResponseValue, RetryPolicy, types};
+use parking_lot::{Mutex, MutexGuard};
 use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -151,7 +152,7 @@ impl Load {
 
     /// Returns the records.
     pub fn records(&self) -> MutexGuard<'_, Records> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+        self.records.lock()
     }
 
     /// Records a result. Returns `None` if the request failed or its response was lost, so that its effect is unknown. Only the

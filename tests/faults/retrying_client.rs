@@ -1,12 +1,13 @@
 //! A client that retries each request with the same `Idempotency-Key` until it is answered.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxoffice::kernel::db::Db;
 use boxoffice_client::Client;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, section};
@@ -56,10 +57,10 @@ impl RetryingClient {
             match self.send(&address, &idempotency_key).await {
                 Some((order, is_replayed)) => {
                     assert!(!is_replayed, "{idempotency_key} is new");
-                    self.records.lock().unwrap().orders.insert(idempotency_key, order);
+                    self.records.lock().orders.insert(idempotency_key, order);
                 }
                 None => {
-                    let mut records = self.records.lock().unwrap();
+                    let mut records = self.records.lock();
                     records.unanswered.push(idempotency_key);
                     records.lost += 1;
                 }
@@ -76,7 +77,7 @@ impl RetryingClient {
     /// Repeats every unanswered request and the last answered one: each key has created one order, which every response names.
     pub async fn repeat(&self, address: &str) {
         let (unanswered, known) = {
-            let mut records = self.records.lock().unwrap();
+            let mut records = self.records.lock();
             let known: Vec<_> =
                 records.orders.iter().take(5).map(|(idempotency_key, order)| (idempotency_key.clone(), order.clone())).collect();
             (std::mem::take(&mut records.unanswered), known)
@@ -84,7 +85,7 @@ impl RetryingClient {
         for idempotency_key in unanswered {
             let (order, _) = self.send(address, &idempotency_key).await.unwrap();
             assert_eq!(self.send(address, &idempotency_key).await, Some((order.clone(), true)));
-            self.records.lock().unwrap().orders.insert(idempotency_key, order);
+            self.records.lock().orders.insert(idempotency_key, order);
         }
         for (idempotency_key, order) in known {
             assert_eq!(self.send(address, &idempotency_key).await, Some((order, true)));
@@ -95,7 +96,7 @@ impl RetryingClient {
     pub async fn check(&self, db: &Db) -> usize {
         let count = "select count(*) from orders o join accounts a on a.id = o.account_id where a.username = 'persistent'";
         let there: i64 = db.read().await.unwrap().query(count).scalar().await.unwrap();
-        let records = self.records.lock().unwrap();
+        let records = self.records.lock();
         let mut orders: Vec<&String> = records.orders.values().collect();
         orders.sort();
         orders.dedup();

@@ -1,7 +1,7 @@
 //! A collector of traces: receives spans by OTLP over HTTP.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
@@ -11,6 +11,7 @@ use hyper_util::rt::TokioIo;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
+use parking_lot::Mutex;
 use prost::Message;
 use tokio::net::TcpListener;
 
@@ -39,7 +40,7 @@ impl Collector {
 
     /// Returns all spans that it has received.
     pub fn spans(&self) -> Vec<Span> {
-        self.spans.lock().unwrap().clone()
+        self.spans.lock().clone()
     }
 }
 
@@ -50,7 +51,7 @@ async fn receive(
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let exported = ExportTraceServiceRequest::decode(body).unwrap().resource_spans;
     let exported = exported.into_iter().flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
-    spans.lock().unwrap().extend(exported);
+    spans.lock().extend(exported);
     Ok(http::Response::new(Empty::new()))
 }
 

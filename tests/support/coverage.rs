@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// The folder of the files, below cargo's target folder.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/coverage");
@@ -19,7 +20,7 @@ static SEEN: Mutex<Recorded> = Mutex::new((BTreeSet::new(), None));
 
 /// Records a response that conforms to the contract.
 pub fn record(operation: &str, status: u16) {
-    let (seen, file) = &mut *SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (seen, file) = &mut *SEEN.lock();
     if seen.insert((operation.to_owned(), status)) {
         let file = file.get_or_insert_with(|| {
             fs::create_dir_all(FOLDER).unwrap();

@@ -1,8 +1,10 @@
 //! Failures that the proxy detects during a test: responses that violate the contract, and unexpected 500 responses.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+use parking_lot::Mutex;
 
 /// The failures of one test. Clones share their state.
 #[derive(Clone, Default)]
@@ -28,17 +30,13 @@ impl TestFailures {
     pub fn record(&self, failures: impl IntoIterator<Item = String>) {
         for failure in failures {
             eprintln!("wrong response: {failure}");
-            self.lock().push(failure);
+            self.failures.lock().push(failure);
         }
     }
 
     /// The recorded failures.
     pub fn list(&self) -> Vec<String> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failures.lock().clone()
     }
 }
 

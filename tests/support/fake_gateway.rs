@@ -1,13 +1,14 @@
 //! The payment gateway of the tests: the sandbox, with balances that a test can inspect, and responses that it can block or lose.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
 use boxoffice::features::sales::payments::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 /// The balance of each payment, and the refunds that were made.
@@ -39,18 +40,18 @@ struct State {
 impl FakeGateway {
     /// Returns the sum of all balances.
     pub fn total(&self) -> f64 {
-        f64::from(i32::try_from(self.0.balances.lock().unwrap().values().sum::<i64>()).unwrap()) / 100.0
+        f64::from(i32::try_from(self.0.balances.lock().values().sum::<i64>()).unwrap()) / 100.0
     }
 
     /// Copies the balances and refunds.
     pub fn snapshot(&self) -> GatewaySnapshot {
-        (self.0.balances.lock().unwrap().clone(), self.0.refunds.lock().unwrap().clone())
+        (self.0.balances.lock().clone(), self.0.refunds.lock().clone())
     }
 
     /// Restores balances and refunds.
     pub fn restore(&self, (balances, refunds): &GatewaySnapshot) {
-        self.0.balances.lock().unwrap().clone_from(balances);
-        self.0.refunds.lock().unwrap().clone_from(refunds);
+        self.0.balances.lock().clone_from(balances);
+        self.0.refunds.lock().clone_from(refunds);
     }
 
     /// Returns the number of approved charges, refunded or not.
@@ -104,12 +105,12 @@ impl FakeGateway {
 
     /// Makes all refunds of the payments so far fail.
     pub fn fail_all_refunds(&self) {
-        self.0.unrefundable.lock().unwrap().extend(self.0.balances.lock().unwrap().keys());
+        self.0.unrefundable.lock().extend(self.0.balances.lock().keys());
     }
 
     /// Returns the balances that are not zero, in minor units, by payment.
     pub fn balances(&self) -> BTreeMap<i64, i64> {
-        let balances = self.0.balances.lock().unwrap();
+        let balances = self.0.balances.lock();
         balances.iter().filter(|(_, balance)| **balance != 0).map(|(&payment, &balance)| (payment, balance)).collect()
     }
 
@@ -121,7 +122,7 @@ impl FakeGateway {
 
     /// Records a charge as if it came from a server that then crashed.
     pub fn record_charge(&self, payment: i64, minor: i64) {
-        self.0.balances.lock().unwrap().insert(payment, minor);
+        self.0.balances.lock().insert(payment, minor);
         self.0.charges.fetch_add(1, Ordering::SeqCst);
     }
 }
@@ -145,12 +146,12 @@ impl Gateway for FakeGateway {
     }
 
     async fn refund(&self, refund: &Refund) -> anyhow::Result<()> {
-        if self.0.rejects_refunds.load(Ordering::SeqCst) || self.0.unrefundable.lock().unwrap().contains(&refund.payment.0) {
+        if self.0.rejects_refunds.load(Ordering::SeqCst) || self.0.unrefundable.lock().contains(&refund.payment.0) {
             bail!("the gateway rejects refunds");
         }
-        let is_new = self.0.refunds.lock().unwrap().insert(refund.refund.0);
+        let is_new = self.0.refunds.lock().insert(refund.refund.0);
         // A charge that was undone has no balance.
-        if let Some(balance) = self.0.balances.lock().unwrap().get_mut(&refund.payment.0).filter(|_| is_new) {
+        if let Some(balance) = self.0.balances.lock().get_mut(&refund.payment.0).filter(|_| is_new) {
             assert!(refund.amount.0 <= *balance, "a refund must not exceed the balance");
             assert!(refund.reference.starts_with("SBX-"), "a refund must carry the gateway's reference");
             *balance -= refund.amount.0;
@@ -167,7 +168,7 @@ impl Gateway for FakeGateway {
         if self.0.rejects_refunds.load(Ordering::SeqCst) {
             bail!("the gateway rejects refunds");
         }
-        let balance = self.0.balances.lock().unwrap().remove(&undo.payment.0);
+        let balance = self.0.balances.lock().remove(&undo.payment.0);
         // The charge may have been refunded already: then its balance is 0.
         assert!(balance.is_none_or(|balance| [0, undo.amount.0].contains(&balance)), "a charge is undone in full");
         Ok(())

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use boxoffice::config::{Secret, SmtpSettings, SmtpTls};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -105,7 +106,7 @@ impl MailServer {
 
     /// Sets the behavior for new connections.
     pub fn set_behavior(&self, behavior: SmtpBehavior) {
-        *self.state.behavior.lock().unwrap() = behavior;
+        *self.state.behavior.lock() = behavior;
     }
 
     /// Returns the number of connections.
@@ -115,17 +116,17 @@ impl MailServer {
 
     /// Returns the accepted mails.
     pub fn accepted(&self) -> Vec<String> {
-        self.state.accepted.lock().unwrap().clone()
+        self.state.accepted.lock().clone()
     }
 
     /// Returns the mails that were read but not accepted.
     pub fn discarded(&self) -> Vec<String> {
-        self.state.discarded.lock().unwrap().clone()
+        self.state.discarded.lock().clone()
     }
 
     /// Returns the received commands.
     pub fn commands(&self) -> Vec<String> {
-        self.state.commands.lock().unwrap().clone()
+        self.state.commands.lock().clone()
     }
 
     /// Returns settings that make a server deliver here.
@@ -153,7 +154,7 @@ impl MailServer {
 
 /// Serves one connection. Its errors are caused by the client, and visible to the test there.
 async fn serve(state: Arc<State>, stream: TcpStream) {
-    let behavior = *state.behavior.lock().unwrap();
+    let behavior = *state.behavior.lock();
     let _ended = match &state.tls {
         Some((TlsMode::Implicit, acceptor)) => match acceptor.accept(stream).await {
             Ok(stream) => run_session(&state, behavior, stream, true).await.map(drop),
@@ -184,7 +185,7 @@ where
     }
     loop {
         let Some(line) = read_line(&mut stream).await? else { return Ok(None) };
-        state.commands.lock().unwrap().push(line.clone());
+        state.commands.lock().push(line.clone());
         let answer = match line.split([' ', ':']).next().unwrap_or_default() {
             "EHLO" if state.tls.is_some() => "250-mail.example\r\n250-STARTTLS\r\n250 AUTH PLAIN",
             "EHLO" => "250 mail.example",
@@ -216,12 +217,12 @@ where
                     }
                 }
                 if behavior == SmtpBehavior::CloseBeforeAccept {
-                    state.discarded.lock().unwrap().push(mail);
+                    state.discarded.lock().push(mail);
                     return Ok(None);
                 }
                 let pause = if behavior == SmtpBehavior::AcceptSlowly { Duration::from_millis(100) } else { Duration::ZERO };
                 tokio::time::sleep(pause).await;
-                state.accepted.lock().unwrap().push(mail);
+                state.accepted.lock().push(mail);
                 tokio::time::sleep(pause).await;
                 stream.write_all(b"250 accepted\r\n").await?;
                 if behavior == SmtpBehavior::HangAfterAccept {

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use boxoffice::config::{MailSettings, MailTransportSettings, SmtpSettings};
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
+use parking_lot::RwLock;
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::{MailServer, SmtpBehavior, TestApp};
@@ -38,7 +39,7 @@ impl Mailbox {
     /// Delivers to this SMTP server from now on.
     pub fn use_smtp(&self, server: SmtpSettings) {
         let settings = MailSettings { route: MailTransportSettings::Smtp(server), ..self.0.settings.clone() };
-        *self.0.transport.write().unwrap() = Arc::from(outbox::from_settings(&settings).unwrap());
+        *self.0.transport.write() = Arc::from(outbox::from_settings(&settings).unwrap());
     }
 
     /// Waits for deliveries in progress and blocks new ones.
@@ -61,7 +62,7 @@ impl Mailbox {
     }
 
     fn transport(&self) -> Arc<dyn MailTransport> {
-        Arc::clone(&self.0.transport.read().unwrap())
+        Arc::clone(&self.0.transport.read())
     }
 }
 

@@ -19,11 +19,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::mem;
 use std::process::Child;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
@@ -48,7 +49,7 @@ pub struct Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        DROPPED.lock().unwrap().push(mem::take(&mut self.name));
+        DROPPED.lock().push(mem::take(&mut self.name));
     }
 }
 
@@ -83,7 +84,7 @@ async fn create_database(server: &Server, template: &str) -> Database {
 
     let run = RUN.get_or_init(|| format!("{PREFIX}{}_{:08x}", unix_seconds(), rand::random::<u32>()));
     let name = format!("{run}_{}", COUNT.fetch_add(1, Ordering::Relaxed));
-    let dropped = mem::take(&mut *DROPPED.lock().unwrap());
+    let dropped = mem::take(&mut *DROPPED.lock());
     let mut statements: Vec<_> = dropped.iter().map(|name| format!("DROP DATABASE {name} WITH (FORCE)")).collect();
     statements.push(format!("CREATE DATABASE {name} TEMPLATE {template} {}", server.strategy()));
     server.execute(&statements).await;

@@ -9,8 +9,9 @@ use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
+use parking_lot::Mutex;
 use regex::Regex;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -85,7 +86,7 @@ fn record(text: &str) {
     static ENDS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^with statement_1 as \(\n|;\n|\n\), statement_\d+ as \(\n|\n\)\n").unwrap());
 
-    let recorded = &mut *RECORDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let recorded = &mut *RECORDED.lock();
     if !recorded.reported.contains(text) {
         recorded.reported.insert(text.to_owned());
         ENDS.split(text).filter(|statement| !statement.is_empty()).for_each(|statement| recorded.record_statement(statement));

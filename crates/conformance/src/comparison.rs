@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
 use chrono::{DateTime, Utc};
 use futures::StreamExt;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::model::{Check, Coverage, Finding, Report};
@@ -163,7 +164,7 @@ impl Comparison {
 
     /// Returns if no earlier response had this value in a header that must be unique.
     pub fn is_first_use(&self, name: &str, value: &str) -> bool {
-        let mut used = self.used_headers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used_headers.lock();
         if used.len() >= MAX_USED_HEADERS {
             used.clear();
         }

@@ -1,8 +1,8 @@
 //! HTTP requests as they are sent, their responses, and the client of one server.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -14,6 +14,7 @@ use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::{AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -310,10 +311,10 @@ impl HttpClient {
         let mut response = response.map_err(reqwest::Error::without_url).with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
-            self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
+            self.created_uris.lock().push(uri.to_owned());
         }
         if request.method == "DELETE" {
-            self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner).push(request.path.clone());
+            self.deleted_paths.lock().push(request.path.clone());
         }
         let mut body = BytesMut::new();
         if !is_event_stream(&headers) {
@@ -327,7 +328,7 @@ impl HttpClient {
             tokio::time::sleep(self.failure_pause(&response)).await;
         }
         if let Some(contract) = self.contract.as_ref().filter(|_| response.is_success()) {
-            let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut created = self.created.lock();
             match request.method.as_str() {
                 "POST" => created.add(contract, &self.base_url, &request.path, &response),
                 "DELETE" => created.remove(&request.path),
@@ -375,18 +376,17 @@ impl HttpClient {
     /// Returns if a request of this client created the resource at a URI, and none deleted it.
     pub fn has_created(&self, uri: &str) -> bool {
         let is_it = |uris: &[String]| uris.iter().any(|other| other == uri);
-        is_it(&self.created_uris.lock().unwrap_or_else(PoisonError::into_inner))
-            && !is_it(&self.deleted_paths.lock().unwrap_or_else(PoisonError::into_inner))
+        is_it(&self.created_uris.lock()) && !is_it(&self.deleted_paths.lock())
     }
 
     /// Returns the resources that the POST requests of this client created, and no DELETE deleted.
     pub fn created(&self) -> CreatedResources {
-        self.created.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.created.lock().clone()
     }
 
     /// Returns the `Location` of every resource that requests of this client created, the oldest first.
     pub fn created_uris(&self) -> Vec<String> {
-        self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.created_uris.lock().clone()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Identifiers of resources of other documents: of one that was created, or else of one that a list contains.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::ensure;
 use boxoffice_openapi::{Contract, Operation};
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ impl Identifiers {
         is_own: bool,
         may_be_listed: bool,
     ) -> Option<Value> {
-        let known = self.shared.lock().unwrap_or_else(PoisonError::into_inner).get(collection).cloned();
+        let known = self.shared.lock().get(collection).cloned();
         if let Some(known) = known.filter(|_| !is_own) {
             return Some(known);
         }
@@ -85,7 +85,7 @@ impl Identifiers {
             found = first_listed(target, contract, seed, collection).await;
         }
         if let Some(found) = found.as_ref().filter(|_| !is_own) {
-            self.shared.lock().unwrap_or_else(PoisonError::into_inner).insert(collection.to_owned(), found.clone());
+            self.shared.lock().insert(collection.to_owned(), found.clone());
         }
         found
     }

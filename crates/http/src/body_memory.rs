@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
@@ -76,10 +78,6 @@ impl BodyMemory {
         self.limits
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins the reservation for a body that is sent with this API key.
     pub fn reserve(self: &Arc<Self>, owner: Option<BodyOwner>) -> BodyReservation {
         BodyReservation { memory: Arc::clone(self), owner, bytes: 0 }
@@ -94,7 +92,7 @@ impl BodyReservation {
     pub fn extend_to(&mut self, bytes: usize) -> Result<(), ApiError> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return Ok(()) };
         let limits = self.memory.limits;
-        let mut used = self.memory.lock();
+        let mut used = self.memory.used.lock();
         let of_key = self.owner.map_or(0, |owner| used.per_key.get(&owner).copied().unwrap_or(0));
         if of_key + more > limits.per_key && self.owner.is_some() {
             let text = "Too many requests with this key are in progress. Send the next one when another has ended.";
@@ -120,7 +118,7 @@ impl Drop for BodyReservation {
         if self.bytes == 0 {
             return;
         }
-        let mut used = self.memory.lock();
+        let mut used = self.memory.used.lock();
         used.total -= self.bytes;
         let Some(owner) = self.owner else { return };
         if let Some(of_key) = used.per_key.get_mut(&owner) {
@@ -153,7 +151,7 @@ mod tests {
         assert_eq!(code(bodies[2].extend_to(LARGE)), Some(Code::ServerUnavailable), "nothing is left");
         assert_eq!(code(bodies[2].extend_to(LARGE - 1)), None, "it is small");
         drop(bodies);
-        assert!(memory.lock().total == 0 && memory.lock().per_key.is_empty());
+        assert!(memory.used.lock().total == 0 && memory.used.lock().per_key.is_empty());
     }
 
     #[test]

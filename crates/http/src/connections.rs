@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -177,7 +178,7 @@ pub struct ConnectionGuard {
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.connections.lock().remove(&self.connection);
+        self.connections.open.lock().remove(&self.connection);
     }
 }
 
@@ -216,7 +217,7 @@ impl OpenConnections {
     /// Returns false if no connection is idle.
     fn evict_idle(&mut self, of: Option<IpAddr>) -> bool {
         let candidates = self.by_number.values().filter(|connection| of.is_none() || connection.address == of);
-        let idle = candidates.filter_map(|connection| Some((connection, connection.lock().idle_since(connection)?)));
+        let idle = candidates.filter_map(|connection| Some((connection, connection.activity.lock().idle_since(connection)?)));
         let count = |connection: &Connection| connection.address.and_then(|address| self.per_address.get(&address)).copied();
         let oldest = idle.min_by_key(|(connection, since)| (std::cmp::Reverse(count(connection)), *since));
         let Some(connection) = oldest.map(|(connection, _)| Arc::clone(connection)) else { return false };
@@ -240,7 +241,7 @@ impl Connections {
 
     /// The number of open connections.
     pub fn count(&self) -> usize {
-        self.lock().by_number.len()
+        self.open.lock().by_number.len()
     }
 
     /// The largest number of open connections.
@@ -250,11 +251,7 @@ impl Connections {
 
     /// The number of connections that were closed for this reason.
     pub fn closed(&self, reason: CloseReason) -> u64 {
-        self.lock().closed.get(&reason).copied().unwrap_or_default()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().closed.get(&reason).copied().unwrap_or_default()
     }
 
     /// Registers a new connection. If there are too many, an idle one is closed in its favor.
@@ -264,7 +261,7 @@ impl Connections {
     pub fn open(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionGuard, CloseReason> {
         let per_address = self.limits.per_address;
         let address = (!self.trusted_proxies.trusts(peer.to_canonical())).then(|| rate_limit_key(peer));
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let is_over = |address| per_address > 0 && open.per_address.get(&address).copied().unwrap_or(0) >= per_address;
         if address.is_some_and(is_over) {
             open.make_room(address, CloseReason::AddressLimit)?;
@@ -283,7 +280,7 @@ impl Connections {
 
     /// Closes the connection that was idle for the longest time.
     pub fn evict_idle(&self) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         if open.evict_idle(None) {
             open.count_closed(CloseReason::Idle);
         }
@@ -291,7 +288,7 @@ impl Connections {
 
     /// Closes all idle connections.
     pub fn evict_all_idle(&self) {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         while open.evict_idle(None) {}
     }
 
@@ -300,7 +297,7 @@ impl Connections {
     /// ones don't keep the others from being served.
     pub fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
         let is_small = bytes <= SMALL_RESPONSE;
-        if !is_small && connection.lock().unsent + bytes > self.limits.unsent_per_connection {
+        if !is_small && connection.activity.lock().unsent + bytes > self.limits.unsent_per_connection {
             return false;
         }
         let excess = (self.unsent.load(Ordering::Relaxed) + bytes).saturating_sub(self.limits.unsent);
@@ -309,10 +306,10 @@ impl Connections {
 
     /// Closes stalled connections with at least this many unsent bytes together. Returns false if there are too few.
     fn evict_stalled(&self, excess: usize) -> bool {
-        let mut open = self.lock();
+        let mut open = self.open.lock();
         let now = Instant::now();
         let stalled = |connection: &Arc<Connection>| {
-            let mut activity = connection.lock();
+            let mut activity = connection.activity.lock();
             activity.is_stalled(connection, now).then(|| (activity.unsent, Arc::clone(connection)))
         };
         let mut stalled: Vec<_> = open.by_number.values().filter_map(stalled).collect();
@@ -333,7 +330,7 @@ impl Connections {
     /// Counts the data of a response as unsent until the last part of it is dropped, which is when it was sent.
     pub fn count_unsent(self: &Arc<Self>, connection: &Arc<Connection>, data: Bytes) -> Bytes {
         self.unsent.fetch_add(data.len(), Ordering::Relaxed);
-        let mut activity = connection.lock();
+        let mut activity = connection.activity.lock();
         if activity.unsent == 0 {
             activity.progress_at = Instant::now();
             activity.progress = connection.written.load(Ordering::Relaxed);
@@ -360,7 +357,7 @@ impl AsRef<[u8]> for UnsentData {
 impl Drop for UnsentData {
     fn drop(&mut self) {
         self.connections.unsent.fetch_sub(self.data.len(), Ordering::Relaxed);
-        let mut activity = self.connection.lock();
+        let mut activity = self.connection.activity.lock();
         activity.unsent -= self.data.len();
         activity.idle_since = Instant::now();
     }
@@ -372,7 +369,7 @@ pub struct RequestGuard(Arc<Connection>);
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let mut activity = self.0.lock();
+        let mut activity = self.0.activity.lock();
         activity.requests -= 1;
         activity.idle_since = Instant::now();
     }
@@ -402,10 +399,6 @@ impl Connection {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Activity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records a write to the socket: the bytes that the operating system has accepted, or `None` if it accepts none at the moment.
     pub fn record_write(&self, accepted: Option<usize>) {
         self.is_blocked.store(accepted.is_none(), Ordering::Relaxed);
@@ -418,7 +411,7 @@ impl Connection {
 
     /// Counts a request whose head is complete.
     pub fn begin_request(self: &Arc<Self>) -> RequestGuard {
-        let mut activity = self.lock();
+        let mut activity = self.activity.lock();
         activity.requests += 1;
         activity.had_request = true;
         drop(activity);
@@ -435,13 +428,13 @@ impl Connection {
         let limits = connections.limits();
         loop {
             let now = Instant::now();
-            let (deadline, reason) = self.lock().deadline(self, limits, now);
+            let (deadline, reason) = self.activity.lock().deadline(self, limits, now);
             if self.is_evicted.load(Ordering::Relaxed) {
                 return;
             }
             if deadline <= now {
                 if let Some(reason) = reason {
-                    connections.lock().count_closed(reason);
+                    connections.open.lock().count_closed(reason);
                 }
                 return;
             }
@@ -546,7 +539,7 @@ mod tests {
         assert_eq!(guards.each_ref().map(Option::is_some), [true, false, true, true, true]);
         assert_eq!(connections.closed(CloseReason::AddressLimit), 1);
         drop(guards);
-        assert!(connections.lock().per_address.is_empty() && connections.lock().by_number.is_empty());
+        assert!(connections.open.lock().per_address.is_empty() && connections.open.lock().by_number.is_empty());
     }
 
     #[test]
@@ -557,7 +550,7 @@ mod tests {
         let data = connections.count_unsent(connection, Bytes::from(vec![0; 100_000]));
         let start = Instant::now();
         let deadline = |after: Duration| {
-            let (deadline, reason) = connection.lock().deadline(connection, limits, start + after);
+            let (deadline, reason) = connection.activity.lock().deadline(connection, limits, start + after);
             (deadline - start, reason)
         };
         let send_timeout = |start: Duration| (start + limits.send_timeout, Some(CloseReason::SendTimeout));
@@ -617,7 +610,7 @@ mod tests {
         assert!(!connections.has_room(&slow.connection, SIZE), "the limit of a connection");
         assert!(connections.has_room(&other.connection, SIZE));
         assert!(!connections.has_room(&other.connection, SIZE + 1), "no connection has stalled");
-        slow.connection.lock().changed_at -= STALLED;
+        slow.connection.activity.lock().changed_at -= STALLED;
         assert!(connections.has_room(&other.connection, SIZE + 1));
         assert!(slow.connection.is_evicted.load(Ordering::Relaxed));
         assert_eq!(connections.closed(CloseReason::ResponseMemory), 1);
@@ -634,7 +627,7 @@ mod tests {
 
         assert!(connections.has_room(&other.connection, 50) && connections.has_room(&slow.connection, 50));
         assert!(!connections.has_room(&other.connection, 51), "no connection has stalled");
-        slow.connection.lock().changed_at -= STALLED;
+        slow.connection.activity.lock().changed_at -= STALLED;
         assert!(connections.has_room(&other.connection, 51));
         assert!(slow.connection.is_evicted.load(Ordering::Relaxed), "small ones make room, too");
         drop(data);

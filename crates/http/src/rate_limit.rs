@@ -10,7 +10,6 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_openapi::counted;
@@ -19,6 +18,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use parking_lot::Mutex;
 
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
@@ -218,7 +218,7 @@ impl AttemptLimit {
         let attempt = Attempt { limit: self, slot: self.hasher.hash_one(subject) % SLOTS };
         let Some(interval) = self.interval() else { return Ok(attempt) };
         let now = Instant::now();
-        let mut used = self.used();
+        let mut used = self.used.lock();
         let restored_at = used.restored_at.get(&attempt.slot).map_or(now, |at| (*at).max(now)) + interval;
         if let Some(retry_after) = (restored_at - now).checked_sub(self.window).filter(|wait| !wait.is_zero()) {
             let status = RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after);
@@ -236,17 +236,13 @@ impl AttemptLimit {
     fn interval(&self) -> Option<Duration> {
         self.window.checked_div(self.limit)
     }
-
-    fn used(&self) -> MutexGuard<'_, UsedLimits> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Attempt<'_> {
     /// Takes the attempt back, because it has not failed.
     pub fn forgive(self) {
         let Some(interval) = self.limit.interval() else { return };
-        if let Some(restored_at) = self.limit.used().restored_at.get_mut(&self.slot) {
+        if let Some(restored_at) = self.limit.used.lock().restored_at.get_mut(&self.slot) {
             *restored_at = restored_at.checked_sub(interval).unwrap_or(*restored_at);
         }
     }
@@ -347,7 +343,7 @@ mod tests {
 
         assert!((0..1000).all(|_| limit.begin("ama").is_ok()));
         limit.begin("ama").unwrap().forgive();
-        assert!(limit.used().restored_at.is_empty());
+        assert!(limit.used.lock().restored_at.is_empty());
     }
 
     #[test]
@@ -356,7 +352,7 @@ mod tests {
 
         assert!((0..3 * PURGE_INTERVAL).all(|number| limit.begin(number).is_ok()));
 
-        assert!(limit.used().restored_at.len() <= PURGE_INTERVAL as usize + 1);
+        assert!(limit.used.lock().restored_at.len() <= PURGE_INTERVAL as usize + 1);
     }
 
     #[test]

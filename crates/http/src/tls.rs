@@ -1,9 +1,10 @@
 //! TLS certificate of the server, which can be replaced while the server runs.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
@@ -33,7 +34,7 @@ impl Certificate {
 
     /// Returns the certificate of the server itself, without its intermediates.
     pub fn leaf(&self) -> CertificateDer<'static> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         current.cert.first().cloned().unwrap_or_else(|| CertificateDer::from(Vec::new()))
     }
 
@@ -43,7 +44,7 @@ impl Certificate {
     /// As for [`open`](Self::open). The server then keeps the previous certificate.
     pub fn reload(&self) -> anyhow::Result<()> {
         let renewed = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = renewed;
+        *self.current.write() = renewed;
         Ok(())
     }
 
@@ -61,7 +62,7 @@ impl Certificate {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.current.read()))
     }
 }
 

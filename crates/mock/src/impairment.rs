@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use boxoffice_openapi::{Contract, Operation};
 use http::StatusCode;
+use parking_lot::Mutex;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -88,7 +88,7 @@ impl Impairment {
     /// Returns the delay of the next response.
     pub fn next_delay(&self) -> Option<Duration> {
         let DelayRange(range) = self.delay.as_ref()?;
-        let delay = self.rng.lock().unwrap_or_else(PoisonError::into_inner).random_range(range.clone());
+        let delay = self.rng.lock().random_range(range.clone());
         Some(Duration::from_millis(delay))
     }
 
@@ -100,7 +100,7 @@ impl Impairment {
         };
         let mut rules = self.faults.iter().filter(is_named).peekable();
         rules.peek()?;
-        let rng = &mut *self.rng.lock().unwrap_or_else(PoisonError::into_inner);
+        let rng = &mut *self.rng.lock();
         rules.find(|rule| rng.random_bool(rule.probability)).map(|rule| rule.status)
     }
 }

@@ -2,9 +2,9 @@
 //! without an account fill the audit log. The access log has a line for each of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use boxoffice_http::error::{Code, Result};
+use parking_lot::Mutex;
 
 use super::{NewAuditEntry, insert};
 use crate::kernel::Kernel;
@@ -27,13 +27,9 @@ impl RejectionCounts {
     /// Counts a rejected request. Its entry names the resource and the identifier of the last request of its kind.
     pub fn add(&self, entry: NewAuditEntry) {
         let kind = Kind { key: entry.key, operation: entry.operation.clone(), code: entry.code.map(Code::as_str) };
-        let mut counts = self.lock();
+        let mut counts = self.0.lock();
         let count = counts.get(&kind).map_or(0, |counted| counted.count);
         counts.insert(kind, NewAuditEntry { count: count + entry.count, ..entry });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Kind, NewAuditEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -42,7 +38,7 @@ impl RejectionCounts {
 /// # Errors
 /// Returns an error if the database fails. The rejections stay counted.
 pub async fn write_rejections(kernel: &Kernel) -> Result<u64> {
-    let counted: Vec<NewAuditEntry> = std::mem::take(&mut *kernel.rejections.lock()).into_values().collect();
+    let counted: Vec<NewAuditEntry> = std::mem::take(&mut *kernel.rejections.0.lock()).into_values().collect();
     if counted.is_empty() {
         return Ok(0);
     }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice_http::error::{Code, Result};
 use boxoffice_http::traces::Span;
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
+use parking_lot::Mutex;
 use slog::warn;
 
 use crate::kernel::Kernel;
@@ -112,10 +113,6 @@ impl KeyStore {
     async fn find(&self, kernel: &Arc<Kernel>, digest: Digest, span: &Span) -> Result<KeyLookup> {
         let kernel = Arc::clone(kernel);
         self.batches.submit((), (digest, span.clone()), move |(), keys| look_up(Arc::clone(&kernel), keys)).await
-    }
-
-    fn cache(&self) -> MutexGuard<'_, KeyCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -221,14 +218,14 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
     let (mut row, mut snapshot) = kernel.keys.find(kernel, digest, span).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have extended the session since the key was cached.
-        kernel.keys.cache().entries().remove(&digest);
+        kernel.keys.cache.lock().entries().remove(&digest);
         (row, snapshot) = kernel.keys.find(kernel, digest, span).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(TOUCH_INTERVAL)) {
         touch(kernel, &row, now).boxed().await;
-        kernel.keys.cache().entries().remove(&digest);
+        kernel.keys.cache.lock().entries().remove(&digest);
     }
     let StoredScope(scope) = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -250,7 +247,7 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
     let mut tx = kernel.db.snapshot_reader().await?.traced(&Span::of_batch("key lookup", &spans));
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
     let mut rows: Vec<Option<Arc<KeyRow>>> = {
-        let mut cache = kernel.keys.cache();
+        let mut cache = kernel.keys.cache.lock();
         let entries = cache.get_mut(&changes);
         digests.iter().map(|digest| entries.get(digest).cloned()).collect()
     };
@@ -266,7 +263,7 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
         let loaded: Vec<KeyRow> = keys.and_in("k.hash", missing).all().await?;
         let loaded: HashMap<String, Arc<KeyRow>> =
             loaded.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
-        let mut cache = kernel.keys.cache();
+        let mut cache = kernel.keys.cache.lock();
         for (digest, row) in digests.iter().zip(&mut rows).filter(|(_, row)| row.is_none()) {
             *row = loaded.get(&secret::hex(digest)).cloned();
             if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {

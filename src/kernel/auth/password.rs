@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -12,6 +12,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Error, FieldError, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::kernel::types::id::Id;
@@ -99,11 +100,7 @@ struct Hasher {
     free: Mutex<Vec<Vec<Block>>>,
 }
 
-impl Hasher {
-    fn free(&self) -> MutexGuard<'_, Vec<Vec<Block>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Hasher {}
 
 impl CustomizedPasswordHasher<PasswordHash> for Hasher {
     type Params = Params;
@@ -119,11 +116,11 @@ impl CustomizedPasswordHasher<PasswordHash> for Hasher {
         let algorithm = algorithm.map(Algorithm::try_from).transpose()?.unwrap_or_default();
         let version = version.map(Version::try_from).transpose()?.unwrap_or_default();
         let mut output = vec![0; params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN)];
-        let mut memory = self.free().pop().unwrap_or_default();
+        let mut memory = self.free.lock().pop().unwrap_or_default();
         memory.resize(params.block_count(), Block::new());
         let argon2 = Argon2::new(algorithm, version, params);
         argon2.hash_password_into_with_memory(password, salt, &mut output, &mut memory)?;
-        self.free().push(memory);
+        self.free.lock().push(memory);
         Ok(PasswordHash {
             algorithm: algorithm.ident(),
             version: Some(version.into()),
@@ -142,7 +139,7 @@ struct Shares<'a> {
 
 impl Drop for Shares<'_> {
     fn drop(&mut self) {
-        let mut in_progress = self.passwords.in_progress();
+        let mut in_progress = self.passwords.in_progress.lock();
         for user in &self.users {
             match in_progress.get_mut(user) {
                 Some(count @ 2..) => *count -= 1,
@@ -209,7 +206,7 @@ impl Passwords {
 
     /// Returns the number of hashes whose memory is kept for further ones.
     pub fn kept_buffers(&self) -> usize {
-        self.hasher.free().len()
+        self.hasher.free.lock().len()
     }
 
     /// Returns whether a hash has other parameters than new hashes.
@@ -250,7 +247,7 @@ impl Passwords {
         let address = address.map(|address| (PoolUser::Address(rate_limit_key(address)), self.max_per_address));
         let mut shares = Shares { passwords: self, users: Vec::new() };
         for (user, limit) in account.into_iter().chain(address) {
-            let mut in_progress = self.in_progress();
+            let mut in_progress = self.in_progress.lock();
             let count = in_progress.entry(user).or_default();
             if *count >= limit {
                 drop(in_progress);
@@ -262,9 +259,5 @@ impl Passwords {
             shares.users.push(user);
         }
         Ok(shares)
-    }
-
-    fn in_progress(&self) -> MutexGuard<'_, HashMap<PoolUser, usize>> {
-        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,11 +8,12 @@ use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::hash::Hash;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Items that wait for a batch, each with the sender of its result.
@@ -63,7 +64,7 @@ where
         F: Future<Output = Result<Vec<R>>> + Send + 'static,
     {
         let (sender, result) = oneshot::channel();
-        let is_first = match self.queues().entry(kind.clone()) {
+        let is_first = match self.queues.lock().entry(kind.clone()) {
             Entry::Occupied(mut queue) => {
                 queue.get_mut().push((item, sender));
                 false
@@ -100,7 +101,7 @@ where
     }
 
     fn next_batch(&self, kind: &K) -> Option<Queue<T, R>> {
-        let mut queues = self.queues();
+        let mut queues = self.queues.lock();
         let queue = queues.get_mut(kind)?;
         if queue.is_empty() {
             queues.remove(kind);
@@ -113,10 +114,6 @@ where
         };
         let count = queue.iter().take_while(fits).count().max(1);
         Some(queue.drain(..count).collect())
-    }
-
-    fn queues(&self) -> MutexGuard<'_, HashMap<K, Queue<T, R>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

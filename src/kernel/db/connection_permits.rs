@@ -1,9 +1,10 @@
 //! Permits for the connections of a pool, so that it makes do with fewer while the database refuses to open more.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
@@ -47,7 +48,7 @@ impl ConnectionPermits {
     /// callers are refused.
     pub(super) fn withdraw(self: &Arc<Self>, permit: OwnedSemaphorePermit) {
         permit.forget();
-        let mut withdrawn = self.withdrawn();
+        let mut withdrawn = self.withdrawn.lock();
         *withdrawn += 1;
         let (permits, pause) = (Arc::clone(self), REFUSAL_PAUSE * *withdrawn);
         tokio::spawn(async move {
@@ -58,7 +59,7 @@ impl ConnectionPermits {
 
     /// Returns up to this many of the withdrawn permits.
     pub(super) fn restore(&self, maximum: u32) {
-        let mut withdrawn = self.withdrawn();
+        let mut withdrawn = self.withdrawn.lock();
         let count = maximum.min(*withdrawn);
         *withdrawn -= count;
         self.free.add_permits(count as usize);
@@ -72,9 +73,5 @@ impl ConnectionPermits {
     /// Ends all waiting, and lets all later callers fail.
     pub(super) fn close(&self) {
         self.free.close();
-    }
-
-    fn withdrawn(&self) -> MutexGuard<'_, u32> {
-        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
@@ -15,6 +15,7 @@ use boxoffice_http::traces::Span;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use slog::{info, warn};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -105,11 +106,7 @@ impl<C: DbConnection> Clone for Pool<C> {
 #[derive(Debug, Clone, Default)]
 struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
 
-impl OutdatedSince {
-    fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl OutdatedSince {}
 
 /// Opens and checks the connections of a pool.
 #[derive(Debug)]
@@ -130,14 +127,10 @@ struct ConnectionManager<C: DbConnection> {
 }
 
 impl<C: DbConnection> ConnectionManager<C> {
-    fn problem(&self) -> MutexGuard<'_, Option<String>> {
-        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a connection that the server refuses because it has too many. Logs when the server begins to refuse them, and when it
     /// accepts one that was requested after the last refusal. Meanwhile the pool makes do with those that are open.
     fn record(&self, requested: Instant, opened: &sqlx::Result<C>) {
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut refused = self.refused.lock();
         let log = self.metrics.log.get();
         match opened {
             Ok(_) if refused.is_some_and(|refused| refused < requested) => {
@@ -157,7 +150,7 @@ impl<C: DbConnection> ConnectionManager<C> {
 
     /// Returns the error of a caller that has waited for too long, with the reason if it is known.
     fn timed_out(&self) -> sqlx::Error {
-        match self.problem().as_deref() {
+        match self.problem.lock().as_deref() {
             Some(problem) => sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, problem)),
             None => sqlx::Error::PoolTimedOut,
         }
@@ -174,7 +167,7 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
         let result = C::connect_with(&self.options).boxed().await;
         self.record(requested, &result);
         let refusal = result.as_ref().err().filter(|error| is_refusal::<C>(error));
-        *self.problem() = refusal.map(|error| C::connection_problem(&self.options, error));
+        *self.problem.lock() = refusal.map(|error| C::connection_problem(&self.options, error));
         let mut connection = result?;
         self.permits.restore(u32::MAX);
         if let Some(settings) = C::SETTINGS.filter(|_| !self.is_behind_pooler) {
@@ -185,7 +178,7 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 
     /// Pings a connection that has not been used for [`PING_TIMEOUT`]. Rejects one that is outdated.
     async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
-        if self.outdated.lock().is_some_and(|outdated| metrics.created <= outdated) {
+        if self.outdated.0.lock().is_some_and(|outdated| metrics.created <= outdated) {
             return Err(RecycleError::message("it is outdated"));
         }
         if metrics.last_used() >= PING_TIMEOUT {
@@ -352,7 +345,7 @@ impl<C: DbConnection> PooledConnection<C> {
         let running = operation(connection.as_mut().expect(NOT_DROPPED));
         let output = if C::IS_REMOTE { with_timeout(running).await } else { running.await.map_err(database_error) };
         if output.as_ref().is_err_and(|error| is_outdated_connection(error) || (C::IS_REMOTE && is_closed_connection(error))) {
-            *outdated.lock() = Some(Instant::now());
+            *outdated.0.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();
         metrics.slow_statements.record(statement.as_str(), start.elapsed(), span.request_id());

@@ -5,11 +5,12 @@
 //! the read sees everything that was acknowledged before it began, whichever server wrote it.
 
 use std::fmt::{self, Formatter};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::error::{Error, Result, one_line};
+use parking_lot::Mutex;
 use slog::{Discard, Logger, info, o, warn};
 use sqlx::{ConnectOptions, PgConnection};
 use tokio::time::{sleep, timeout};
@@ -113,7 +114,7 @@ impl Standby {
     /// # Errors
     /// Returns an error if the primary fails.
     pub(super) async fn read(&self, primary: &Pool<PgConnection>) -> Result<Option<Tx>> {
-        let tx = if *self.is_used() == Some(true) {
+        let tx = if *self.is_used.lock() == Some(true) {
             self.open(primary).await?.map_err(|cause| self.set_used(Err(&cause))).ok()
         } else {
             None
@@ -127,7 +128,7 @@ impl Standby {
     /// # Errors
     /// Returns an error if the primary fails.
     pub(super) async fn watch(&self, primary: &Pool<PgConnection>) -> Result<()> {
-        if *self.is_used() != Some(true) {
+        if *self.is_used.lock() != Some(true) {
             let opened = self.open(primary).await?;
             self.set_used(opened.as_ref().map(|_| ()));
         }
@@ -181,13 +182,9 @@ impl Standby {
         }
     }
 
-    fn is_used(&self) -> MutexGuard<'_, Option<bool>> {
-        self.is_used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets whether reads use the standby, and logs a change.
     fn set_used(&self, opened: Result<(), &anyhow::Error>) {
-        if self.is_used().replace(opened.is_ok()) == Some(opened.is_ok()) {
+        if self.is_used.lock().replace(opened.is_ok()) == Some(opened.is_ok()) {
             return;
         }
         match opened {

@@ -12,13 +12,14 @@
 //! Jobs and commands have no request. Their unit of work is [`UnitOfWork::immediate`]: every commit is durable when it returns.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::group_commit::PendingCommit;
 use super::precondition::Precondition;
@@ -162,7 +163,7 @@ impl UnitOfWork {
             precondition.check_once().await?;
         }
         if self.mode == Mode::Request {
-            self.open().transaction = Some(tx);
+            self.open.lock().transaction = Some(tx);
         } else {
             tx.commit().await?;
         }
@@ -194,12 +195,12 @@ impl UnitOfWork {
     /// Runs `work` once the changes of this request are committed, and drops it if they are not. The response waits for it, but
     /// it can't change the response any more. Without a request, changes are committed already, and `work` runs at once.
     pub async fn after_commit(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if self.mode == Mode::Request { self.open().after_commit.push(Box::pin(work)) } else { work.await }
+        if self.mode == Mode::Request { self.open.lock().after_commit.push(Box::pin(work)) } else { work.await }
     }
 
     /// Runs the work that was registered with [`after_commit`](Self::after_commit). Called once everything is committed.
     pub async fn run_after_commit(&self) {
-        let registered = std::mem::take(&mut self.open().after_commit);
+        let registered = std::mem::take(&mut self.open.lock().after_commit);
         for work in registered {
             work.await;
         }
@@ -208,12 +209,12 @@ impl UnitOfWork {
     /// Registers work for a failure of the server or of the database after the first commit of this request: it undoes what would
     /// be left half done. It runs in the background, and is repeated until it succeeds.
     pub fn after_failure(&self, work: impl Fn() -> BoxFuture<'static, Result<()>> + Send + Sync + 'static) {
-        self.open().after_failure = Some(Box::new(work));
+        self.open.lock().after_failure = Some(Box::new(work));
     }
 
     /// Returns the work that was registered with [`after_failure`](Self::after_failure).
     pub fn take_after_failure(&self) -> Option<AfterFailure> {
-        self.open().after_failure.take()
+        self.open.lock().after_failure.take()
     }
 
     /// Empties SQLite's log, see [`Db::empty_log`].
@@ -246,7 +247,7 @@ impl UnitOfWork {
 
     /// Returns the transaction that is still open. Dropping it rolls its changes back.
     pub fn take_uncommitted(&self) -> Option<Uncommitted> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let batch = open.batch.take().map(Uncommitted::Batch);
         batch.or_else(|| open.transaction.take().map(Uncommitted::Transaction))
     }
@@ -259,13 +260,9 @@ impl UnitOfWork {
     /// Records that the request takes part in a batch. Outside a request the batch is committed at once.
     pub(super) async fn join_batch(&self, pending: PendingCommit) -> Result<()> {
         if self.mode == Mode::Request {
-            self.open().batch = Some(pending);
+            self.open.lock().batch = Some(pending);
             return Ok(());
         }
         pending.commit(None).await
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,13 +11,13 @@
 mod stored_response;
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::ParsedRequest;
 use dropshot::Body;
 use http::Response;
+use parking_lot::Mutex;
 use serde_json::Value;
 pub use stored_response::{ResponseCipher, StoredResponse};
 
@@ -166,13 +166,13 @@ impl IdempotentRequest {
 
     /// Records the outcome of an earlier attempt, and returns the error with which this attempt ends.
     pub fn set_previous(&self, previous: PreviousOutcome) -> Error {
-        *self.previous.lock().unwrap_or_else(PoisonError::into_inner) = Some(previous);
+        *self.previous.lock() = Some(previous);
         Code::IdempotencyUnderWay.into()
     }
 
     /// Returns the outcome that was found when this attempt tried to claim the request.
     pub fn take_previous(&self) -> Option<PreviousOutcome> {
-        self.previous.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.previous.lock().take()
     }
 
     /// Stores responses. A request that another attempt has claimed meanwhile keeps that attempt's response.
@@ -252,14 +252,14 @@ impl InProgressSet {
     /// Marks a request as in progress. Returns `None` if it is already.
     pub fn enter(&self, request: &IdempotentRequest) -> Option<InProgressGuard<'_>> {
         let request = (request.key, request.hash.clone());
-        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.clone());
+        let is_new = self.0.lock().insert(request.clone());
         is_new.then_some(InProgressGuard { set: self, request })
     }
 }
 
 impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
-        self.set.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.request);
+        self.set.0.lock().remove(&self.request);
     }
 }
 

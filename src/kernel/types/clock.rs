@@ -1,13 +1,13 @@
 //! Timestamps (microseconds since 1970, in UTC), their formats in requests and responses, and the clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_openapi::parse_date_time;
 use chrono::{DateTime, SecondsFormat, Utc};
+use parking_lot::Mutex;
 
 use super::id::Id;
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
@@ -156,7 +156,7 @@ impl Default for Clock {
 impl Clock {
     /// Returns the current time.
     pub fn now(&self) -> Timestamp {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = self.reading.lock();
         let Timestamp(machine) = self.machine_time();
         if let Some((since, last)) = reading.last {
             let elapsed = i64::try_from(since.elapsed().as_micros()).unwrap_or(i64::MAX);
@@ -191,7 +191,7 @@ impl Clock {
     /// Returns the large steps of the machine's clock since the last call.
     pub fn take_steps(&self) -> Vec<ClockStep> {
         self.now();
-        std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).steps)
+        std::mem::take(&mut self.reading.lock().steps)
     }
 
     /// Simulates that the machine's clock is set forward.

@@ -7,9 +7,9 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 
 use boxoffice_conformance::baseline::Baseline;
+use parking_lot::Mutex;
 use regex::Regex;
 
 use super::commands::{COMMANDS, workflow_scripts};
@@ -99,7 +99,7 @@ pub(super) fn free_port() -> u16 {
     static RESERVATIONS: Mutex<Vec<UdpSocket>> = Mutex::new(Vec::new());
     let reserve = |port: &u16| {
         let reservation = UdpSocket::bind(("127.0.0.1", *port));
-        reservation.map(|reservation| RESERVATIONS.lock().unwrap().push(reservation)).is_ok()
+        reservation.map(|reservation| RESERVATIONS.lock().push(reservation)).is_ok()
     };
     (20_000..30_000).find(|port| reserve(port) && TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use clap::Parser;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, json_response, response, start};
@@ -138,7 +139,7 @@ impl PetServer {
         let existing = ["11", "12"].map(|id| (id.to_owned(), json!({ self.identifier: id, "name": format!("Pet {id}") })));
         let pets = Arc::new(Mutex::new(Pets { pets: existing.into(), requests: Vec::new() }));
         let (document, shared) = (self.document(), Arc::clone(&pets));
-        let address = start(move |request| self.answer(request, &mut shared.lock().unwrap())).await;
+        let address = start(move |request| self.answer(request, &mut shared.lock())).await;
         (comparison(document, None, &address).await, pets)
     }
 
@@ -148,7 +149,7 @@ impl PetServer {
         let (comparison, pets) = self.start().await;
         let mut report = comparison.run(|_| ()).await;
         report.notes.extend(comparison.target.remove_created(&comparison.contract, 1).await);
-        let pets = pets.lock().unwrap();
+        let pets = pets.lock();
         (report, pets.pets.keys().cloned().collect(), pets.requests.clone())
     }
 }
@@ -169,10 +170,10 @@ async fn stopped_comparison_deletes_what_it_created() {
     let operation = OperationUnderTest::new(&comparison.contract, operation);
     let request = operation.example_request(&comparison.contract, "", None, 1).unwrap();
     comparison.target.client.send(&request).await.unwrap();
-    assert_eq!(pets.lock().unwrap().pets.len(), 3);
+    assert_eq!(pets.lock().pets.len(), 3);
     comparison.target.client.stopped.store(true, Ordering::Relaxed);
     comparison.target.remove_created(&comparison.contract, 1).await;
-    assert_eq!(pets.lock().unwrap().pets.len(), 2);
+    assert_eq!(pets.lock().pets.len(), 2);
 }
 
 #[tokio::test]
@@ -262,8 +263,8 @@ async fn resources_on_the_reference_are_deleted() {
     let options = Command::parse_from(arguments).options;
     let builtin = BuiltinDocument { contract: Arc::clone(&comparison.contract), emitted: json!({}) };
     let report = options.compare(builtin, &Arc::default(), |_, _| ()).await.unwrap();
-    assert_eq!(target.lock().unwrap().pets.len(), 2);
-    let remaining = reference.lock().unwrap().pets.len() - 2;
+    assert_eq!(target.lock().pets.len(), 2);
+    let remaining = reference.lock().pets.len() - 2;
     let notes = report.notes.iter().filter(|note| note.starts_with("On the reference: /pets/1"));
     assert!(remaining > 0 && notes.count() == remaining, "{remaining}: {:?}", report.notes);
 }
@@ -320,9 +321,9 @@ async fn unknown_identifier_is_not_that_of_a_neighbor() {
     ] {
         let (comparison, pets) = PetServer { schema, ..PetServer::default() }.start().await;
         let neighbors = (111..1000).map(|id| (id.to_string(), json!({ "id": id.to_string(), "name": "Neighbor" })));
-        pets.lock().unwrap().pets.extend(neighbors);
+        pets.lock().pets.extend(neighbors);
         comparison.run(|_| ()).await;
-        let requests = &pets.lock().unwrap().requests;
+        let requests = &pets.lock().requests;
         let created: Vec<_> = (101..).zip(requests).filter(|(_, request)| *request == "POST /pets").map(|(id, _)| id).collect();
         let neighbors = (111..1000).filter(|id| !created.contains(id)).map(|id| format!("/pets/{id}")).collect::<Vec<_>>();
         let neighbors: Vec<_> = neighbors.iter().map(String::as_str).collect();

@@ -1,10 +1,10 @@
 //! Servers of one list, with a filter and sorts.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, start};
@@ -119,7 +119,7 @@ async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) ->
     let pets: Vec<Value> = (1..=9).map(|id| json!({ "id": id, "name": format!("Pet {id}") })).collect();
     let pets = Mutex::new(pets);
     let address = start(move |request: &Request<Bytes>| {
-        let mut pets = pets.lock().unwrap();
+        let mut pets = pets.lock();
         let id = request.uri().path().rsplit('/').next().unwrap();
         let (status, body) = match (request.method().as_str(), id) {
             ("GET", "pets") => (200, answer(pets.iter().take(7).cloned().collect(), pets.len() > 7)),

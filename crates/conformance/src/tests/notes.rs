@@ -1,13 +1,13 @@
 //! A server of notes with Basic authentication, which is correct apart from one fault.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::{Contract, RouteError};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, json_response, response, start};
@@ -109,7 +109,7 @@ impl Notes {
     }
 
     fn handle(&self, method: &str, identifier: Option<u64>, mut body: Value) -> Response<String> {
-        let mut notes = self.notes.lock().unwrap();
+        let mut notes = self.notes.lock();
         match (method, identifier) {
             ("GET", None) => {
                 let limit = if self.fault == "limits pages silently" { 10 } else { usize::MAX };

@@ -1,9 +1,8 @@
 //! A server of tasks that can be completed, which is correct apart from one fault.
 
-use std::sync::Mutex;
-
 use bytes::Bytes;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, start};
@@ -49,7 +48,7 @@ fn document() -> Value {
 async fn found(fault: &'static str, checks: &[&str]) -> Vec<String> {
     let tasks: Mutex<Vec<Value>> = Mutex::default();
     let address = start(move |request: &Request<Bytes>| {
-        let mut tasks = tasks.lock().unwrap();
+        let mut tasks = tasks.lock();
         let mut path = request.uri().path().split('/').skip(2);
         let index = path.next().and_then(|id| tasks.iter().position(|task| task["id"] == id));
         let (status, body) = match (request.method().as_str(), index, path.next()) {

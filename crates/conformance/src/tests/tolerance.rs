@@ -1,9 +1,8 @@
 //! Servers that do what HTTP and OpenAPI leave open: these are no findings.
 
-use std::sync::Mutex;
-
 use bytes::Bytes;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, json_response, response, start};
@@ -40,7 +39,7 @@ async fn lost_by(method: &str) -> Vec<String> {
     } });
     let profile = Mutex::new(example);
     found(document(paths), "clears", move |request| {
-        let mut profile = profile.lock().unwrap();
+        let mut profile = profile.lock();
         if request.method() != "GET" {
             match serde_json::from_slice::<Value>(request.body()) {
                 Ok(body) if body.is_object() => *profile = body,

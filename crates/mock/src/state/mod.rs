@@ -11,11 +11,11 @@ mod seed;
 mod store;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 
 use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use resource::{
     Alphabet, ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count,
@@ -126,7 +126,7 @@ impl MockStore {
     pub fn respond(&self, request: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
         let path = normalize_path(request.path);
         let template = template(request.operation);
-        let resources = &mut *self.resources.lock().unwrap_or_else(PoisonError::into_inner);
+        let resources = &mut *self.resources.lock();
         let ends = |path: &str| path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]).collect::<Vec<_>>();
         // A missing parent is 404 only if the document declares that.
         let checks_parents = request.operation.response_for(404).is_some();

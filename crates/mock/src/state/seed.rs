@@ -1,7 +1,6 @@
 //! Seeding of the store from the document's examples.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
 
 use boxoffice_openapi::{Contract, ParameterLocation};
 use serde_json::Value;
@@ -95,7 +94,7 @@ impl MockStore {
         let is_below = |path: &str| path == template || path.starts_with(&format!("{template}/"));
         let parameters =
             || contract.operations().filter(|operation| is_below(&operation.path)).flat_map(|operation| &operation.parameters);
-        let resources = self.resources.lock().unwrap_or_else(PoisonError::into_inner);
+        let resources = self.resources.lock();
         let mut path = String::new();
         for segment in template.split('/').filter(|segment| !segment.is_empty()) {
             let value = match last_variable(&format!("/{segment}")) {
@@ -119,7 +118,7 @@ impl MockStore {
     }
 
     fn resources_mut(&mut self) -> &mut ResourceStore {
-        self.resources.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.resources.get_mut()
     }
 }
 

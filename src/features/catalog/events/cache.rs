@@ -5,11 +5,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use futures::FutureExt;
+use parking_lot::Mutex;
 
 use super::model::{Event, EventRow};
 use super::published_search::{self, FirstPage, PublishedSearch};
@@ -108,22 +109,14 @@ impl Default for EventCache {
 }
 
 impl EventCache {
-    fn version_cache(&self) -> MutexGuard<'_, VersionCache> {
-        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn snapshot_cache(&self) -> MutexGuard<'_, SnapshotCache> {
-        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the last value of the `event_changes` counter that was read.
     pub fn version(&self) -> Option<i64> {
-        self.version_cache().version().copied()
+        self.versions.lock().version().copied()
     }
 
     /// Returns those of the events that are cached with their sizes, and the value of the `event_changes` counter for which they are.
     fn sized_events(&self, ids: &[Id]) -> (Option<i64>, HashMap<Id, SizedEvent>) {
-        let mut version_cache = self.version_cache();
+        let mut version_cache = self.versions.lock();
         let version = version_cache.version().copied();
         let VersionedEvents { events, sizes, .. } = version_cache.entries();
         let sized = |id: &Id| Some((*id, SizedEvent { event: events.get(id)?.clone(), bytes: *sizes.get(id)? }));
@@ -193,7 +186,7 @@ impl EventWithRelations {
 
 /// Returns an event, if the caller may see it.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
-    let cached = ctx.app.event_cache.snapshot_cache().get_mut(&caller.snapshot).get(&id).cloned();
+    let cached = ctx.app.event_cache.snapshots.lock().get_mut(&caller.snapshot).get(&id).cloned();
     let now = ctx.app.clock.now();
     let cached = cached.filter(|event| event.validity.contains(&now));
     ctx.app.metrics.record_event_read(cached.is_some());
@@ -208,7 +201,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
                 .submit((), (id, ctx.unit.span().clone()), move |(), ids| read_events(Arc::clone(&app), ids))
                 .await?;
             let event = event.ok_or(Error::NOT_FOUND)?;
-            ctx.app.event_cache.snapshot_cache().reserve(&caller.snapshot, event.weight()).insert(id, Arc::clone(&event));
+            ctx.app.event_cache.snapshots.lock().reserve(&caller.snapshot, event.weight()).insert(id, Arc::clone(&event));
             event
         }
     };
@@ -253,7 +246,7 @@ async fn read_events(app: Arc<App>, requests: Vec<EventRead>) -> Result<Vec<Opti
 
 /// Returns a page from the cache, from the events in memory, or from the database.
 async fn read_page(app: &Arc<App>, span: Span, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
-    let cached = app.event_cache.version_cache().entries().pages.get(key).cloned();
+    let cached = app.event_cache.versions.lock().entries().pages.get(key).cloned();
     if let Some(cached) = cached.filter(|page| page.validity.contains(&app.clock.now())) {
         let unit = UnitOfWork::read_only(app.db.clone(), span.clone());
         if let Some(page) = read_from_standby!(unit, |tx| cached_page(app, tx, key, &cached).await)? {
@@ -292,7 +285,7 @@ fn cache_page(app: &App, key: &PublishedListKey, page: CachedPage) {
     // An empty page has no event with which the counter is read.
     if !page.events.is_empty() {
         let weight = key.weight() + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.event_cache.version_cache().reserve(&page.changes, weight).pages.insert(key.clone(), Arc::new(page));
+        app.event_cache.versions.lock().reserve(&page.changes, weight).pages.insert(key.clone(), Arc::new(page));
     }
 }
 
@@ -345,7 +338,7 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
     };
     let (mut events, mut missing) = (HashMap::new(), Vec::new());
     {
-        let mut version_cache = app.event_cache.version_cache();
+        let mut version_cache = app.event_cache.versions.lock();
         let version_cache = version_cache.get_mut(&changes);
         for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
             let Some(id) = counts.first().map(|count| count.event_id) else { continue };
@@ -364,11 +357,11 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
 
 /// Adds the related data to rows that were read at this value of the `event_changes` counter. Caches the events that were read before.
 async fn complete(app: &App, tx: &mut Tx, changes: i64, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
-    let mut relations = app.event_cache.version_cache().get_mut(&changes).relations.of(&rows);
+    let mut relations = app.event_cache.versions.lock().get_mut(&changes).relations.of(&rows);
     let missing = relations.load_missing(app, tx, &rows).await?;
     relations.merge(missing.clone());
     let events = view::complete(tx, rows, &relations, now).await?;
-    let mut version_cache = app.event_cache.version_cache();
+    let mut version_cache = app.event_cache.versions.lock();
     version_cache.reserve(&changes, missing.weight()).relations.merge(missing);
     for event in &events {
         if version_cache.get_mut(&changes).read_once.contains(&event.row.id) {
@@ -407,7 +400,7 @@ pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_
     };
     let is_outdated = !cached.is_empty() && cached_version != Some(changes);
     if is_outdated || versions.into_iter().flatten().any(|version| version != changes) {
-        app.event_cache.version_cache().get_mut(&changes);
+        app.event_cache.versions.lock().get_mut(&changes);
         return Ok(None);
     }
     let mut bytes: i64 = cached.values().map(|cached| cached.bytes).sum();
@@ -418,7 +411,7 @@ pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_
     let sizes: HashMap<Id, i64> = rows.iter().map(|row| (row.event.id, row.bytes)).collect();
     let loaded = complete(app, tx, changes, rows.into_iter().map(|row| row.event).collect(), now).await?;
     {
-        let mut version_cache = app.event_cache.version_cache();
+        let mut version_cache = app.event_cache.versions.lock();
         for (id, bytes) in &sizes {
             if version_cache.get_mut(&changes).events.contains_key(id) {
                 version_cache.reserve(&changes, size_of::<(Id, i64)>()).sizes.insert(*id, *bytes);

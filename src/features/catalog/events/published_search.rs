@@ -6,11 +6,12 @@
 //! answers instead.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
+use parking_lot::RwLock;
 
 use super::cache::{self, SizedEvents};
 use super::model::Event;
@@ -55,11 +56,7 @@ impl Default for PublishedSearch {
     }
 }
 
-impl PublishedSearch {
-    fn index(&self) -> RwLockReadGuard<'_, WordIndex> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl PublishedSearch {}
 
 /// The first page of a search or a list.
 pub struct FirstPage {
@@ -80,14 +77,14 @@ pub async fn first_page(
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let by_start = (query.filter.sort == Some(EventSort::Start)).then_some(query.filter.order);
     let selection = Selection { search, active: query.finder.active(&query.filter), by_start };
-    let find = || app.event_cache.search.index().find(&selection, now, paging.limit() as usize);
-    if search.is_none() && app.event_cache.search.index().is_incomplete() {
+    let find = || app.event_cache.search.index.read().find(&selection, now, paging.limit() as usize);
+    if search.is_none() && app.event_cache.search.index.read().is_incomplete() {
         // Reading all events takes long if there are many, and the database can answer meanwhile. Another request repeats what fails.
         let (app, span) = (Arc::clone(app), span.clone());
         drop(tokio::spawn(async move { complete_index(&app, &span).await }));
         return Ok(None);
     }
-    if app.event_cache.version().is_some_and(|version| app.event_cache.search.index().is_of_other_version(version)) {
+    if app.event_cache.version().is_some_and(|version| app.event_cache.search.index.read().is_of_other_version(version)) {
         update_index(app, span).await?;
     }
     // A request that finds outdated events is repeated once, so that it ends while events are changed all the time.
@@ -106,7 +103,7 @@ pub async fn first_page(
 /// Adds all further changes to the index.
 async fn complete_index(app: &Arc<App>, span: &Span) -> Result<()> {
     for _ in 0..MAX_UPDATES {
-        if !app.event_cache.search.index().is_incomplete() {
+        if !app.event_cache.search.index.read().is_incomplete() {
             break;
         }
         update_index(app, span).await?;
@@ -153,7 +150,7 @@ async fn update_index(app: &Arc<App>, span: &Span) -> Result<()> {
         let app = Arc::clone(&for_batch);
         async move {
             let search = &app.event_cache.search;
-            let cursor = search.index().cursor();
+            let cursor = search.index.read().cursor();
             if let Some(cursor) = cursor {
                 let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("update the index of words", &spans));
                 let changes = read_from_standby!(unit, |tx| store::published_changes(tx, &cursor, UPDATE_BATCH as i64).await)?;
@@ -161,7 +158,7 @@ async fn update_index(app: &Arc<App>, span: &Span) -> Result<()> {
                 if changes.is_empty() {
                     return Err(Error::Internal(anyhow!("the table event_changes has no row")));
                 }
-                search.index.write().unwrap_or_else(PoisonError::into_inner).update(changes, is_last);
+                search.index.write().update(changes, is_last);
             }
             Ok(vec![(); spans.len()])
         }

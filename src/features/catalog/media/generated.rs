@@ -1,10 +1,11 @@
 //! Generated images: icons of countries, and placeholders of events without an uploaded image. Each is drawn once and cached.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use boxoffice_http::error::{Error, Result};
+use parking_lot::Mutex;
 
 use super::object_store::StoredImage;
 use super::service::ImageKind;
@@ -93,7 +94,7 @@ impl GeneratedImages {
                 let file = workers.enter()?.run(move || content.draw()).await?.map_err(Error::Internal)?;
                 let image = StoredImage::new(file.into());
                 let weight = drawing.weight() + image.bytes.len();
-                lock(&cache).reserve(&(), weight).insert(drawing, image.clone());
+                cache.lock().reserve(&(), weight).insert(drawing, image.clone());
                 Ok(vec![image; requests.len()])
             }
         };
@@ -102,9 +103,5 @@ impl GeneratedImages {
 }
 
 fn cached(cache: &Mutex<ImageCache>, drawing: &Drawing) -> Option<StoredImage> {
-    lock(cache).get_mut(&()).get(drawing).cloned()
-}
-
-fn lock(cache: &Mutex<ImageCache>) -> MutexGuard<'_, ImageCache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
+    cache.lock().get_mut(&()).get(drawing).cloned()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Chain, Context, Result};
@@ -14,6 +14,7 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -205,7 +206,7 @@ impl Cache {
     /// Returns the entry of this version of an image, and creates it if necessary.
     fn entry(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
         let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
-        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.0.lock();
         if let Some(entry) = cache.get(&version).and_then(Weak::upgrade) {
             return entry;
         }

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use boxoffice_http::error::Result;
 use data_encoding::BASE64URL_NOPAD;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,19 +39,15 @@ impl TicketKeys {
 
     /// Returns the public key with this identifier. Reads it from the database if no request has asked for it before.
     pub async fn public_key(&self, ctx: &Ctx, id: KeyId) -> Result<Option<PublicKey>> {
-        if let Some(key) = self.lock().get(&id) {
+        if let Some(key) = self.known.lock().get(&id) {
             return Ok(Some(*key));
         }
         let stored = store::find_key(&mut ctx.unit.read().await?, id.to_string()).await?;
         let key = stored.and_then(|key| PublicKey::try_from(BASE64URL_NOPAD.decode(key.as_bytes()).ok()?).ok());
         if let Some(key) = key {
-            self.lock().insert(id, key);
+            self.known.lock().insert(id, key);
         }
         Ok(key)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, PublicKey>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use boxoffice_openapi::Contract;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
@@ -10,6 +10,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
@@ -263,12 +264,12 @@ async fn forward(
         headers: head.headers,
         body: body.collect().await.map_err(io::Error::other)?.to_bytes(),
     };
-    let early = (fault.before)(&mut call, &mut memory.lock().unwrap());
+    let early = (fault.before)(&mut call, &mut memory.lock());
     let mut answer = match early {
         Some(answer) => answer,
         None => send(server, http, &call).await?,
     };
-    (fault.after)(&call, &mut answer, &mut memory.lock().unwrap());
+    (fault.after)(&call, &mut answer, &mut memory.lock());
     if answer.status == 0 {
         return Err(io::Error::other("no answer"));
     }
