@@ -146,7 +146,7 @@ async fn claim_transfers_ownership(app: TestApp) {
     assert_eq!((&claimed.sender.number, &claimed.recipient.number), (&ama.number, &esi.number));
     let hers = esi.client.account_ticket_list().number(esi.number.as_str()).send().await.unwrap();
     for (ticket, held) in claimed.tickets.iter().zip(&hers.entries) {
-        assert_eq!((&ticket.self_, ticket.serial.as_ref(), &ticket.owner), (&held.self_, Some(&held.serial), &held.owner));
+        assert_eq!((&ticket.self_, ticket.serial.as_str(), &ticket.owner), (&held.self_, held.serial.as_str(), &held.owner));
         assert_eq!(ticket.status, types::TransferTicketStatus::Issued);
     }
     assert_eq!(wallet(&app, &ama).await, [issued(&serials[1])]);

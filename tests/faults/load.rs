@@ -373,12 +373,11 @@ impl<'a> Round<'a> {
         let claimed = self.load.record("claim", outcome, &[])?.ok()?;
         self.load.records().transfers.insert(id, BTreeSet::from(["Claimed"]));
         self.record_ticket(&serial, &self.me.number, "Void");
-        let received = claimed.tickets.iter().filter_map(|ticket| ticket.serial.as_ref());
         // The recipient may have found it in the wallet, and used it, in the meantime.
         let mut records = self.load.records();
-        for serial in received {
+        for ticket in &claimed.tickets {
             let issued = BTreeSet::from([(other.number.clone(), "Issued")]);
-            records.tickets.entry(serial.to_string()).or_insert(issued);
+            records.tickets.entry(ticket.serial.to_string()).or_insert(issued);
         }
         Some(())
     }

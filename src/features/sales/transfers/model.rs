@@ -1,13 +1,13 @@
 //! Requests, responses and rows of transfers.
 
-use boxoffice_http::{inline_schema, schema_from_json};
+use boxoffice_http::{inline_schema, schema_from_json, string_newtype};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::{Account, AccountNumber};
-use crate::features::sales::tickets::{Redeemed, SERIAL_PATTERN, Serial, SerialInput};
+use crate::features::sales::tickets::{Redeemed, SERIAL_PATTERN, SerialInput};
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -46,15 +46,17 @@ pub struct Transfer {
 
 has_location!(Transfer);
 
+string_newtype!(
+    /// The serial number of a ticket; empty for the recipient before a claim, and for the sender after it.
+    TransferSerial, None, Some("^([0-9A-Z]{6}-[0-9A-Z]{12})?$"), None, None
+);
+
 /// A ticket of a transfer in a response. It doesn't include changes of the ticket after the end of the transfer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TransferTicket {
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// The serial number; null for the recipient before a claim, and for the sender after it.
-    // Required and nullable. Schemars would make an Option optional.
-    #[schemars(schema_with = "Option::<Serial>::json_schema")]
-    pub serial: Option<Serial>,
+    pub serial: TransferSerial,
     pub status: TransferTicketStatus,
     pub section: Embedded<Section>,
     pub owner: Embedded<Account>,

@@ -8,13 +8,13 @@ use boxoffice_http::error::{Code, Error, FieldError, Result};
 use serde_json::json;
 
 use super::model::{
-    Transfer, TransferCreate, TransferFilter, TransferRow, TransferStatus, TransferTicket, TransferTicketRow,
+    Transfer, TransferCreate, TransferFilter, TransferRow, TransferSerial, TransferStatus, TransferTicket, TransferTicketRow,
     TransferTicketStatus,
 };
 use super::store;
 use crate::features::catalog::sections::{self, Section};
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
-use crate::features::sales::tickets::{self, Redeemed, Serial, SerialInput, TicketRow};
+use crate::features::sales::tickets::{self, Redeemed, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
@@ -354,7 +354,7 @@ fn ticket_view(
     let is_open = row.status == TransferStatus::Pending;
     TransferTicket {
         uri: tickets::uri(offer.ticket_id),
-        serial: (!is_hidden).then_some(Serial(offer.serial)),
+        serial: TransferSerial(if is_hidden { String::new() } else { offer.serial }),
         status: if is_open { TransferTicketStatus::Pending } else { TransferTicketStatus::Issued },
         section,
         owner,
