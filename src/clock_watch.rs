@@ -55,8 +55,6 @@ struct ForwardStep {
     repeats: u32,
 }
 
-impl ClockWatch {}
-
 /// Job step: logs steps of the machine's clock, and corrects stored times in the future once the clock is right. Returns 0.
 ///
 /// # Errors

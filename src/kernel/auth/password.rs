@@ -100,8 +100,6 @@ struct Hasher {
     free: Mutex<Vec<Vec<Block>>>,
 }
 
-impl Hasher {}
-
 impl CustomizedPasswordHasher<PasswordHash> for Hasher {
     type Params = Params;
 

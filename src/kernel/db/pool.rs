@@ -106,8 +106,6 @@ impl<C: DbConnection> Clone for Pool<C> {
 #[derive(Debug, Clone, Default)]
 struct OutdatedSince(Arc<Mutex<Option<Instant>>>);
 
-impl OutdatedSince {}
-
 /// Opens and checks the connections of a pool.
 #[derive(Debug)]
 struct ConnectionManager<C: DbConnection> {

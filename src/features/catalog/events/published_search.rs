@@ -56,8 +56,6 @@ impl Default for PublishedSearch {
     }
 }
 
-impl PublishedSearch {}
-
 /// The first page of a search or a list.
 pub struct FirstPage {
     pub found: FoundEvents,
