@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::join;
 use serde_json::{Value, json};
 
 use crate::support::{Client, DAY, Event, Rejection, TestApp, rejection, section, types};
@@ -21,6 +22,8 @@ on_both_databases![
     keys_and_codes_expire_twelve_hours_after_event,
     key_expiry_follows_event_end,
 ];
+
+race_tests![removal_of_token_refuses_its_requests];
 
 /// Creates a token for these sections.
 pub async fn create_token(event: &Event, sections: &[&str]) -> types::Token {
@@ -217,6 +220,39 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     }
     let kept = app.get(&kofi.key, &format!("{}/admissions", event.uri)).await;
     assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
+}
+
+/// A request that has passed the check of its key just before the token is removed is either served or refused.
+async fn removal_of_token_refuses_its_requests(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 50)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 45).await;
+    let paths = ["scans", "offline-scans", "tickets", "gate-list"];
+    let [scans, offline_scans, tickets, gate_list] = paths.map(|name| format!("{}/{name}", event.uri));
+    for serials in serials.chunks(3) {
+        let token = create_token(&event, &[&event.sections[0]]).await;
+        let key = redeemer_key(&app, &token).await;
+        let scan = json!({ "serial": serials[2], "scanned": "2025-01-01T00:00:00Z" });
+
+        let (removed, admitted, scanned, uploaded, listed, list) = join!(
+            app.delete(&kofi.key, &token.self_),
+            app.admit(&key, &event, [&serials[0]]),
+            app.post(&key, &scans, json!({ "serials": [serials[1]] })),
+            app.post(&key, &offline_scans, json!({ "device": "Gate A", "scans": [scan] })),
+            app.get(&key, &tickets),
+            app.get(&key, &gate_list),
+        );
+
+        assert_eq!(removed.status, 204);
+        for (response, is_complete) in [
+            (&admitted, admitted.body[0]["ticket"] == serials[0].as_str()),
+            (&scanned, scanned.body["admitted"][0]["ticket"] == serials[1].as_str()),
+            (&uploaded, uploaded.body["refused"][0]["reason"] != "other-section"),
+            (&listed, listed.body["total"] == 45),
+            (&list, list.status == 200),
+        ] {
+            assert!(is_complete || rejection(response) == (403, "key.refused"), "{response:?}");
+        }
+    }
 }
 
 async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {

@@ -88,6 +88,17 @@ impl Db {
         })
     }
 
+    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Tx::commit`] ends it.
+    ///
+    /// # Errors
+    /// Returns an error if no connection is free in time.
+    pub async fn read_snapshot(&self) -> Result<Tx> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.begin("begin").await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin isolation level repeatable read read only").await?),
+        })
+    }
+
     /// Returns a connection to the standby that shows everything that was acknowledged before the call, if there is one. Use
     /// `read_from_standby!`, which reads from the primary otherwise.
     ///

@@ -118,6 +118,15 @@ impl UnitOfWork {
         Ok(tx?.traced(&self.span))
     }
 
+    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Tx::commit`] ends it.
+    ///
+    /// # Errors
+    /// Returns an error if no connection is free in time, or an open transaction can't be committed.
+    pub async fn read_snapshot(&self) -> Result<Tx> {
+        self.commit_now().await?;
+        Ok(self.db.read_snapshot().await?.traced(&self.span))
+    }
+
     /// Returns a connection to the standby that shows everything that was acknowledged before the call, if there is one. Use
     /// `read_from_standby!`. A request that changes something doesn't read from the standby.
     ///

@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice::kernel::types::clock::Timestamp;
 use data_encoding::BASE64URL_NOPAD;
-use futures::future::{join, join_all};
+use futures::future::{join, join_all, join3};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ on_both_databases![
     random_scans_admit_each_ticket_once,
 ];
 
-race_tests![concurrent_gates_admit_each_ticket_once];
+race_tests![concurrent_gates_admit_each_ticket_once, gate_list_has_tickets_of_its_sections];
 
 /// The digest of a serial in a gate list, as the contract describes it.
 fn digest(serial: &str) -> String {
@@ -108,6 +108,33 @@ async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
     let all: BTreeSet<String> = [&vip, &pending, &floor].into_iter().map(|serial| digest(serial)).collect();
     assert_eq!(statuses(&of_host).into_keys().collect::<BTreeSet<_>>(), all);
     assert_eq!((&of_host["token"], of_host["sections"].as_array().unwrap().len()), (&Value::Null, 2));
+}
+
+/// A gate loads the complete list only if the sections have changed.
+async fn gate_list_has_tickets_of_its_sections(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    for section in &event.sections {
+        ama.order_free_tickets(section, 2).await;
+    }
+    let token = create_token(&event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+    let path = format!("{}/gate-list", event.uri);
+    let changes = async {
+        for round in 1..30 {
+            let body = json!({ "sections": [event.sections[round % 2]] });
+            assert_eq!(app.put(&kofi.key, &token.self_, body).await.status, 200);
+        }
+    };
+    let reads = async || {
+        for _ in 0..30 {
+            let (_, content) = gate_list(&app, &key, &path).await;
+            let of_tickets: Vec<&Value> = content["tickets"].as_array().unwrap().iter().map(|group| &group["section"]).collect();
+            let sections: Vec<&Value> = content["sections"].as_array().unwrap().iter().collect();
+            assert_eq!(of_tickets, sections, "{content}");
+        }
+    };
+
+    join3(changes, reads(), reads()).await;
 }
 
 async fn gate_list_has_changes(app: TestApp) {

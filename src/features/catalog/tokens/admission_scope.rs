@@ -1,6 +1,6 @@
 //! Sections of an event to which a caller may admit, and the check of that permission.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::Scope;
 
 use super::store;
@@ -52,6 +52,17 @@ pub fn covers_sql(section_column: &str) -> String {
 }
 
 impl AdmissionScope {
+    /// Requires that the token exists. After its removal it covers no section, so that each ticket would be one of another section.
+    ///
+    /// # Errors
+    /// [`Code::KeyRefused`] if it was removed since the caller's key was looked up.
+    pub async fn require_token(self, tx: &mut Tx) -> Result<()> {
+        match self.token() {
+            Some(token) if !store::exists(tx, token).await? => Err(Code::KeyRefused.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Requires a section to which the caller may admit.
     ///
     /// # Errors

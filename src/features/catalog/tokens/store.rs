@@ -105,6 +105,10 @@ pub async fn delete_keys(tx: &mut Tx, before: Timestamp, over: Timestamp) -> Res
     tx.query(delete).bind(before).bind(over).rows_affected().await
 }
 
+pub async fn exists(tx: &mut Tx, token: Id) -> Result<bool> {
+    tx.select("id from tokens where true").and_where("id = ?", Some(token)).exists().await
+}
+
 /// Returns the identifiers of all sections of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     tx.query("select id from sections where event_id = $1 order by id").bind(event).scalars().await

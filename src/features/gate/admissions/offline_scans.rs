@@ -133,6 +133,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
             },
         }
     }
+    scope.require_token(tx).await?;
     Ok(result)
 }
 

@@ -111,9 +111,18 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
     let relations = service::Relations::load(tx, admitted, now).await?;
     // After the insert, because another request of the batch may have redeemed the ticket.
     let refusals = Refusals::load(tx, scans, &outcomes).await?;
+    let mut tokens: HashMap<AdmissionScope, Result<()>> = HashMap::new();
+    for ((_, scope), _) in outcomes.iter().flatten().filter(|(_, admitted)| admitted.is_empty()) {
+        if let Entry::Vacant(entry) = tokens.entry(*scope) {
+            entry.insert(Error::split_rejection(scope.require_token(tx).await)?);
+        }
+    }
     let result = |(scan, outcome): (&&ScanRequest, Result<(EventScope, Vec<AdmissionRow>)>)| {
         let (scope, admitted) = outcome?;
         if admitted.is_empty() {
+            if let Some(Err(removed)) = tokens.get(&scope.1) {
+                return Err(removed.clone_lossy());
+            }
             let text = "None of these tickets can be admitted.";
             return Err(Error::NotAdmitted(text.into(), refusals.of(scan, scope, &admitted)));
         }

@@ -26,6 +26,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &AdmissionFilte
     let event = events::load(&mut tx, event).await?;
     let scope = tokens::authorize(&mut tx, caller, &event).await?;
     let page = store::list(&mut tx, event.id, scope, filter).await?;
+    scope.require_token(&mut tx).await?;
     let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
 }

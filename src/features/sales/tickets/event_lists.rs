@@ -76,6 +76,7 @@ async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Res
             pages.insert(filter, Error::split_rejection(page)?);
         }
     }
+    scope.require_token(&mut tx).await?;
     let rows = pages.values().flatten().flat_map(|page| &page.rows);
     let (sections, owners) = service::find_embedded(&mut tx, caller, rows, app.clock.now()).await?;
     let mut responses = HashMap::new();
