@@ -192,7 +192,12 @@ impl Contract {
             }
             let additional = item["additionalOperations"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
             let unsupported = UNSUPPORTED_METHODS.into_iter().filter(|method| item.get(method).is_some()).chain(additional);
-            let warning = |method: &str| format!("{} {path} is left out: the method isn't served", method.to_uppercase());
+            let reason = |method: &str| match method {
+                "head" => "HEAD is served like GET",
+                "options" => "OPTIONS is served from the list of the other methods",
+                _ => "the method isn't served",
+            };
+            let warning = |method: &str| format!("{} {path} is left out: {}", method.to_uppercase(), reason(method));
             warnings.extend(unsupported.map(warning));
         }
         if document["webhooks"].is_object() {
@@ -223,16 +228,35 @@ impl Contract {
         self.prefixes.iter().find_map(strip).unwrap_or(path)
     }
 
-    /// Returns the operation for a method, in any case, and a path without a prefix.
+    /// Returns the operation for a method, in any case, and a path without a prefix. In the built-in document, additional slashes don't
+    /// matter.
     ///
     /// # Errors
     /// If no operation matches.
     pub fn find(&self, method: &str, path: &str) -> Result<&Operation, RouteError> {
-        let path: Vec<_> = segments(path).collect();
-        let paths = self.by_length.get(path.len()).map(Vec::as_slice).unwrap_or_default();
+        self.find_by(method, path, |operation| operation.is_builtin || operation.template.has_slashes_of(path))
+    }
+
+    /// Returns the operation like [`Contract::find`], or else one whose path differs in its slashes. Servers link to both forms.
+    ///
+    /// # Errors
+    /// If no operation matches.
+    pub fn find_ignoring_slashes(&self, method: &str, path: &str) -> Result<&Operation, RouteError> {
+        self.find(method, path).or_else(|error| match error {
+            RouteError::NotFound => self.find_by(method, path, |_| true),
+            RouteError::MethodNotAllowed(_) => Err(error),
+        })
+    }
+
+    /// Returns the operation for a method and the segments of a path, if `is_match` accepts the operations there.
+    fn find_by(&self, method: &str, path: &str, is_match: impl Fn(&Operation) -> bool) -> Result<&Operation, RouteError> {
+        let segments: Vec<_> = segments(path).collect();
+        let paths = self.by_length.get(segments.len()).map(Vec::as_slice).unwrap_or_default();
         let operation = |index: &usize| &self.operations[*index];
-        let is_match = |indexes: &&Vec<usize>| indexes.first().is_some_and(|first| operation(first).template.matches(&path));
-        let at_path = paths.iter().find(is_match).ok_or(RouteError::NotFound)?;
+        let is_at_path = |indexes: &&Vec<usize>| {
+            indexes.first().map(operation).is_some_and(|first| first.template.matches(&segments) && is_match(first))
+        };
+        let at_path = paths.iter().find(is_at_path).ok_or(RouteError::NotFound)?;
         let found = at_path.iter().map(operation).find(|operation| operation.method.eq_ignore_ascii_case(method));
         found.ok_or_else(|| RouteError::MethodNotAllowed(at_path.iter().map(|index| operation(index).method.clone()).collect()))
     }
@@ -388,12 +412,16 @@ fn is_checked_elsewhere(parameter: &Parameter, is_builtin: bool) -> bool {
 
 /// Groups operations by number of path segments, then by path. Literals sort before variables.
 fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
-    let shape = |index: &usize| &operations[*index].template.shape;
+    let key = |index: &usize| {
+        let template = &operations[*index].template;
+        (&template.shape, template.ends_with_slash)
+    };
     let mut indexes: Vec<_> = (0..operations.len()).collect();
-    indexes.sort_by_key(shape);
-    let mut by_length = vec![Vec::new(); indexes.iter().map(|index| shape(index).len() + 1).max().unwrap_or_default()];
-    for at_path in indexes.chunk_by(|one, other| shape(one) == shape(other)) {
-        by_length[shape(&at_path[0]).len()].push(at_path.to_vec());
+    indexes.sort_by_key(key);
+    let length = |index: &usize| key(index).0.len();
+    let mut by_length = vec![Vec::new(); indexes.iter().map(|index| length(index) + 1).max().unwrap_or_default()];
+    for at_path in indexes.chunk_by(|one, other| key(one) == key(other)) {
+        by_length[length(&at_path[0])].push(at_path.to_vec());
     }
     by_length
 }

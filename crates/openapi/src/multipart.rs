@@ -9,7 +9,7 @@ use crate::composition::{self, combined_properties, is_read_only, names_only, pr
 use crate::error::{FieldError, RequestError, Result};
 use crate::parameter::{Parameter, ParameterLocation, coerce};
 use crate::request_body::field_errors;
-use crate::response::{essence, matches_range, media_type_parameter, parameters};
+use crate::response::{essence, is_json, matches_range, media_type_parameter, parameters};
 use crate::schema::Schema;
 
 /// A declared multipart form.
@@ -102,9 +102,9 @@ impl DeclaredPart {
     fn check(&self, sent: &[&Part<'_>], errors: &mut Vec<FieldError>) -> Result<Option<Value>> {
         if sent.iter().any(|part| !self.accepts_media_type(part)) {
             errors.push(FieldError::invalid(&self.parameter.name, format!("must be {}", self.media_types.join(" or "))));
-        } else if self.parameter.is_scalar() && !self.is_binary && sent.iter().all(|part| part.is_text()) {
-            let raw = sent.iter().map(|part| (part.name.as_str().into(), part.content.as_ref().into())).collect();
-            return Ok(self.parameter.parse(&raw, errors)?);
+        } else if !self.is_binary && sent.iter().all(|part| part.is_text() || part.is_json() && !self.parameter.is_scalar()) {
+            let texts: Vec<&str> = sent.iter().map(|part| part.content.as_ref()).collect();
+            return Ok(self.parameter.parse_parts(&texts, errors)?);
         }
         Ok(None)
     }
@@ -142,19 +142,29 @@ impl<'a> Part<'a> {
         !self.is_file
             && self.media_type.as_deref().is_none_or(|media_type| essence(media_type).eq_ignore_ascii_case("text/plain"))
     }
+
+    fn is_json(&self) -> bool {
+        self.media_type.as_deref().is_some_and(|media_type| is_json(essence(media_type)))
+    }
 }
 
-/// Splits a form into its parts. The text before the first boundary and after the last one is ignored.
+/// Splits a form into its parts. A delimiter begins a line. The text before the first one is ignored, and the text after the last one,
+/// which two hyphens follow.
 fn parts<'a>(bytes: &'a [u8], boundary: &str) -> Vec<Part<'a>> {
     let delimiter = format!("--{boundary}");
-    let (mut parts, mut rest) = (Vec::new(), bytes);
-    let mut is_first = true;
-    while let Some(at) = find(rest, delimiter.as_bytes()) {
-        if !is_first {
-            parts.extend(Part::new(&rest[..at]));
+    let (mut parts, mut start, mut from) = (Vec::new(), None, 0);
+    while let Some(at) = find(&bytes[from..], delimiter.as_bytes()).map(|at| from + at) {
+        from = at + delimiter.len();
+        let begins_line = at == 0 || bytes[at - 1] == b'\n';
+        let is_last = bytes[from..].starts_with(b"--");
+        if !begins_line || !(is_last || bytes[from..].trim_ascii_start().len() < bytes.len() - from) {
+            continue;
         }
-        is_first = false;
-        rest = &rest[at + delimiter.len()..];
+        parts.extend(start.and_then(|start| Part::new(&bytes[start..at])));
+        if is_last {
+            break;
+        }
+        start = Some(from);
     }
     parts
 }

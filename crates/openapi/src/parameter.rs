@@ -14,6 +14,7 @@ use crate::charset_policy::{AllowedCharacters, NUL};
 use crate::composition::{additional, items, properties, property};
 use crate::error::FieldError;
 use crate::json;
+use crate::request_body::message_at;
 use crate::resolver::{References, reference};
 use crate::response::{essence, examples, is_json};
 use crate::schema::{Direction, Schema, client_message, to_plain_string};
@@ -193,11 +194,46 @@ impl Parameter {
         if (self.allows_empty && self.texts(raw).eq([""])) || self.is_nested(raw) {
             return Ok(None);
         }
+        self.first_valid(self.candidates(raw), errors)
+    }
+
+    /// Parses and validates a value that is sent as parts of a multipart form: an array as one part for each item or as JSON, any other
+    /// value as one part. An object is JSON. Appends errors to `errors`. Returns `None` if the value is invalid.
+    ///
+    /// # Errors
+    /// If the schema can't be compiled.
+    pub(crate) fn parse_parts(&self, texts: &[&str], errors: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
+        let mut candidates = Vec::new();
+        for kind in &self.kinds {
+            let whole = match texts {
+                [text] => kind.parse_part(text),
+                _ => Err("is given more than once".to_owned()),
+            };
+            if *kind == ValueKind::Array {
+                let schema = items(&self.schema.resolved);
+                candidates.push(Ok(texts.iter().map(|text| item_of_part(schema, text)).collect()));
+                candidates.extend(whole.ok().map(Ok));
+            } else {
+                candidates.push(whole);
+            }
+        }
+        self.first_valid(candidates.into_iter(), errors)
+    }
+
+    /// Returns the first valid value, or else appends the error of the first one. Without any value, the parameter is absent.
+    fn first_valid(
+        &self,
+        candidates: impl Iterator<Item = Result<Value, String>>,
+        errors: &mut Vec<FieldError>,
+    ) -> anyhow::Result<Option<Value>> {
         let mut first_error = None;
-        for candidate in self.candidates(raw) {
+        for candidate in candidates {
             let message = match candidate {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
+                    Some((pointer, error)) if value.is_object() && !pointer.is_empty() => {
+                        message_at(error, pointer.trim_start_matches('/'))
+                    }
                     Some((pointer, error)) => client_message(error, self.example().filter(|_| pointer.is_empty())),
                 },
                 Err(message) => message,
@@ -463,6 +499,11 @@ impl Parameter {
 }
 
 impl ValueKind {
+    /// Converts a part of a multipart form, in which arrays and objects are JSON, to a value of this type.
+    fn parse_part(self, text: &str) -> Result<Value, String> {
+        if matches!(self, Self::Array | Self::Object) { Self::Json.parse(text) } else { self.parse(text) }
+    }
+
     /// Converts a text to a value of this type. The error is a message for the client.
     fn parse(self, text: &str) -> Result<Value, String> {
         let (value, message) = match self {
@@ -478,6 +519,11 @@ impl ValueKind {
             Some(value) => Ok(value),
         }
     }
+}
+
+/// Returns the item of an array that a part of a multipart form has: the most specific type that the schema allows, or else a string.
+fn item_of_part(schema: &Value, text: &str) -> Value {
+    kinds(schema).into_iter().find_map(|kind| kind.parse_part(text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
 /// Returns the names and texts of a value in the style `deepObject`. OpenAPI defines one level of brackets. More levels and the numbers

@@ -12,6 +12,8 @@ pub struct PathTemplate {
     pub shape: Vec<Segment>,
     /// The names of the variables in each segment.
     names: Vec<Vec<String>>,
+    /// Whether it ends with a slash: `/events/` is another path than `/events`.
+    pub ends_with_slash: bool,
 }
 
 /// A path segment: the text between two slashes.
@@ -27,7 +29,7 @@ impl PathTemplate {
     /// Parses a path of the document.
     pub fn new(path: &str) -> Self {
         let (shape, names) = segments(path).map(Segment::parse).unzip();
-        Self { shape, names }
+        Self { shape, names, ends_with_slash: ends_with_slash(path) }
     }
 
     /// Returns whether a path with these segments matches. The literals come first, because most paths differ in one of them, and
@@ -39,6 +41,11 @@ impl PathTemplate {
             segments.all(|(segment, text)| segment.values(text).is_some())
         };
         self.shape.len() == path.len() && are_matches(true) && are_matches(false)
+    }
+
+    /// Returns whether a path with the same segments has its slashes where this one has them.
+    pub fn has_slashes_of(&self, path: &str) -> bool {
+        self.ends_with_slash == ends_with_slash(path) && !path.contains("//")
     }
 
     /// Returns the variables with their values in a path, still percent-encoded.
@@ -133,6 +140,10 @@ impl Segment {
 /// Returns whether a text equals a literal. Characters of the text may be percent-encoded (RFC 3986, section 6.2.2.2).
 fn is_literal(literal: &str, text: &str) -> bool {
     literal == text || text.contains('%') && percent_decode_str(text).eq(literal.bytes())
+}
+
+fn ends_with_slash(path: &str) -> bool {
+    path.len() > 1 && path.ends_with('/')
 }
 
 /// Returns the segments of a path. Empty segments are skipped, as in dropshot's router.

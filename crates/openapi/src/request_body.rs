@@ -477,8 +477,13 @@ fn split_pointer(pointer: &str) -> (String, &str) {
 fn detail(schema: &Schema, name: &str, inner: &str, error: &ValidationError<'_>) -> String {
     match inner {
         "" => client_message(error, schema.resolved["properties"][name].get("example")),
-        _ => format!("{} (at {})", client_message(error, None), unescape(inner)),
+        _ => message_at(error, inner),
     }
+}
+
+/// Describes an error in a part of a value to the client. `inner` is the path of the part.
+pub(crate) fn message_at(error: &ValidationError<'_>, inner: &str) -> String {
+    format!("{} (at {})", client_message(error, None), unescape(inner))
 }
 
 fn string_list(names: &Value) -> Vec<String> {

@@ -149,9 +149,13 @@ impl ResponseSpec {
         }
         let Some(content) = find_content(&self.contents, media_type).map(|index| &self.contents[index]) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
-            let text = format!("is `{essence}` and not one of {declared:?}");
-            let normalized = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
-            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
+            let (text, normalized) = match (essence, body.is_empty()) {
+                ("", true) => (format!("has no body, and is declared as one of {declared:?}"), "has no body"),
+                ("", false) => (format!("has no Content-Type, and is declared as one of {declared:?}"), "has no Content-Type"),
+                (_, true) => (format!("is `{essence}` and not one of {declared:?}"), "has no body"),
+                (_, false) => (format!("is `{essence}` and not one of {declared:?}"), &*format!("is `{essence}`")),
+            };
+            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, normalized);
         };
         if let Some(charset) = media_type_parameter(media_type, "charset")
             .filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8"))

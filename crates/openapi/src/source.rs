@@ -95,7 +95,10 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
 /// Parses a file. Adds a warning for each repeated key.
 fn parse_file(file: &Path, warnings: &mut Vec<String>) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let (value, repeated) = parse(&text).with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
+    if text.trim().is_empty() {
+        bail!("{} is empty", file.display());
+    }
+    let (value, repeated) = parse(&text).with_context(|| format!("{} can't be parsed as YAML or JSON", file.display()))?;
     let warning = |pointer| format!("{pointer} is in {} more than once: only the last one is used", file.display());
     warnings.extend(repeated.into_iter().map(warning));
     Ok(value)
@@ -111,6 +114,10 @@ fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
     let mut json = serde_json::Deserializer::from_str(text);
     let value = match root().deserialize(&mut json).and_then(|value| json.end().map(|()| value)) {
         Ok(value) => value,
+        // serde_json has no other way to tell this error. Parsing such a text as YAML takes time that grows with its square.
+        Err(error) if is_json && error.to_string().starts_with("recursion limit exceeded") => {
+            bail!("its objects and arrays are nested more than 127 levels deep")
+        }
         Err(json_error) => {
             repeated.borrow_mut().clear();
             let yaml = root().deserialize(serde_yaml_ng::Deserializer::from_str(text));

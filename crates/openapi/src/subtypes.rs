@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::resolver::{escape, reference};
+use crate::resolver::{escape, reference, target};
 
 /// The pointer of the named schemas, as a reference.
 const SCHEMAS: &str = "#/components/schemas/";
@@ -22,7 +22,7 @@ pub fn restrict_branches(schema: &mut Map<String, Value>) {
     for keyword in ["oneOf", "anyOf"] {
         for branch in schema.get_mut(keyword).and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(names) = reference(branch).and_then(|reference| names.get(reference)) {
-                *branch = json!({ "allOf": [branch.take(), named(&property, names)] });
+                *branch = json!({ "allOf": [branch.take(), with_name(&property, names)] });
             }
         }
     }
@@ -43,9 +43,13 @@ pub fn add_branches(document: &mut Value) {
     for (name, schema) in schemas.iter().filter(|(_, schema)| !has_branches(schema)) {
         let Some((property, names)) = schema.as_object().and_then(discriminator) else { continue };
         let own = format!("{SCHEMAS}{}", escape(name));
-        let subtypes = subtypes(schemas, &own);
+        // Those of other files have no names, but references in the mapping.
+        let mapped = names.keys().filter(|reference| !reference.starts_with(SCHEMAS));
+        let mapped = mapped.filter_map(|reference| Some((reference.clone(), target(document, reference).ok()?)));
+        let named = schemas.iter().map(|(name, schema)| (format!("{SCHEMAS}{}", escape(name)), schema));
+        let subtypes = subtypes(&named.chain(mapped).collect::<Vec<_>>(), &own);
         let branch = |subtype: &String| match names.get(subtype) {
-            Some(names) => json!({ "allOf": [{ "$ref": subtype }, named(&property, names)] }),
+            Some(names) => json!({ "allOf": [{ "$ref": subtype }, with_name(&property, names)] }),
             None => json!({ "$ref": subtype }),
         };
         let mut branches: Vec<Value> = subtypes.iter().map(branch).collect();
@@ -75,16 +79,15 @@ fn discriminator(schema: &Map<String, Value>) -> Option<(String, BTreeMap<String
     Some((property, names))
 }
 
-/// Returns the references to the schemas that include a schema, also indirectly.
-fn subtypes(schemas: &Map<String, Value>, base: &str) -> Vec<String> {
+/// Returns the references to those of these schemas that include a schema, also indirectly.
+fn subtypes(schemas: &[(String, &Value)], base: &str) -> Vec<String> {
     let mut found = vec![base.to_owned()];
     let mut next = 0;
     while let Some(base) = found.get(next).cloned() {
-        for (name, schema) in schemas {
+        for (subtype, schema) in schemas {
             let mut included = schema["allOf"].as_array().into_iter().flatten().filter_map(reference);
-            let subtype = format!("{SCHEMAS}{}", escape(name));
-            if included.any(|reference| reference == base) && !found.contains(&subtype) {
-                found.push(subtype);
+            if included.any(|reference| reference == base) && !found.contains(subtype) {
+                found.push(subtype.clone());
             }
         }
         next += 1;
@@ -93,6 +96,6 @@ fn subtypes(schemas: &Map<String, Value>, base: &str) -> Vec<String> {
 }
 
 /// Returns the schema of an object in which a property has one of these names.
-fn named(property: &str, names: &[String]) -> Value {
+fn with_name(property: &str, names: &[String]) -> Value {
     json!({ "properties": { property: { "enum": names } } })
 }

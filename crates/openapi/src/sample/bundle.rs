@@ -10,6 +10,9 @@ use super::pattern::Pattern;
 use crate::schema::{EXTENSIBLE_ENUM, SubschemaForm, subschema_form};
 use crate::{Direction, compile};
 
+/// The location of the bundled schema, which has none in the document.
+pub const ROOT: &str = "schema";
+
 /// A schema with all schemas that it refers to.
 #[derive(Debug)]
 pub struct SchemaBundle {
@@ -64,12 +67,12 @@ impl SchemaBundle {
         (schema, pointer)
     }
 
-    /// Converts a pointer in `root` to one in the document.
+    /// Converts a pointer in `root` to one in the document, or from the bundled schema.
     pub fn document_pointer(&self, pointer: &str) -> String {
         let in_def = pointer.strip_prefix("/$defs/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
         match in_def.and_then(|(number, rest)| Some((self.pointers.get(number.parse::<usize>().ok()?)?, rest))) {
             Some((pointer, rest)) => format!("{pointer}/{rest}"),
-            None => pointer.strip_prefix("/allOf/0").unwrap_or(pointer).to_owned(),
+            None => format!("{ROOT}{}", pointer.strip_prefix("/allOf/0").unwrap_or(pointer)),
         }
     }
 

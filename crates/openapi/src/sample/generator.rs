@@ -12,7 +12,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
 use super::ExampleUse;
-use super::bundle::{SchemaBundle, is_simple, reference};
+use super::bundle::{ROOT, SchemaBundle, is_simple, reference};
 use super::merge::merge;
 use super::number::NumberRange;
 use super::text;
@@ -76,7 +76,7 @@ impl<'a> Generator<'a> {
     /// # Errors
     /// If no value can be generated for a schema. The error names the schema's location.
     pub fn generate(mut self) -> anyhow::Result<Value> {
-        self.value(&self.bundle.root["allOf"][0], "", 0)
+        self.value(&self.bundle.root["allOf"][0], ROOT, 0)
     }
 
     /// Generates a value of the schema at a location and a nesting level.
@@ -239,6 +239,7 @@ impl<'a> Generator<'a> {
             }
         }
         self.flatten_dependent_schemas(schema, &pointer, level, &mut flat)?;
+        require_dependents(&mut flat);
         Ok(flat)
     }
 
@@ -445,14 +446,15 @@ impl<'a> Generator<'a> {
         };
         self.retry_until_valid(flat, pointer, |generator, attempt| {
             let rng = &mut *generator.rng;
-            let padding = if attempt == 0 { 0 } else { minimum };
+            // The format has characters of its own, so less and less is added.
+            let padding = if attempt == 0 { 0 } else { minimum.saturating_sub(attempt as usize / 2) };
             let formatted = format.and_then(|format| {
                 let text = text::formatted(rng, format, padding)?;
                 Some(text::shortest(format).filter(|_| text.len() > maximum).map_or(text, str::to_owned))
             });
             let candidate = match (pattern, formatted) {
                 (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
-                (Some(pattern), _) => {
+                (Some(pattern), formatted) => {
                     let repeats = [0..=4, minimum..=minimum, minimum / 2..=minimum / 2 + 2, 0..=minimum, 0..=0, 0..=12];
                     let date_time = text::date_times(rng).find(|text| pattern.matches(text));
                     let mut text = date_time.unwrap_or_else(|| {
@@ -460,6 +462,8 @@ impl<'a> Generator<'a> {
                     });
                     // A pattern without an anchor at its end allows more characters.
                     text.extend(std::iter::repeat_n('x', minimum.saturating_sub(text.chars().count())));
+                    let rest = formatted.as_deref().and_then(|formatted| formatted.get(text.len()..));
+                    text.push_str(rest.filter(|_| attempt % 4 == 1).unwrap_or_default());
                     text
                 }
                 (None, _) => text::words(rng, minimum, maximum.min(minimum.max(10) + 14)),
@@ -501,18 +505,33 @@ impl<'a> Generator<'a> {
     }
 }
 
+/// Makes the properties required on which a required property depends.
+fn require_dependents(flat: &mut Map<String, Value>) {
+    let Some(Value::Object(dependents)) = flat.remove("dependentRequired") else { return };
+    let mut required = flat.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut next = 0;
+    while let Some(name) = required.get(next) {
+        let added = name.as_str().and_then(|name| dependents.get(name)?.as_array()).into_iter().flatten();
+        let added: Vec<Value> = added.filter(|name| !required.contains(name)).cloned().collect();
+        required.extend(added);
+        next += 1;
+    }
+    flat.insert("required".to_owned(), required.into());
+}
+
 /// Returns the constraint of a discriminator on the schema at `pointer`, which is a branch of the discriminator's schema or includes
-/// it with `allOf`: a property contains the schema's name. Only the named schemas of the document have a constraint.
+/// it with `allOf`: a property contains the schema's name. Only the schemas of the mapping and the named schemas of the document have a
+/// constraint.
 fn discriminator_value(discriminator: &Value, pointer: &str, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
     let property = discriminator["propertyName"].as_str()?;
-    let schema = pointer.strip_prefix("#/components/schemas/").filter(|name| !name.contains('/'))?;
-    let is_schema = |target: &Value| target.as_str().is_some_and(|target| target == pointer || target == schema);
+    let schema = pointer.strip_prefix("#/components/schemas/").filter(|name| !name.contains('/'));
+    let is_schema = |target: &Value| target.as_str().is_some_and(|target| target == pointer || Some(target) == schema);
     let mapped = discriminator["mapping"].as_object().into_iter().flatten().find(|(_, target)| is_schema(target));
     let name = match mapped {
         Some((name, _)) => name,
         // The branch restricts its own name.
         None if flat.get("properties")?.get(property)?.get("enum").is_some() => return None,
-        None => schema,
+        None => schema?,
     };
     property_constraint(property, json!([name]))
 }
@@ -539,6 +558,7 @@ fn is_flat(schema: &Map<String, Value>) -> bool {
         "discriminator",
         "exclusiveMinimum",
         "exclusiveMaximum",
+        "dependentRequired",
         "dependentSchemas",
     ];
     !combining.iter().any(|keyword| schema.contains_key(*keyword))

@@ -29,11 +29,12 @@ impl NumberRange {
             Some(step) if integer => (1..=1000).map(|times| step * f64::from(times)).find(|whole| whole.fract().abs() < 1e-9)?,
             Some(step) => step,
             None if integer => 1.0,
-            None => match low.zip(high).map(|(low, high)| (high - low, low <= 0.0 && high >= 0.0)) {
+            None => match (low, high) {
                 // That of all numbers, or of all from zero, is no range of values that are used.
-                Some((range, has_zero)) if range >= 1e30 && has_zero => 0.01,
+                (Some(low), Some(high)) if high - low >= 1e30 && low <= 0.0 && high >= 0.0 => 0.01,
                 // Hundredths are too coarse for a small range, and too fine for a large one.
-                Some((range, _)) if range > 0.0 && !(1.0..1e12).contains(&range) => range / 1024.0,
+                (Some(low), Some(high)) if high > low && !(1.0..1e12).contains(&(high - low)) => (high - low) / 1024.0,
+                (Some(bound), None) | (None, Some(bound)) if bound.abs() >= 1e12 => bound.abs() / 1024.0,
                 _ => 0.01,
             },
         };
@@ -45,12 +46,18 @@ impl NumberRange {
         let first = minimum.into_iter().chain(above).max();
         let last = maximum.into_iter().chain(below).min();
         let is_bounded = (first.is_some(), last.is_some());
-        let steps = match (first, last) {
+        let mut steps = match (first, last) {
             (Some(first), Some(last)) => (first, last),
             (Some(first), None) => (first, first.max(0) + SPAN),
             (None, Some(last)) => (last.min(0) - if last < 0 { SPAN } else { 0 }, last),
             (None, None) => (0, SPAN),
         };
+        if integer {
+            let is_small = schema.get("format").is_some_and(|format| format == "int32");
+            let (least, largest) = if is_small { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
+            let within = |limit: i64| i128::from(limit) / step as i128;
+            steps = (steps.0.max(within(least)), steps.1.min(within(largest)));
+        }
         (steps.0 <= steps.1).then_some(Self { steps, step, is_bounded })
     }
 

@@ -105,7 +105,7 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
 pub fn shortest(format: &str) -> Option<&'static str> {
     Some(match format {
         "duration" => "P1D",
-        "email" | "idn-email" => "a@b.test",
+        "email" | "idn-email" => "a@b.co",
         "hostname" | "idn-hostname" => "a.test",
         "uri" | "url" | "iri" => "https://a.test",
         "uri-reference" | "iri-reference" => "/",

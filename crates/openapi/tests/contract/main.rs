@@ -458,7 +458,7 @@ fn warns_about_ignored_parts_of_a_document() {
     let warnings = [
         "the example at /components/examples/far is not served: put its externalValue into the document, as `value`",
         "GET /a: the scope \"owner\" is not known",
-        "HEAD /a is left out: the method isn't served",
+        "HEAD /a is left out: HEAD is served like GET",
         "GET /b: it declares no response: the server returns an error",
         "the path c is left out: it must begin with /",
         "the path /a#d is left out: a path has no query or fragment",
@@ -513,10 +513,21 @@ fn matches_paths_by_shape() {
 #[test]
 fn matches_equivalent_spellings_of_a_path() {
     let contract = contract(json!({ "/a-b/{id}/c": { "get": { "responses": { "204": {} } } } }), json!({}));
-    for path in ["/a-b/1/c", "//a-b///1/c/", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
+    for path in ["/a-b/1/c", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
         assert!(["GET", "get"].iter().all(|method| contract.find(method, path).is_ok()), "{path}");
     }
-    assert!(contract.find("GET", "/A-B/1/c").is_err());
+    for path in ["/A-B/1/c", "/a-b/1/c/", "//a-b/1/c", "/a-b//1/c"] {
+        assert_eq!(contract.find("GET", path).err(), Some(RouteError::NotFound), "{path}");
+    }
+}
+
+#[test]
+fn path_with_a_slash_at_its_end_is_another_path() {
+    let named = |id: &str| json!({ "get": { "operationId": id, "responses": { "204": {} } } });
+    let paths = json!({ "/": named("root"), "/a/": named("slash"), "/a": named("none"), "/{id}/": named("variable") });
+    let contract = contract(paths, json!({}));
+    let found = ["/", "/a", "/a/", "/b/", "/b"].map(|path| contract.find("GET", path).map(|operation| operation.id.as_str()));
+    assert_eq!(found, [Ok("root"), Ok("none"), Ok("slash"), Ok("variable"), Err(RouteError::NotFound)]);
 }
 
 #[test]

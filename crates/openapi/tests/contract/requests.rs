@@ -59,7 +59,7 @@ fn parses_parameters_of_every_style() {
         ("query", "pipeDelimited", false, &numbers, "?p=1|2", "?p=1|b", "p must be an integer"),
         ("query", "deepObject", true, &point, "?p[x]=1&p[y]=2", "?p[y]=2", "p lacks x"),
         ("query", "form", true, &point, "?x=1&y=2", "?y=2", "p lacks x"),
-        ("query", "form", false, &point, "?p=x,1,y,2", "?p=x,a", "p must be an integer"),
+        ("query", "form", false, &point, "?p=x,1,y,2", "?p=x,a", "p must be an integer (at x)"),
         ("query", "form", true, &either, "?p=abc", "?p=b", "p must be an integer"),
         ("path", "simple", false, &numbers, "1,2", "1,b", "p must be an integer"),
         ("path", "simple", true, &point, "x=1,y=2", "y=2", "p lacks x"),
@@ -258,7 +258,11 @@ fn validates_multipart_forms_as_a_whole() {
         let contract = operation(json!([]), json!({ "multipart/form-data": { "schema": schema } }));
         let part = |name: &&str| {
             let file = if *name == "file" { "; filename=\"a\"" } else { "" };
-            let value = if *name == "size" { "7" } else { "long text" };
+            let value = match *name {
+                "size" => "7",
+                "tags" => "{\"a\": 1}",
+                _ => "long text",
+            };
             format!("--X\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")
         };
         let body = format!("{}--X--\r\n", parts.iter().map(part).collect::<String>());
@@ -334,7 +338,7 @@ fn reads_parameters_by_their_schema() {
     let free = json!({ "type": "object", "additionalProperties": { "type": "integer" }, "minProperties": 1 });
     for (parameters, target, sent, expected) in [
         (query(free.clone()), "?x=1&y=2", "", ""),
-        (query(free.clone()), "?x=1&y=b", "", "p must be an integer"),
+        (query(free.clone()), "?x=1&y=b", "", "p must be an integer (at y)"),
         (query(free), "", "", "-p"),
         (query(json!({ "type": "object" })), "?x=1", "", ""),
         (text.clone(), "?p=hello", "", ""),
@@ -369,7 +373,7 @@ fn parses_json_in_forms() {
     let contract = operation(json!([]), json!({ "application/x-www-form-urlencoded": form }));
     let errors = |body: &str| errors_of(&contract, "/things/1", &[("content-type", "application/x-www-form-urlencoded")], body);
     assert_eq!(errors("m=%7B%22a%22%3A1%7D"), [""; 0]);
-    assert_eq!(errors("m=%7B%22a%22%3A%22x%22%7D"), ["m must be an integer"]);
+    assert_eq!(errors("m=%7B%22a%22%3A%22x%22%7D"), ["m must be an integer (at a)"]);
 }
 
 #[test]
@@ -529,10 +533,14 @@ fn describes_limits_with_correct_plurals() {
 
 #[test]
 fn validates_parts_of_multipart_forms() {
+    let address = json!({ "type": "object", "required": ["zip"], "properties": { "zip": { "type": "integer" } } });
     let properties = json!({
         "age": { "type": "integer" },
         "photo": { "type": "string", "format": "binary" },
         "tags": { "type": "array", "items": { "type": "string" } },
+        "years": { "type": "array", "items": { "type": "integer" } },
+        "address": address,
+        "addresses": { "type": "array", "maxItems": 2, "items": address },
     });
     let schema = json!({ "type": "object", "required": ["age"], "properties": properties });
     let form = json!({ "schema": schema, "encoding": { "photo": { "contentType": "image/png, image/gif" } } });
@@ -543,7 +551,7 @@ fn validates_parts_of_multipart_forms() {
         errors_of(&contract, "/things/1", &[("content-type", &media_type)], &format!("{parts}--X--\r\n")).join(" ")
     };
     let photo = |media_type: &str| format!("name=photo; filename=\"a\"\r\nContent-Type: {media_type}\r\n\r\n?");
-    let tag = "name=\"tags\"\r\n\r\na";
+    let (tag, age, zip) = ("name=\"tags\"\r\n\r\na", "name=age\r\n\r\n5", "name=addresses\r\n\r\n{\"zip\": 1}");
     for (parts, expected) in [
         (vec!["filename=\"a;name=b\"; name=\"age\"\r\n\r\n5"], ""),
         (vec!["name=\"age\"\r\n\r\n5", tag, tag, &photo("image/png")], ""),
@@ -552,9 +560,28 @@ fn validates_parts_of_multipart_forms() {
         (vec!["name=age\r\n\r\n5", &photo("text/plain")], "photo must be image/png or image/gif"),
         (vec!["name=age\r\n\r\n5", &photo("application/octet-stream")], ""),
         (vec![tag], "-age"),
+        (vec![age, "name=years\r\n\r\n1", "name=years\r\n\r\n2"], ""),
+        (vec![age, "name=years\r\nContent-Type: application/json\r\n\r\n[1, 2]"], ""),
+        (vec![age, "name=years\r\n\r\nb"], "years must be an integer"),
+        (vec![age, "name=address\r\n\r\n{\"zip\": 1}"], ""),
+        (vec![age, "name=address\r\nContent-Type: application/json\r\n\r\n{\"zip\": 1}"], ""),
+        (vec![age, "name=address\r\nContent-Type: application/xml\r\n\r\n<zip/>"], ""),
+        (vec![age, "name=address\r\n\r\n{}"], "address lacks zip"),
+        (
+            vec![age, "name=address\r\nContent-Type: application/json\r\n\r\n{\"zip\": \"s\"}"],
+            "address must be an integer (at zip)",
+        ),
+        (vec![age, "name=address\r\n\r\nnone"], "address must be JSON (expected ident at line 1 column 2)"),
+        (vec![age, zip, zip], ""),
+        (vec![age, zip, zip, zip], "addresses must have at most 2 items"),
+        (vec![age, zip, "name=addresses\r\n\r\n7"], "addresses must be an object"),
+        (vec!["name=age\r\n\r\n5 --X\r\nContent-Disposition: form-data; name=tags"], "age must be an integer"),
     ] {
         assert_eq!(with("; boundary=\"X\"", &parts), expected, "{parts:?}");
     }
+    let form = "--X\r\nContent-Disposition: form-data; name=age\r\n\r\n5\r\n--X--\r\n--X\r\nContent-Disposition: form-data; name=age\r\n\r\nb\r\n";
+    let errors = errors_of(&contract, "/things/1", &[("content-type", "multipart/form-data; boundary=X")], form);
+    assert_eq!(errors.join(" "), "", "the text after the last delimiter is ignored");
     let boundary = "The media type of the request's body must have a boundary, which separates the parts.";
     assert_eq!(with("", &["name=age\r\n\r\n5"]), boundary);
 }

@@ -182,6 +182,13 @@ fn samples_satisfy_every_keyword() {
 }
 
 #[test]
+fn samples_have_the_properties_on_which_others_depend() {
+    let schema = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } },
+        "dependentRequired": { "a": ["b"], "b": ["c"], "d": ["e"] } });
+    assert_samples(schema, &[|value| value.get("c").is_some() && value.get("e").is_none()]);
+}
+
+#[test]
 fn samples_satisfy_every_format() {
     let common = ["date-time", "date", "time", "email", "uri", "uri-reference", "uuid", "ipv4", "ipv6", "hostname", "duration"];
     for format in common.into_iter().chain(["byte", "binary", "password", "image", "event-time", "birth-date", "of-our-own"]) {
@@ -190,11 +197,17 @@ fn samples_satisfy_every_format() {
     for format in ["int32", "int64"] {
         assert_samples(json!({ "type": "integer", "format": format }), &[]);
     }
+    let largest = i64::from(i32::MAX);
+    let large = json!({ "type": "integer", "format": "int32", "minimum": largest - 40 });
+    assert!((0..200).all(|seed| sampler(&large).sample(seed).unwrap().as_i64().unwrap() <= largest));
+    assert_samples(json!({ "type": "number", "minimum": 1e300 }), &[]);
     for format in ["float", "double"] {
         assert_samples(json!({ "type": "number", "format": format }), &[]);
     }
     assert_samples(json!({ "type": "string", "format": "email", "minLength": 70, "maxLength": 100 }), &[]);
-    assert_samples(json!({ "type": "string", "format": "email", "maxLength": 12 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "email", "maxLength": 7 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "uri", "minLength": 60, "maxLength": 70 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "date", "pattern": "^1999-" }), &[]);
     assert_samples(json!({ "type": "string", "format": "uri", "maxLength": 15 }), &[]);
     assert_samples(json!({ "type": "string", "format": "date-time", "minLength": 25 }), &[]);
     assert_samples(json!({ "type": "string", "format": "hostname", "minLength": 100 }), &[]);
@@ -355,10 +368,10 @@ fn reports_location_of_schemas_without_values() {
         (json!({ "required": ["a"], "properties": { "a": ref_to("Endless") } }), "`#/components/schemas/Endless` requires"),
         (ref_to("Lost"), "`#/components/schemas/Lost`"),
         (json!({ "$ref": "other.yaml#/Zone" }), "`other.yaml#/Zone`"),
-        (json!({ "type": "integer", "minimum": 3, "maximum": 2 }), "`` has no number"),
+        (json!({ "type": "integer", "minimum": 3, "maximum": 2 }), "`schema` has no number"),
         (
             json!({ "required": ["a/b"], "properties": { "a/b": { "type": "string", "minLength": 3, "maxLength": 2 } } }),
-            "`/properties/a~1b`",
+            "`schema/properties/a~1b`",
         ),
         (
             json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "type": "boolean" } }),
@@ -368,14 +381,14 @@ fn reports_location_of_schemas_without_values() {
             json!({ "required": ["a"], "properties": { "a": {
                 "type": "array", "minItems": 90_000, "items": { "type": "array", "minItems": 9, "items": {} },
             } } }),
-            "`/properties/a/items/items` requires more than 100000 values",
+            "`schema/properties/a/items/items` requires more than 100000 values",
         ),
         (json!({ "required": ["a"], "additionalProperties": false }), "requires the property a, but doesn't allow it"),
         (json!({ "minProperties": 2, "properties": { "a": {} }, "additionalProperties": false }), "numbers of properties"),
         (json!({ "allOf": [{ "enum": [1] }, { "enum": [2] }] }), "no value that all its parts allow"),
-        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text for `` can be generated from its pattern"),
-        (json!({ "type": "string", "pattern": "^(?=a)b$" }), "`` had no valid value"),
-        (json!({ "type": "object", "required": ["a"], "properties": { "a": {} }, "not": {} }), "`/not`"),
+        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text for `schema` can be generated from its pattern"),
+        (json!({ "type": "string", "pattern": "^(?=a)b$" }), "`schema` had no valid value"),
+        (json!({ "type": "object", "required": ["a"], "properties": { "a": {} }, "not": {} }), "`schema/not`"),
     ] {
         let failure = failure(&document, &schema);
         assert!(failure.contains(message), "{schema}: {failure}");
@@ -388,7 +401,7 @@ fn invalid_value_has_the_reason() {
     let schema = json!({ "type": "object", "required": ["a", "b"], "properties": { "a": { "enum": [1] }, "b": text } });
     let (value, violation) = sampler(&schema).sample_or_invalid(1, ExampleUse::Always).unwrap();
     assert!(value["a"] == 1 && value["b"].is_string(), "{value}");
-    assert!(violation.unwrap().contains("`/properties/b` had no valid value"));
+    assert!(violation.unwrap().contains("`schema/properties/b` had no valid value"));
     for schema in [json!({ "type": "integer", "minimum": 3, "maximum": 2 }), ref_to("Endless"), ref_to("Circle")] {
         let sampler = Sampler::new(&pets(), &schema, Direction::Response).unwrap();
         let (_, violation) = sampler.sample_or_invalid(1, ExampleUse::Always).unwrap();

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use boxoffice_openapi::Contract;
-use serde_json::json;
+use boxoffice_openapi::{Contract, Direction, Sampler};
+use serde_json::{Value, json};
 
 #[test]
 fn parses_every_kind_of_yaml_value() {
@@ -38,6 +38,49 @@ fn finds_repeated_keys() {
         let warning = format!("{pointer} is in {} more than once: only the last one is used", file.path().display());
         assert_eq!(contract.warnings, [warning.as_str(), "the document has no operations"]);
         assert_eq!((&contract.document["paths"], &contract.document["x-a"]), (&json!({}), &json!([{ "b/c": 2 }])), "{text}");
+    }
+}
+
+#[test]
+fn unusable_files_are_explained() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for (text, expected) in [
+        ("", "is empty".to_owned()),
+        (" \n", "is empty".to_owned()),
+        (&format!("{{\"x\": {}{}}}", "[".repeat(50_000), "]".repeat(50_000)), "more than 127 levels deep".to_owned()),
+        ("{\"a\": 1", "can't be parsed as YAML or JSON".to_owned()),
+    ] {
+        fs::write(file.path(), text).unwrap();
+        let error = format!("{:#}", Contract::read(file.path()).unwrap_err());
+        assert!(error.contains(&expected), "{error}");
+    }
+}
+
+#[test]
+fn discriminator_may_map_to_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mapping = json!({ "cat": "#/components/schemas/Cat", "dog": "./schemas/dog.json" });
+    let pet = json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } },
+        "discriminator": { "propertyName": "kind", "mapping": mapping } });
+    let with = |base: &str, own: &str| json!({ "allOf": [{ "$ref": base }, { "type": "object", "required": [own], "properties": { own: { "type": "integer" } } }] });
+    let any = json!({ "oneOf": [{ "$ref": "#/components/schemas/Cat" }, { "$ref": "./schemas/dog.json" }],
+        "discriminator": { "propertyName": "kind", "mapping": mapping } });
+    let schemas = json!({ "Pet": pet, "Cat": with("#/components/schemas/Pet", "lives"), "Any": any });
+    let document = json!({ "openapi": "3.0.3", "paths": {}, "components": { "schemas": schemas } });
+    fs::create_dir(folder.path().join("schemas")).unwrap();
+    fs::write(folder.path().join("openapi.json"), document.to_string()).unwrap();
+    let dog = with("../openapi.json#/components/schemas/Pet", "tricks");
+    fs::write(folder.path().join("schemas/dog.json"), dog.to_string()).unwrap();
+    // The other file is read because a mapping refers to it.
+    let contract = Contract::read(folder.path()).unwrap();
+
+    for schema in ["Pet", "Any"] {
+        let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+        let sampler = Sampler::new(&contract.document, &schema, Direction::Response).unwrap();
+        let pets: Vec<Value> = (0..50).map(|seed| sampler.sample(seed).unwrap()).collect();
+        let count = |kind: &str, own: &str| pets.iter().filter(|pet| pet["kind"] == kind && pet.get(own).is_some()).count();
+        let (cats, dogs) = (count("cat", "lives"), count("dog", "tricks"));
+        assert!(cats > 0 && dogs > 0 && cats + dogs == pets.len(), "{schema}: {pets:?}");
     }
 }
 
