@@ -13,7 +13,7 @@ mod store;
 use std::collections::{HashMap, HashSet};
 
 use boxoffice_http::error::Error;
-use boxoffice_openapi::response::Content;
+use boxoffice_openapi::response::{Content, essence};
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
@@ -323,10 +323,19 @@ impl MockRequest<'_> {
         if let (Some(changes), Some(name)) = (changes.as_object_mut(), identifier_property(&resource.value, variable, id)) {
             changes.shift_remove(name);
         }
+        if self.is_merge_patch() {
+            changes = merge_patch(&resource.value, &changes);
+        }
         // The response may be another value than the resource, such as `{"success": true}`.
         let schema = success_schema(self.context.contract, template(self.operation));
         resource.value = merge(schema, resource.value.take(), &changes);
         Some(merge(self.selected.schema(), self.project(&resource.value)?, &changes))
+    }
+
+    /// Returns whether a body changes the members of objects inside the resource (RFC 7396), instead of replacing these objects.
+    fn is_merge_patch(&self) -> bool {
+        let mut contents = self.operation.body.iter().flat_map(|body| &body.contents);
+        contents.any(|content| essence(&content.media_type).eq_ignore_ascii_case("application/merge-patch+json"))
     }
 
     /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server
@@ -356,6 +365,30 @@ impl MockRequest<'_> {
         }
         merge(schema, created.clone(), &body)
     }
+}
+
+/// Returns a patch whose objects have the members of the objects that they change, too (RFC 7396).
+fn merge_patch(base: &Value, patch: &Value) -> Value {
+    let Value::Object(patch) = patch else { return patch.clone() };
+    let mut merged = Map::new();
+    for (name, change) in patch {
+        let complete = match (&base[name], merge_patch(&base[name], change)) {
+            (Value::Object(members), Value::Object(changes)) => {
+                let mut members = members.clone();
+                for (name, change) in changes {
+                    if change.is_null() {
+                        members.shift_remove(&name);
+                    } else {
+                        members.insert(name, change);
+                    }
+                }
+                members.into()
+            }
+            (_, complete) => complete,
+        };
+        merged.insert(name.clone(), complete);
+    }
+    merged.into()
 }
 
 /// Reads or updates a singleton. It is `initial`, the document's example, until the first update.

@@ -36,10 +36,12 @@ impl TestMock {
 
     async fn send_with(&self, headers: HeaderMap, method: &str, path: &str, body: Option<Value>) -> Reply {
         let url = format!("http://{}{path}", self.running.address());
-        let mut request = self.client.request(method.parse().unwrap(), url).headers(headers);
+        let mut request = self.client.request(method.parse().unwrap(), url);
         if let Some(body) = body {
             request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string());
         }
+        // After the usual media type, which it may replace.
+        request = request.headers(headers);
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let body = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default();
@@ -126,6 +128,29 @@ async fn property_that_equals_the_identifier_can_be_changed() {
     let changed = mock.send("PATCH", "/things/3", Some(json!({ "id": 4, "quantity": 50 }))).await;
 
     let expected = json!({ "id": 3, "quantity": 50 });
+    assert_eq!((changed.status, &changed.body), (StatusCode::OK, &expected));
+    assert_eq!(mock.get("/things/3").await, expected);
+}
+
+#[tokio::test]
+async fn merge_patch_changes_members_of_objects() {
+    let number = json!({ "type": "integer" });
+    let removable = json!({ "type": "integer", "nullable": true });
+    let size = json!({ "type": "object", "properties": { "a": removable, "b": number, "c": number } });
+    let thing = object(
+        json!({ "id": number, "size": size, "name": { "type": "string" } }),
+        json!({ "id": 3, "size": { "a": 1, "b": 2 }, "name": "x" }),
+    );
+    let mut paths = things(&thing);
+    let item = &mut paths["/things/{thing}"];
+    item["get"]["responses"]["200"]["content"]["application/json"]["example"] = thing["example"].clone();
+    item["patch"]["requestBody"]["content"] = json!({ "application/merge-patch+json": { "schema": thing } });
+    let mock = TestMock::start(paths);
+    let headers = [(header::CONTENT_TYPE, "application/merge-patch+json".parse().unwrap())].into_iter().collect();
+
+    let changed = mock.send_with(headers, "PATCH", "/things/3", Some(json!({ "size": { "a": null, "c": 9 } }))).await;
+
+    let expected = json!({ "id": 3, "size": { "b": 2, "c": 9 }, "name": "x" });
     assert_eq!((changed.status, &changed.body), (StatusCode::OK, &expected));
     assert_eq!(mock.get("/things/3").await, expected);
 }
