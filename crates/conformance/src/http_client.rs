@@ -12,8 +12,8 @@ use boxoffice_openapi::Contract;
 use boxoffice_openapi::response::essence;
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
-use http::HeaderMap;
-use http::header::{AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
 use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::Value;
@@ -206,7 +206,7 @@ impl ReceivedResponse {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Returns the coding of the body, such as `gzip`. Neither the comparison nor the proxy asks for one.
+    /// Returns the coding of the body, such as `gzip`. Neither the comparison nor the proxy accepts one.
     pub fn coding(&self) -> Option<&str> {
         self.header(CONTENT_ENCODING).filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case("identity"))
     }
@@ -267,7 +267,9 @@ impl HttpClient {
         reqwest::Url::parse(&base_url).with_context(|| format!("{base_url} is not a URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).pool_idle_timeout(IDLE_TIMEOUT);
-        let client = client.redirect(redirects).no_proxy().build()?;
+        // Without it, a server may send any coding (RFC 9110, section 12.5.3).
+        let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]);
+        let client = client.default_headers(headers).redirect(redirects).no_proxy().build()?;
         Ok(Self {
             base_url,
             stopped: Arc::default(),

@@ -116,7 +116,7 @@ async fn send_example<'c>(
     method: &str,
     collection: &str,
 ) -> Option<(&'c Operation, ReceivedResponse)> {
-    let spec = contract.find(method, collection).ok()?;
+    let spec = contract.find_ignoring_slashes(method, collection).ok()?;
     let operation = OperationUnderTest::new(contract, spec);
     let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
     request.path = with_declared_slash(spec, collection);

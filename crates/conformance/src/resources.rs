@@ -34,7 +34,7 @@ impl CreatedResources {
         }
         let is_creation = response.status == 201 || item_operation(contract, path).is_some();
         if is_creation && created_path(contract, base_url, path, response).is_none() {
-            let template = contract.find("POST", path).map_or(path, |operation| &operation.path);
+            let template = contract.find_ignoring_slashes("POST", path).map_or(path, |operation| &operation.path);
             *self.unidentified.entry(template.to_owned()).or_default() += 1;
         }
     }
@@ -105,7 +105,7 @@ fn linked_path(contract: &Contract, base_url: &str, path: &str, link: &str) -> O
         Some(contract.without_prefix(path).to_owned())
     };
     let found = find(link)?;
-    let is_unknown = matches!(contract.find("GET", &found), Err(RouteError::NotFound));
+    let is_unknown = matches!(contract.find_ignoring_slashes("GET", &found), Err(RouteError::NotFound));
     let is_relative = !link.starts_with('/') && !link.contains("://");
     if is_unknown && is_relative { find(&format!("{prefix}{}/{link}", path.trim_end_matches('/'))) } else { Some(found) }
 }

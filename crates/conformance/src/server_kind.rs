@@ -29,8 +29,7 @@ impl ServerKind {
         match self {
             Self::Real => None,
             Self::StatefulMock => Some(
-                "The server is a mock that stores resources, without rules of its own. Checks of changes, states, conflicts, filters and \
-                 sorts were left out.",
+                "The server is a mock without rules of its own. Checks of changes, states, conflicts, filters and sorts were left out.",
             ),
             Self::StatelessMock => {
                 Some("The server is a mock: it returns a resource for every identifier. Checks of stored data were left out.")

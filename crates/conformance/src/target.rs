@@ -111,8 +111,8 @@ impl Target {
         let created = self.client.created();
         let mut undeletable: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for path in created.paths.iter().rev() {
-            let Ok(spec) = contract.find("DELETE", path) else {
-                let template = contract.find("GET", path).map_or(path.as_str(), |operation| &operation.path);
+            let Ok(spec) = contract.find_ignoring_slashes("DELETE", path) else {
+                let template = contract.find_ignoring_slashes("GET", path).map_or(path.as_str(), |operation| &operation.path);
                 undeletable.entry(template).or_default().push(path);
                 continue;
             };

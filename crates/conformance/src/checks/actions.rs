@@ -25,7 +25,7 @@ impl OperationRun<'_> {
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
         let Some(parent) = parent(&request.path) else { return };
-        let Ok(operation) = self.comparison.contract.find("GET", parent) else { return };
+        let Ok(operation) = self.comparison.contract.find_ignoring_slashes("GET", parent) else { return };
         let read = Request { path: with_declared_slash(operation, parent), ..as_read(&request) };
         let Some(before) = self.read(&read).await else { return };
         let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };

@@ -129,7 +129,7 @@ impl OperationRun<'_> {
 
     /// Returns if a request is still routed to this operation.
     fn is_same_operation(&self, request: &Request) -> bool {
-        let found = self.comparison.contract.find(&request.method, &request.path);
+        let found = self.comparison.contract.find_ignoring_slashes(&request.method, &request.path);
         found.is_ok_and(|operation| operation.id == self.operation.spec.id)
     }
 

@@ -73,7 +73,7 @@ impl OperationRun<'_> {
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
         let read = as_read(&request);
-        if self.comparison.contract.find("GET", &read.path).is_err() {
+        if self.comparison.contract.find_ignoring_slashes("GET", &read.path).is_err() {
             return;
         }
         let Some(before) = self.tagged(&read).await else { return };

@@ -164,7 +164,7 @@ impl OperationRun<'_> {
 
     /// Returns if a request is one to this operation, rather than to a resource that a check reads.
     fn is_own_request(&self, request: &Request) -> bool {
-        let found = self.comparison.contract.find(&request.method, self.document_path(&request.path));
+        let found = self.comparison.contract.find_ignoring_slashes(&request.method, self.document_path(&request.path));
         found.is_ok_and(|operation| operation.id == self.operation.spec.id)
     }
 

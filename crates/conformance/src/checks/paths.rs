@@ -32,7 +32,7 @@ impl OperationRun<'_> {
         }
         let may_change = self.may_change(request);
         for method in METHODS.map(str::to_uppercase).into_iter().filter(|method| may_change || method == "GET") {
-            if let Err(RouteError::MethodNotAllowed(declared)) = contract.find(&method, &request.path) {
+            if let Err(RouteError::MethodNotAllowed(declared)) = contract.find_ignoring_slashes(&method, &request.path) {
                 let request = Request { method, body: None, ..request.clone().without_header("Content-Type") };
                 self.check_undeclared_method(&request, &declared.into_iter().collect()).await;
             }
@@ -59,7 +59,8 @@ impl OperationRun<'_> {
     async fn check_unknown_path(&mut self, request: &Request) {
         let candidates =
             ["/no-such-path", "/no/such/path"].map(|suffix| format!("{}{suffix}", request.path.trim_end_matches('/')));
-        let is_unknown = |path: &&String| matches!(self.comparison.contract.find("GET", path), Err(RouteError::NotFound));
+        let is_unknown =
+            |path: &&String| matches!(self.comparison.contract.find_ignoring_slashes("GET", path), Err(RouteError::NotFound));
         let Some(path) = candidates.iter().find(is_unknown) else { return };
         let request = Request { path: path.clone(), ..request.clone() };
         let Some(response) = self.send(&request).await else { return };

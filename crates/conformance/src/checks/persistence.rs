@@ -8,6 +8,7 @@ use super::changed_values::is_same_value;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
+use crate::operation_under_test::Argument;
 
 /// Operations that end a resource, which can still be read afterwards.
 const ENDING_OPERATIONS: [&str; 2] = ["account_session_delete", "transfer_delete"];
@@ -25,7 +26,9 @@ impl OperationRun<'_> {
             _ => None,
         };
         let comparison = self.comparison;
-        let Some((path, read_operation)) = path.and_then(|path| Some((path, comparison.contract.find("GET", path).ok()?))) else {
+        let Some((path, read_operation)) =
+            path.and_then(|path| Some((path, comparison.contract.find_ignoring_slashes("GET", path).ok()?)))
+        else {
             return;
         };
         // A DELETE of a collection or an alias, such as `/sessions/active`, doesn't remove the path.
@@ -60,7 +63,8 @@ impl OperationRun<'_> {
     /// image. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
     fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
-        self.operation.arguments.iter().filter(|argument| argument.is_in_body()).find_map(|argument| {
+        let is_shown = |argument: &&Argument| argument.is_in_body() && argument.schema["writeOnly"] != true;
+        self.operation.arguments.iter().filter(is_shown).find_map(|argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);
             let is_equal = match (sent, &read[name]) {
                 (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => !self.is_readable(path, name),

@@ -104,7 +104,7 @@ impl<'a> OperationRun<'a> {
     pub fn find_read_operation(&self, uri: &str) -> Option<&'a Operation> {
         let comparison: &'a Comparison = self.comparison;
         let path = self.document_path(uri).split('?').next().unwrap_or_default();
-        comparison.contract.find("GET", path).ok()
+        comparison.contract.find_ignoring_slashes("GET", path).ok()
     }
 
     /// Returns the path of a URI without the address and the prefix of the server.

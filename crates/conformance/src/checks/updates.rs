@@ -50,7 +50,7 @@ impl<'a> OperationRun<'a> {
         }
         let pair = self.valid_requests(None).await.ok()?;
         let request = &pair.target.request;
-        self.comparison.contract.find("GET", &request.path).ok()?;
+        self.comparison.contract.find_ignoring_slashes("GET", &request.path).ok()?;
         let read = as_read(request);
         let body = self.read(&read).await?;
         Some((pair, read, body))
@@ -69,6 +69,9 @@ impl<'a> OperationRun<'a> {
 
     /// Returns values to try for a property.
     pub fn new_values(&self, pair: &RequestPair, argument: &Argument, current: &Value) -> Vec<Value> {
+        if argument.schema["writeOnly"] == true {
+            return Vec::new();
+        }
         let is_constrained = pair.target.constrained.contains(&argument.name);
         let document = &self.comparison.contract.document;
         let present = match current.get(&argument.name) {
