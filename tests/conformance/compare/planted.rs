@@ -44,7 +44,7 @@ const PLANTED: &[Planted] = &[
     ("region_delete", Success, Answer(200, "{}"), Check::Status, "200 is not declared"),
     ("region_get", Success, Header("content-type", Some("text/plain")), Check::MediaType, "is `text/plain`"),
     ("region_get", Success, Bare, Check::MediaType, "has no body"),
-    ("region_get", Other("region_get"), Header("content-type", None), Check::MediaType, "is ``"),
+    ("region_get", Other("region_get"), Header("content-type", None), Check::MediaType, "has no Content-Type"),
     ("region_create", Success, Header("location", None), Check::Header, "lacks the header Location"),
     ("region_create", Success, Header("location", Some("no uri %")), Check::Header, "must be a valid uri-reference"),
     ("region_get", Success, Body("{\"self\": "), Check::Body, "is no JSON"),
