@@ -8,7 +8,9 @@ use boxoffice_http::Listener;
 use serde_json::{Value, json};
 
 use crate::support::server_process::{CommandOutput, Run, boxoffice};
-use crate::support::{ANY_PORT, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, wait_until};
+use crate::support::{
+    ANY_PORT, Response, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, wait_until,
+};
 
 on_both_databases![
     manages_accounts,
@@ -278,6 +280,18 @@ async fn lists_and_runs_jobs(app: TestApp) {
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
 }
 
+/// Cancels an order with a payment of 50.00, and one of 30.00 that may have been made. The gateway rejects both refunds. Returns the
+/// order and the first payment.
+async fn create_waiting_refunds(app: &TestApp) -> (String, Response) {
+    let (ama, _, order) = app.create_order(10).await;
+    let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+    app.gateway.fail_after_charge(true);
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.code(), "payment.gateway");
+    app.cancel_order(&ama.key, &order).await;
+    (order, paid)
+}
+
 async fn refunds_that_fail_are_visible(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
     let metrics_url = format!("http://{}/metrics", platform.admin_address().unwrap());
@@ -287,12 +301,7 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse::<f64>().unwrap()
     };
     assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
-    let (ama, _, order) = app.create_order(10).await;
-    let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
-    app.gateway.reject_refunds(true);
-    app.gateway.fail_after_charge(true);
-    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.code(), "payment.gateway");
-    app.cancel_order(&ama.key, &order).await;
+    let (order, paid) = create_waiting_refunds(&app).await;
 
     let list = json_of(&app, &["refunds", "list"]);
     let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
@@ -315,12 +324,7 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
 }
 
 async fn refund_made_by_other_means_is_settled(app: TestApp) {
-    let (ama, _, order) = app.create_order(10).await;
-    let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
-    app.gateway.reject_refunds(true);
-    app.gateway.fail_after_charge(true);
-    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(30.0)).await.code(), "payment.gateway");
-    app.cancel_order(&ama.key, &order).await;
+    let (order, paid) = create_waiting_refunds(&app).await;
     let list = json_of(&app, &["refunds", "list"]);
     let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
     let [cancellation, refund] = [cancellation, refund].map(|entry| entry["id"].as_str().unwrap());

@@ -123,7 +123,10 @@ fn rejects_undeclared_media_type() {
         violations("GET", "/zones/1", 200, &[text], ZONE),
         [r#"zone_get 200 is `text/plain` and not one of ["application/json"]"#]
     );
-    assert_eq!(violations("GET", "/zones/1", 200, &[], ZONE), [r#"zone_get 200 has no Content-Type, and is declared as one of ["application/json"]"#]);
+    assert_eq!(
+        violations("GET", "/zones/1", 200, &[], ZONE),
+        [r#"zone_get 200 has no Content-Type, and is declared as one of ["application/json"]"#]
+    );
 }
 
 #[test]
