@@ -1,9 +1,12 @@
 //! Codes of tickets, their QR codes, and the public keys with which a device checks them.
 
+use std::io::Read;
+
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice::config::Settings;
 use boxoffice::features::sales::tickets::serial_of_bytes;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
+use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};
 
 use crate::support::{Response, TestApp, User, rejection, section};
@@ -17,6 +20,7 @@ on_both_databases![
     claimed_ticket_has_another_code,
     only_issued_ticket_has_code,
     images_show_code_in_requested_size,
+    document_shows_code,
     servers_accept_codes_of_each_other,
 ];
 
@@ -176,6 +180,54 @@ async fn images_show_code_in_requested_size(app: TestApp) {
         assert_eq!(response.invalid_arguments(), ["size"]);
     }
     assert_eq!(app.get(&ama.key, &format!("{ticket}/code/gif")).await.status, 404);
+}
+
+/// Returns the compressed streams of a PDF, uncompressed.
+fn pdf_streams(mut pdf: &[u8]) -> Vec<String> {
+    let find = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).position(|window| window == text);
+    let mut streams = Vec::new();
+    while let Some(at) = find(pdf, b"\nstream\n") {
+        pdf = &pdf[at + 8..];
+        let end = find(pdf, b"\nendstream").unwrap();
+        let mut bytes = Vec::new();
+        if ZlibDecoder::new(&pdf[..end]).read_to_end(&mut bytes).is_ok() {
+            streams.push(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        pdf = &pdf[end..];
+    }
+    streams
+}
+
+async fn document_shows_code(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    ama.pay(&order).await.unwrap();
+    let code = code(&app, &ama, &ticket(&app, &ama).await).await;
+
+    let pdf = app.request("GET", &format!("{}/tickets.pdf", order.self_)).key(&ama.key).send_raw().await.bytes().await.unwrap();
+
+    let page = pdf_streams(&pdf).into_iter().find(|stream| stream.contains(" cm\n")).unwrap();
+    let numbers = |line: &str| line.split(' ').filter_map(|text| text.parse().ok()).collect::<Vec<f32>>();
+    // A4 in points. The page is drawn with two pixels for each.
+    let (width, height) = (596 * 2, 842 * 2);
+    let mut dark = vec![false; width * height];
+    let [scale, _, _, _, left, bottom] = numbers(page.lines().find(|line| line.ends_with(" cm")).unwrap())[..] else {
+        panic!("{page}")
+    };
+    let (_, modules) = page.split_once(" cm\n").unwrap();
+    for line in modules.lines().take_while(|line| line.ends_with(" re")) {
+        let [x, y, columns, rows] = numbers(line)[..] else { panic!("{line}") };
+        let pixels = |start: f32, from: f32, count: f32| {
+            let pixel = |at: f32| ((start + at * scale) * 2.0).round() as usize;
+            pixel(from)..pixel(from + count)
+        };
+        for row in pixels(bottom, y, rows) {
+            let start = (height - 1 - row) * width;
+            pixels(left, x, columns).for_each(|column| dark[start + column] = true);
+        }
+    }
+    let read = read_qr_code(height, |x, y| if x < width && dark[y * width + x] { 0 } else { 255 });
+    assert_eq!(read, code);
 }
 
 async fn servers_accept_codes_of_each_other(app: TestApp) {

@@ -1,12 +1,12 @@
 //! The page of a ticket, in points of 1/72 inch from the bottom left.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use pdf_writer::{Content, Str};
-use qrcode::{Color, EcLevel, QrCode};
 
 use super::font::DocumentFont;
 use super::model::DocumentTicket;
 use super::pdf::{DocumentStyle, FONT};
+use crate::features::sales::tickets::QrCode;
 use crate::kernel::outbox::format_time;
 use crate::kernel::types::language::Language;
 
@@ -187,21 +187,15 @@ impl Page<'_> {
     /// Draws a QR code with its lower left corner at this position. Neighbouring dark modules of a row are one rectangle, so that
     /// no viewer draws a gap between them.
     fn qr_code(&mut self, text: &str, left: f32, bottom: f32) -> Result<()> {
-        let code = QrCode::with_error_correction_level(text, EcLevel::M).map_err(|error| anyhow!("{error}"))?;
-        let (width, colors) = (code.width(), code.to_colors());
-        let side = QR_SIDE / width as f32;
+        let code = QrCode::encode(text)?;
+        let side = QR_SIDE / code.width as f32;
         self.fill([0.0; 3]);
-        for (row, modules) in colors.chunks(width).enumerate() {
-            let y = bottom + QR_SIDE - (row + 1) as f32 * side;
-            let mut column = 0;
-            for run in modules.chunk_by(|one, next| one == next) {
-                if run.first() == Some(&Color::Dark) {
-                    self.content.rect(left + column as f32 * side, y, run.len() as f32 * side, side);
-                }
-                column += run.len();
-            }
+        // In modules, so that the numbers are short.
+        self.content.save_state().transform([side, 0.0, 0.0, side, left, bottom]);
+        for run in code.runs() {
+            self.content.rect(run.column as f32, (code.width - 1 - run.row) as f32, run.length as f32, 1.0);
         }
-        self.content.fill_nonzero();
+        self.content.fill_nonzero().restore_state();
         Ok(())
     }
 }

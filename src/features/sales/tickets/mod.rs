@@ -23,7 +23,7 @@ pub use endpoints::register;
 pub use event_lists::EventTicketLists;
 pub use keys::{TicketKeys, is_registered, register_key};
 pub use model::{Redeemed, SERIAL_PATTERN, Serial, SerialInput, Ticket, TicketRow, TicketStatus, uri};
-pub use qr_code::{Format as QrCodeFormat, draw as draw_qr_code};
+pub use qr_code::QrCode;
 pub use service::{AccountTickets, NewTickets, issue, replace};
 pub(crate) use service::{list_of_account, list_of_order};
 pub use store::{

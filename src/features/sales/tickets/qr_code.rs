@@ -1,12 +1,10 @@
 //! QR codes as images.
 
-use std::fmt::Write;
-
 use anyhow::Context;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::etag;
+use fast_qr::{ECL, QRBuilder};
 use png::{BitDepth, ColorType, Encoder};
-use qrcode::{Color, EcLevel, QrCode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,45 +23,71 @@ pub enum Format {
     Svg,
 }
 
-/// A QR code as a square of modules, with the quiet zone.
-struct Modules {
+/// A QR code as a square of modules, without the quiet zone.
+pub struct QrCode {
     /// The number of modules on each side.
-    width: usize,
+    pub width: usize,
     /// True for dark modules, row by row.
     dark: Vec<bool>,
 }
 
-impl Modules {
-    fn encode(text: &str) -> anyhow::Result<Self> {
+/// Neighbouring dark modules of a row.
+pub struct Run {
+    /// The row.
+    pub row: usize,
+    /// The column of the first module.
+    pub column: usize,
+    /// The number of modules.
+    pub length: usize,
+}
+
+impl QrCode {
+    /// Encodes a text.
+    ///
+    /// # Errors
+    /// Returns an error if the text is too long.
+    pub fn encode(text: &str) -> anyhow::Result<Self> {
         // Level M repairs 15 % of the code, such as a reflection on a telephone.
-        let code = QrCode::with_error_correction_level(text, EcLevel::M).context("a code is too long for a QR code")?;
-        let (inner, colors) = (code.width(), code.to_colors());
-        let width = inner + 2 * QUIET_ZONE;
-        let mut dark = vec![false; width * width];
-        for (index, color) in colors.into_iter().enumerate() {
-            let (row, column) = (index / inner + QUIET_ZONE, index % inner + QUIET_ZONE);
-            dark[row * width + column] = color == Color::Dark;
-        }
-        Ok(Self { width, dark })
+        let code = QRBuilder::new(text).ecl(ECL::M).build().context("a code is too long for a QR code")?;
+        let width = code.size;
+        Ok(Self { width, dark: code.data[..width * width].iter().map(|module| module.value()).collect() })
     }
 
-    /// Returns whether a module is dark. Those outside of the square are light.
-    fn is_dark(&self, row: usize, column: usize) -> bool {
-        row < self.width && column < self.width && self.dark[row * self.width + column]
+    /// Returns the dark modules, row by row.
+    pub fn runs(&self) -> impl Iterator<Item = Run> {
+        self.dark.chunks(self.width).enumerate().flat_map(|(row, modules)| {
+            let mut next = 0;
+            let runs = modules.chunk_by(|one, other| one == other).map(move |run| {
+                let column = next;
+                next += run.len();
+                (run[0], Run { row, column, length: run.len() })
+            });
+            runs.filter_map(|(is_dark, run)| is_dark.then_some(run))
+        })
+    }
+
+    /// Returns the number of modules on each side, with the quiet zone.
+    fn outer_width(&self) -> usize {
+        self.width + 2 * QUIET_ZONE
     }
 
     /// Returns a PNG image of `size` pixels on each side. Its modules have a whole number of pixels, so that their edges are sharp;
     /// the rest is a margin.
     fn to_png(&self, size: usize) -> anyhow::Result<Vec<u8>> {
-        let scale = (size / self.width).max(1);
-        let margin = size.saturating_sub(scale * self.width) / 2;
-        let module = |pixel: usize| pixel.checked_sub(margin).map_or(usize::MAX, |pixel| pixel / scale);
+        let scale = (size / self.outer_width()).max(1);
+        let margin = size.saturating_sub(scale * self.outer_width()) / 2;
+        let pixels = |module: usize, count: usize| {
+            let first = margin + (module + QUIET_ZONE) * scale;
+            first.min(size)..(first + count * scale).min(size)
+        };
         let row_bytes = size.div_ceil(8);
         // A bit is 1 for white.
         let mut bits = vec![0xff; row_bytes * size];
-        for y in 0..size {
-            for x in (0..size).filter(|x| self.is_dark(module(y), module(*x))) {
-                bits[y * row_bytes + x / 8] &= !(0x80 >> (x % 8));
+        for run in self.runs() {
+            for y in pixels(run.row, 1) {
+                for x in pixels(run.column, run.length) {
+                    bits[y * row_bytes + x / 8] &= !(0x80 >> (x % 8));
+                }
             }
         }
         let mut file = Vec::new();
@@ -77,18 +101,11 @@ impl Modules {
 
     /// Returns an SVG image of `size` pixels on each side.
     fn to_svg(&self, size: usize) -> String {
-        let mut path = String::new();
-        for row in 0..self.width {
-            let mut column = 0;
-            while column < self.width {
-                let run = (column..self.width).take_while(|column| self.is_dark(row, *column)).count();
-                if run > 0 {
-                    let _infallible = write!(path, "M{column} {row}h{run}v1h-{run}z");
-                }
-                column += run.max(1);
-            }
-        }
-        let width = self.width;
+        let path: String = self
+            .runs()
+            .map(|Run { row, column, length }| format!("M{} {}h{length}v1h-{length}z", column + QUIET_ZONE, row + QUIET_ZONE))
+            .collect();
+        let width = self.outer_width();
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" viewBox="0 0 {width} {width}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h{width}v{width}H0z"/><path d="{path}"/></svg>"##
         )
@@ -102,10 +119,10 @@ impl Modules {
 /// Returns an error if the text is too long.
 pub fn draw(text: &str, format: Format, size: u32) -> Result<StoredImage> {
     let draw = || {
-        let (modules, size) = (Modules::encode(text)?, usize::try_from(size)?);
+        let (code, size) = (QrCode::encode(text)?, usize::try_from(size)?);
         anyhow::Ok(match format {
-            Format::Png => ("image/png", modules.to_png(size)?),
-            Format::Svg => ("image/svg+xml", modules.to_svg(size).into_bytes()),
+            Format::Png => ("image/png", code.to_png(size)?),
+            Format::Svg => ("image/svg+xml", code.to_svg(size).into_bytes()),
         })
     };
     let (media_type, bytes) = draw().map_err(Error::Internal)?;
