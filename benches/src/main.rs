@@ -7,6 +7,7 @@ mod exports;
 mod fixtures;
 mod growth;
 mod hostile;
+mod instructions;
 mod load;
 mod overload;
 #[path = "../../tests/support/pg_binaries.rs"]
@@ -35,6 +36,7 @@ use crate::exports::ExportOptions;
 use crate::fixtures::{EVENTS, Fixtures};
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
+use crate::instructions::InstructionOptions;
 use crate::load::{Load, Measurement, in_turn, run_load};
 use crate::overload::{RampOptions, SoakOptions};
 use crate::progress::Progress;
@@ -63,6 +65,8 @@ enum Command {
     Growth(GrowthOptions),
     /// Measure a large export, the server's memory and the latency of other clients meanwhile
     Exports(ExportOptions),
+    /// Count the instructions of a request with valgrind, to compare two builds on a machine whose speed varies
+    Instructions(InstructionOptions),
     /// Send up to three times as many requests as the server can serve
     Ramp(RampOptions),
     /// Send requests at a steady rate for a long time
@@ -115,6 +119,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
         Some(Command::Growth(options)) => growth::run(&options).await?,
         Some(Command::Exports(options)) => exports::run(&options).await?,
+        Some(Command::Instructions(options)) => instructions::run(&options).await?,
         Some(Command::Ramp(options)) => overload::ramp(&options).await?,
         Some(Command::Soak(options)) => overload::soak(&options).await?,
         None => measure_all(&options).await?,
@@ -271,6 +276,7 @@ mod tests {
             ("exports", "--rate"),
             ("exports", "--seconds"),
             ("hostile", "--seconds"),
+            ("instructions", "--seconds"),
             ("ramp", "--connections"),
             ("ramp", "--seconds"),
             ("soak", "--rate"),

@@ -65,6 +65,20 @@ impl Server {
         Self::start(serve(program, database_url, folder))
     }
 
+    /// Starts the platform like [`platform`](Self::platform) under valgrind, which counts its instructions. A dump is written to the
+    /// profile's path with the extension `.1`.
+    ///
+    /// # Errors
+    /// Returns an error if valgrind isn't installed or the server doesn't start.
+    pub fn under_callgrind(program: &Path, database_url: &str, folder: &Path, profile: &Path) -> anyhow::Result<Self> {
+        let server = without_rate_limits(program, database_url, folder);
+        let mut command = Command::new("valgrind");
+        command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display()));
+        command.arg(server.get_program()).args(server.get_args());
+        command.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::start(command).context("valgrind must be installed")
+    }
+
     /// Starts an endpoint that returns a file's bytes to every request.
     ///
     /// # Errors
@@ -91,6 +105,11 @@ impl Server {
         // The rest must be read too: the server would block on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         Ok(Self { address, process })
+    }
+
+    /// Returns the number of its process.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Returns the CPU time used so far, in seconds.
