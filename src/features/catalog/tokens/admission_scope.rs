@@ -57,10 +57,8 @@ impl AdmissionScope {
     /// # Errors
     /// [`Code::KeyRefused`] if it was removed since the caller's key was looked up.
     pub async fn require_token(self, tx: &mut Tx) -> Result<()> {
-        match self.token() {
-            Some(token) if !store::exists(tx, token).await? => Err(Code::KeyRefused.into()),
-            _ => Ok(()),
-        }
+        let removed = store::removed(tx, self.token().into_iter().collect()).await?;
+        if removed.is_empty() { Ok(()) } else { Err(Code::KeyRefused.into()) }
     }
 
     /// Requires a section to which the caller may admit.

@@ -16,4 +16,4 @@ pub use admission_scope::{AdmissionScope, authorize, covers_sql};
 pub use endpoints::register;
 pub use model::uri;
 pub use service::{create_global, delete_expired_keys_before};
-pub use store::{end_keys_of_event, sections_in_scope};
+pub use store::{end_keys_of_event, removed, sections_in_scope};

@@ -1,5 +1,7 @@
 //! SQL queries for admission tokens.
 
+use std::collections::HashSet;
+
 use boxoffice_http::error::Result;
 
 use super::admission_scope::{self, AdmissionScope};
@@ -105,8 +107,13 @@ pub async fn delete_keys(tx: &mut Tx, before: Timestamp, over: Timestamp) -> Res
     tx.query(delete).bind(before).bind(over).rows_affected().await
 }
 
-pub async fn exists(tx: &mut Tx, token: Id) -> Result<bool> {
-    tx.select("id from tokens where true").and_where("id = ?", Some(token)).exists().await
+/// Returns those of these tokens that don't exist any longer.
+pub async fn removed(tx: &mut Tx, mut tokens: HashSet<Id>) -> Result<HashSet<Id>> {
+    if !tokens.is_empty() {
+        let existing: Vec<Id> = tx.select("id from tokens where true").and_in("id", tokens.iter().copied()).scalars().await?;
+        tokens.retain(|token| !existing.contains(token));
+    }
+    Ok(tokens)
 }
 
 /// Returns the identifiers of all sections of an event, the oldest first.

@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::refused_ticket::{RefusalReason, RefusedTicket};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -111,17 +111,13 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
     let relations = service::Relations::load(tx, admitted, now).await?;
     // After the insert, because another request of the batch may have redeemed the ticket.
     let refusals = Refusals::load(tx, scans, &outcomes).await?;
-    let mut tokens: HashMap<AdmissionScope, Result<()>> = HashMap::new();
-    for ((_, scope), _) in outcomes.iter().flatten().filter(|(_, admitted)| admitted.is_empty()) {
-        if let Entry::Vacant(entry) = tokens.entry(*scope) {
-            entry.insert(Error::split_rejection(scope.require_token(tx).await)?);
-        }
-    }
+    let refused = outcomes.iter().flatten().filter(|(_, admitted)| admitted.is_empty());
+    let removed_tokens = tokens::removed(tx, refused.filter_map(|((_, scope), _)| scope.token()).collect()).await?;
     let result = |(scan, outcome): (&&ScanRequest, Result<(EventScope, Vec<AdmissionRow>)>)| {
         let (scope, admitted) = outcome?;
         if admitted.is_empty() {
-            if let Some(Err(removed)) = tokens.get(&scope.1) {
-                return Err(removed.clone_lossy());
+            if scope.1.token().is_some_and(|token| removed_tokens.contains(&token)) {
+                return Err(Code::KeyRefused.into());
             }
             let text = "None of these tickets can be admitted.";
             return Err(Error::NotAdmitted(text.into(), refusals.of(scan, scope, &admitted)));
