@@ -324,7 +324,8 @@ impl MockRequest<'_> {
             changes.shift_remove(name);
         }
         if self.is_merge_patch() {
-            changes = merge_patch(&resource.value, &changes);
+            let changes = changes.as_object_mut().into_iter().flatten();
+            changes.for_each(|(name, change)| *change = merge_patch(&resource.value[name], change));
         }
         // The response may be another value than the resource, such as `{"success": true}`.
         let schema = success_schema(self.context.contract, template(self.operation));
@@ -367,28 +368,18 @@ impl MockRequest<'_> {
     }
 }
 
-/// Returns a patch whose objects have the members of the objects that they change, too (RFC 7396).
-fn merge_patch(base: &Value, patch: &Value) -> Value {
-    let Value::Object(patch) = patch else { return patch.clone() };
-    let mut merged = Map::new();
-    for (name, change) in patch {
-        let complete = match (&base[name], merge_patch(&base[name], change)) {
-            (Value::Object(members), Value::Object(changes)) => {
-                let mut members = members.clone();
-                for (name, change) in changes {
-                    if change.is_null() {
-                        members.shift_remove(&name);
-                    } else {
-                        members.insert(name, change);
-                    }
-                }
-                members.into()
-            }
-            (_, complete) => complete,
-        };
-        merged.insert(name.clone(), complete);
+/// Returns the value of a property after a change. An object keeps the members that the change doesn't have (RFC 7396).
+fn merge_patch(current: &Value, change: &Value) -> Value {
+    let (Value::Object(members), Value::Object(changes)) = (current, change) else { return change.clone() };
+    let mut members = members.clone();
+    for (name, change) in changes {
+        if change.is_null() {
+            members.shift_remove(name);
+        } else {
+            members.insert(name.clone(), merge_patch(&current[name], change));
+        }
     }
-    merged.into()
+    members.into()
 }
 
 /// Reads or updates a singleton. It is `initial`, the document's example, until the first update.
