@@ -157,7 +157,8 @@ fn parts<'a>(bytes: &'a [u8], boundary: &str) -> Vec<Part<'a>> {
         from = at + delimiter.len();
         let begins_line = at == 0 || bytes[at - 1] == b'\n';
         let is_last = bytes[from..].starts_with(b"--");
-        if !begins_line || !(is_last || bytes[from..].trim_ascii_start().len() < bytes.len() - from) {
+        let is_complete = is_last || bytes.get(from).is_some_and(u8::is_ascii_whitespace);
+        if !begins_line || !is_complete {
             continue;
         }
         parts.extend(start.and_then(|start| Part::new(&bytes[start..at])));

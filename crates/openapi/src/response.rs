@@ -149,12 +149,13 @@ impl ResponseSpec {
         }
         let Some(content) = find_content(&self.contents, media_type).map(|index| &self.contents[index]) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
-            let (text, normalized) = match (essence, body.is_empty()) {
-                ("", true) => (format!("has no body, and is declared as one of {declared:?}"), "has no body"),
-                ("", false) => (format!("has no Content-Type, and is declared as one of {declared:?}"), "has no Content-Type"),
-                (_, true) => (format!("is `{essence}` and not one of {declared:?}"), "has no body"),
-                (_, false) => (format!("is `{essence}` and not one of {declared:?}"), &*format!("is `{essence}`")),
+            let sent = format!("is `{essence}`");
+            let missing = if body.is_empty() { "has no body" } else { "has no Content-Type" };
+            let text = match essence {
+                "" => format!("{missing}, and is declared as one of {declared:?}"),
+                _ => format!("{sent} and not one of {declared:?}"),
             };
+            let normalized = if essence.is_empty() || body.is_empty() { missing } else { &sent };
             return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, normalized);
         };
         if let Some(charset) = media_type_parameter(media_type, "charset")
