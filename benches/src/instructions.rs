@@ -47,13 +47,14 @@ pub async fn run(options: &InstructionOptions) -> anyhow::Result<()> {
     let scenarios = if options.scenarios.is_empty() { Scenario::value_variants() } else { &options.scenarios };
     writeln!(stdout(), "scenario        database    requests  thousand instructions per request")?;
     for kind in &options.server.databases {
+        let name = database_name(*kind);
         let database = Database::new(*kind, &options.server.place)?;
         let fixtures = Fixtures::create(&program, &database.url, database.folder.path(), 1000, EVENTS).await?;
         let fixtures = Arc::new(fixtures);
         for scenario in scenarios {
             let progress = Progress::new(&scenario.to_string());
             database.delete_unsent_mail().await?;
-            let profile = folder.join(format!("{scenario}-{}.callgrind", database_name(*kind)));
+            let profile = folder.join(format!("{scenario}-{name}.callgrind"));
             let server = Server::under_callgrind(&program, &database.url, database.folder.path(), &profile)?;
             let requests = scenario.requests(&fixtures, server.address).await?;
             let duration = Duration::from_secs(options.seconds);
@@ -63,11 +64,11 @@ pub async fn run(options: &InstructionOptions) -> anyhow::Result<()> {
             let measurement = run_load(&load, &requests, || {
                 results.extend(commands.next().map(|command| send_command(server.process_id(), command)));
             });
-            let measurement = measurement.await.with_context(|| format!("{scenario} on {}", database_name(*kind)))?;
+            let measurement = measurement.await.with_context(|| format!("{scenario} on {name}"))?;
             results.into_iter().collect::<anyhow::Result<()>>()?;
             progress.finish();
             let count = total(&profile)? as f64 / measurement.responses as f64 / 1000.0;
-            writeln!(stdout(), "{scenario:<14}  {:10}  {:8}  {count:10.1}", database_name(*kind), measurement.responses)?;
+            writeln!(stdout(), "{scenario:<14}  {name:10}  {:8}  {count:10.1}", measurement.responses)?;
         }
     }
     Ok(())

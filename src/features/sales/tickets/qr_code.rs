@@ -1,4 +1,4 @@
-//! QR codes as images.
+//! QR codes, and images of them.
 
 use anyhow::Context;
 use boxoffice_http::error::{Error, Result};
@@ -32,7 +32,7 @@ pub struct QrCode {
 }
 
 /// Neighbouring dark modules of a row.
-pub struct Run {
+pub struct DarkRun {
     /// The row.
     pub row: usize,
     /// The column of the first module.
@@ -54,13 +54,13 @@ impl QrCode {
     }
 
     /// Returns the dark modules, row by row.
-    pub fn runs(&self) -> impl Iterator<Item = Run> {
+    pub fn runs(&self) -> impl Iterator<Item = DarkRun> {
         self.dark.chunks(self.width).enumerate().flat_map(|(row, modules)| {
             let mut next = 0;
             let runs = modules.chunk_by(|one, other| one == other).map(move |run| {
                 let column = next;
                 next += run.len();
-                (run[0], Run { row, column, length: run.len() })
+                (run[0], DarkRun { row, column, length: run.len() })
             });
             runs.filter_map(|(is_dark, run)| is_dark.then_some(run))
         })
@@ -103,7 +103,7 @@ impl QrCode {
     fn to_svg(&self, size: usize) -> String {
         let path: String = self
             .runs()
-            .map(|Run { row, column, length }| format!("M{} {}h{length}v1h-{length}z", column + QUIET_ZONE, row + QUIET_ZONE))
+            .map(|DarkRun { row, column, length }| format!("M{} {}h{length}v1h-{length}z", column + QUIET_ZONE, row + QUIET_ZONE))
             .collect();
         let width = self.outer_width();
         format!(
