@@ -103,8 +103,16 @@ async fn username_and_email_are_unique(app: TestApp) {
 
     for (username, email, text) in [
         ("AMA", "other@example.com", "Another account has this username."),
-        ("other", "Ama@Example.com", "Another account has this email."),
-        ("ama", "ama@example.com", "Another account has this username and this email."),
+        (
+            "other",
+            "Ama@Example.com",
+            "Another account has this email. If the address is yours, reset the password of its account.",
+        ),
+        (
+            "ama",
+            "ama@example.com",
+            "Another account has this username and this email. If the address is yours, reset the password of its account.",
+        ),
     ] {
         let rejected = app.create_account(&new_account(username, email)).await;
 

@@ -12,6 +12,7 @@ use crate::kernel::http::LimitSettings;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Mails about offered tickets that an account gets in an hour.
 const TRANSFER_MAILS: u32 = 20;
 /// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may be somebody else's.
@@ -21,7 +22,8 @@ const CANCELLATION_MAILS: u32 = 10;
 const FREE_ORDER_MAILS: u32 = 20;
 /// Mails about returned tickets of free orders that a customer gets in an hour. Their text is the host's, and they cost nothing.
 const FREE_RETURN_MAILS: u32 = 20;
-
+/// Accounts that are created in a day for the e-mail addresses to which an account gives tickets.
+const GUESTS: u32 = 1000;
 /// Declined payments that an account may send in an hour with the keys of its sessions.
 const DECLINED_PAYMENTS: u32 = 30;
 
@@ -42,6 +44,8 @@ pub struct AttemptLimits {
     pub token_codes: AttemptLimit,
     /// Payments that the gateway declines, by the account that sends them.
     pub payments: AttemptLimit,
+    /// Accounts that complimentary orders create, by the account that sends them.
+    pub guests: AttemptLimit,
     /// Mails about offered tickets, by recipient.
     pub transfer_mails: AttemptLimit,
     /// Mails about orders that their customer has cancelled, by customer.
@@ -63,6 +67,7 @@ impl AttemptLimits {
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
             token_codes: AttemptLimit::new("tokens", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
             payments: AttemptLimit::new("payments", DECLINED_PAYMENTS, HOUR),
+            guests: AttemptLimit::new("guests", GUESTS, DAY),
             transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
             cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
             free_order_mails: AttemptLimit::new("mails", FREE_ORDER_MAILS, HOUR),

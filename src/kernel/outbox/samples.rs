@@ -35,7 +35,8 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             ]
         }
         MailTemplate::OrderConfirmation => {
-            [0, 1, 3].map(|tickets| json!({ "tickets": tickets, "order": order(), "events": [event()] })).into()
+            let form = |(tickets, guest)| json!({ "tickets": tickets, "guest": guest, "order": order(), "events": [event()] });
+            [(0, false), (1, true), (3, false)].map(form).into()
         }
         MailTemplate::OrderCancelled => {
             ["customer", "event"].map(|because| json!({ "because": because, "order": order(), "events": [event()] })).into()

@@ -97,8 +97,14 @@ async fn update_rejects_taken_username_and_email(app: TestApp) {
 
     for (body, text) in [
         (json!({ "username": "Kofi" }), "Another account has this username."),
-        (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
-        (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
+        (
+            json!({ "email": "KOFI@example.com" }),
+            "Another account has this email. If the address is yours, reset the password of its account.",
+        ),
+        (
+            json!({ "username": "kofi", "email": "kofi@example.com" }),
+            "Another account has this username and this email. If the address is yours, reset the password of its account.",
+        ),
     ] {
         let rejected = change(body).await;
         assert_eq!(rejection(&rejected), (409, "account.taken"));

@@ -6,13 +6,11 @@ use boxoffice::config::Settings;
 use boxoffice::features::identity::sessions;
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::http::LimitSettings;
-use futures::future::{join_all, join3};
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::failures::LogBuffer;
-use crate::support::{
-    ANY_PORT, DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, commit_after_pause, rejection, section,
-};
+use crate::support::{ANY_PORT, DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, rejection, section};
 use crate::tokens::global_token;
 
 on_both_databases![
@@ -22,9 +20,7 @@ on_both_databases![
     taken_names_are_limited_by_account,
     concurrent_taken_names_do_not_exceed_the_limit,
     taken_names_are_limited_by_address,
-    rejected_complimentary_orders_are_limited,
-    concurrent_complimentary_orders_do_not_exceed_the_limit,
-    limited_complimentary_orders_do_not_fail_other_orders,
+    accounts_of_guests_are_limited,
     mails_about_cancellations_are_limited,
     mails_about_free_orders_are_limited_until_the_address_is_verified,
     mails_about_gifts_and_their_returns_are_limited,
@@ -188,52 +184,27 @@ async fn taken_names_are_limited_by_address(app: TestApp) {
     assert_eq!(sign_up("person11", "198.51.100.8").await.status, 201);
 }
 
-/// Issues a complimentary ticket of the event's first section.
-async fn give(app: &TestApp, server: &SecondServer, key: &str, event: &Event, recipient: Value) -> Response {
-    let mut body = recipient;
-    body["items"] = json!({ &event.sections[0]: 1 });
-    app.request("POST", &format!("{}/complimentary-orders", event.uri)).at(server.address).key(key).json(&body).send().await
-}
+async fn accounts_of_guests_are_limited(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 1001)]).await;
+    let other = app.create_listed_event(&event.host, &[section("Floor", 10.0, 10)]).await;
+    let give = async |key: &str, event: &Event, recipient: Value| {
+        let mut body = recipient;
+        body["items"] = json!({ &event.sections[0]: 1 });
+        app.post(key, &format!("{}/complimentary-orders", event.uri), &body).await
+    };
+    let guest = |name: &str| json!({ "email": format!("{name}@example.com") });
 
-async fn rejected_complimentary_orders_are_limited(app: TestApp) {
-    let mut limited = section("Floor", 10.0, 100);
-    limited.maximum_per_account = serde_json::from_value(json!(40)).unwrap();
-    let (kofi, ama, event) = app.create_sale(&[limited]).await;
-    let esi = app.sign_up("esi").await;
-    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
-    let email = |name: &str| json!({ "email": format!("{name}@example.com") });
-    let give = async |key: &str, recipient: Value| give(&app, &server, key, &event, recipient).await;
-
-    let given = join_all((0..40).map(|_| give(&kofi.key, email("ama")))).await;
-    assert!(given.iter().all(|response| response.status == 201), "{given:?}");
-    for _ in 0..3 {
-        assert_eq!(give(&kofi.key, json!({ "account": "ZZ-00000000" })).await.status, 400, "no e-mail address");
-        assert_eq!(give(&kofi.key, json!({ "account": ama.number })).await.status, 409, "no e-mail address");
-        assert_eq!(give(&ama.key, email("nobody")).await.status, 403, "rejected in any case");
-        assert_eq!(give(&app.staff.key, email("nobody")).await.status, 400, "staff may list all accounts");
+    for hundred in 0..10 {
+        let names = (0..100).map(|number| format!("guest-{hundred}-{number}"));
+        let given = join_all(names.map(async |name| give(&kofi.key, &event, guest(&name)).await.status)).await;
+        assert_eq!(given, [201; 100]);
     }
 
-    let rejected = [give(&kofi.key, email("nobody")).await, give(&kofi.key, email("ama")).await];
-
-    assert_eq!(rejected.map(|response| response.status), [400, 409]);
-    for name in ["nobody", "ama", "esi"] {
-        assert_limited(&give(&kofi.key, email(name)).await, "\"names\";q=2;w=60");
-    }
-    let taken = change(&app, &server, &kofi.key, &kofi, json!({ "email": "ama@example.com" })).await;
-    assert_limited(&taken, "\"names\";q=2;w=60");
-    assert_eq!(give(&kofi.key, json!({ "account": esi.number })).await.status, 201);
-}
-
-async fn concurrent_complimentary_orders_do_not_exceed_the_limit(app: TestApp) {
-    let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
-    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
-    let give = async |name: &str| give(&app, &server, &kofi.key, &event, json!({ "email": format!("{name}@example.com") })).await;
-    assert_eq!(give("ama").await.status, 201);
-
-    let responses = join_all((0..12).map(|number| give(if number % 2 == 0 { "ama" } else { "nobody" }))).await;
-
-    assert_eq!(responses.iter().filter(|response| [400, 409].contains(&response.status)).count(), 2, "{responses:?}");
-    assert!(responses.iter().all(|response| [400, 409, 429].contains(&response.status)), "{responses:?}");
+    assert_limited(&give(&kofi.key, &other, guest("nana")).await, "\"guests\";q=1000;w=86400");
+    assert_eq!(give(&kofi.key, &other, guest("guest-0-0")).await.status, 201, "has an account");
+    assert_eq!(give(&kofi.key, &other, json!({ "account": ama.number })).await.status, 201);
+    assert_eq!(give(&app.staff.key, &event, guest("nana")).await.status, 201);
+    assert_eq!(give(&app.staff.key, &event, guest("esi")).await.code(), "section.sold-out");
 }
 
 async fn credential_changes_are_limited_by_account(app: TestApp) {
@@ -358,28 +329,6 @@ async fn unknown_codes_of_tokens_are_limited_by_address(app: TestApp) {
     }
     assert_eq!(exchange("00000010", &app.public_key, "198.51.100.8").await.status, 404);
     assert_eq!(exchange(&code, &app.public_key, "198.51.100.8").await.status, 200);
-}
-
-/// The requests are executed in the same batches as the orders of buyers.
-async fn limited_complimentary_orders_do_not_fail_other_orders(app: TestApp) {
-    let sections = [section("Balcony", 10.0, 1), section("Floor", 10.0, 10)];
-    let (kofi, ama, event) = app.create_sale(&sections).await;
-    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
-    let give = async |to: Value| give(&app, &server, &kofi.key, &event, to).await.status;
-    assert_eq!(give(json!({ "account": ama.number })).await, 201);
-    let body = json!({ "items": { &event.sections[1]: 1 } });
-    let order = async || app.request("POST", "/orders").at(server.address).key(&ama.key).json(&body).send().await.status;
-    let mut lock = app.state.db.begin().await.unwrap();
-    if lock.is_postgres() {
-        lock.query("lock table orders in share mode").execute().await.unwrap();
-    }
-
-    let given = join_all((0..6).map(|_| give(json!({ "email": "ama@example.com" }))));
-    let (ordered, given, ()) = join3(join_all((0..6).map(|_| order())), given, commit_after_pause(lock)).await;
-
-    assert_eq!(ordered, [201; 6], "{given:?}");
-    let count = |status| given.iter().filter(|given| **given == status).count();
-    assert_eq!((count(409), count(429)), (2, 4), "{given:?}");
 }
 
 /// The address of the account may be somebody else's.

@@ -2,16 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, code_in, rejection, section};
 
 on_both_databases![
     host_issues_complimentary_tickets,
+    email_without_account_gets_tickets,
+    rejected_order_leaves_no_guest,
     complimentary_tickets_count_for_capacity_and_maximum,
     complimentary_order_is_rejected_with_reasons,
     deactivated_account_gets_no_tickets,
 ];
 
-race_tests![complimentary_tickets_and_orders_never_oversell];
+race_tests![complimentary_tickets_and_orders_never_oversell, guests_have_one_account];
 
 async fn issue(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
     app.post(key, &format!("{}/complimentary-orders", event.uri), &body).await
@@ -46,6 +48,81 @@ async fn host_issues_complimentary_tickets(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, []);
 }
 
+/// The owner of the address takes the account over with a code that only that address gets.
+async fn email_without_account_gets_tickets(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
+    let gift = json!({ "email": "Esi@Example.com", "items": { &event.sections[0]: 2 } });
+
+    let issued = issue(&app, &kofi.key, &event, gift.clone()).await;
+
+    assert_eq!(issued.status, 201, "{}", issued.body);
+    let guest = &issued.body["customer"];
+    let number = guest["number"].as_str().unwrap();
+    assert_eq!(
+        (&guest["email"], &guest["verified"], &guest["role"]),
+        (&json!("Esi@Example.com"), &json!(false), &json!("customer"))
+    );
+    assert_eq!(guest["username"], format!("guest-{}", number.to_lowercase()));
+    let mail = app.mail_to("Esi@Example.com", 1).await;
+    for text in ["Subject: Your tickets", "Hello Esi@Example.com,", "It has no password yet."] {
+        assert!(mail.contains(text), "{mail}");
+    }
+    let again = issue(&app, &kofi.key, &event, gift.clone()).await;
+    assert_eq!((again.status, &again.body["customer"]["number"]), (201, &json!(number)));
+    let sign_up = json!({ "username": "esi", "password": "correct horse", "email": "esi@example.com" });
+    let taken = app.post(&app.public_key, "/accounts", &sign_up).await;
+    assert_eq!(rejection(&taken), (409, "account.taken"));
+    assert!(taken.body["error"].as_str().unwrap().contains("reset the password"), "{}", taken.body);
+
+    let reset = app.post(&app.public_key, "/resets", &json!({ "email": "esi@example.com" })).await;
+    let code = code_in(&app.mail_to("Esi@Example.com", 3).await);
+    let used = json!({ "code": code, "password": "correct horse" });
+    let used = app.request("PATCH", reset.uri()).key(&app.public_key).json(&used).send().await;
+    assert_eq!(used.status, 200, "{}", used.body);
+
+    let esi = app.sign_in("esi@example.com", "correct horse").await.unwrap().key;
+    let wallet = app.get(&esi, &format!("/accounts/{number}/tickets")).await.body;
+    assert_eq!(wallet["total"], 4);
+    let transfer = json!({ "recipient": ama.number, "tickets": [wallet["entries"][0]["serial"]] });
+    assert_eq!(app.post(&esi, "/transfers", &transfer).await.status, 201);
+    assert_eq!(issue(&app, &kofi.key, &event, gift).await.status, 201);
+    let mail = app.mail_to("Esi@Example.com", 5).await;
+    assert!(mail.contains("Your 2 tickets are attached") && !mail.contains("no password"), "{mail}");
+}
+
+async fn rejected_order_leaves_no_guest(app: TestApp) {
+    let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
+    let gift = |quantity: i64| json!({ "email": "esi@example.com", "items": { &event.sections[0]: quantity } });
+    let accounts = async || app.scalar::<i64>("select count(*) from accounts where email = 'esi@example.com'").await;
+
+    assert_eq!(rejection(&issue(&app, &kofi.key, &event, gift(2)).await), (409, "section.sold-out"));
+    assert_eq!(accounts().await, 0);
+    assert_eq!(issue(&app, &kofi.key, &event, gift(1)).await.status, 201);
+    assert_eq!(accounts().await, 1);
+}
+
+async fn guests_have_one_account(app: TestApp) {
+    let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    let give = async |email: &str| {
+        let gift = json!({ "email": email, "items": { &event.sections[0]: 1 } });
+        issue(&app, &kofi.key, &event, gift).await
+    };
+    let sign_up = json!({ "username": "abena", "password": "correct horse", "email": "abena@example.com" });
+
+    let given = futures::future::join_all((0..30).map(|number| {
+        give(["esi@example.com", "Esi@example.com", "nana@example.com", "abena@example.com", "yaw@example.com"][number % 5])
+    }));
+    let (given, signed_up) = futures::future::join(given, app.post(&app.public_key, "/accounts", &sign_up)).await;
+
+    assert!(given.iter().all(|response| response.status == 201), "{given:?}");
+    assert!([201, 409].contains(&signed_up.status), "{}", signed_up.body);
+    let accounts: Vec<(String, i64)> = app
+        .rows("select lower(a.email), count(*) from orders o join accounts a on a.id = o.account_id group by a.id, a.email order by 1")
+        .await;
+    let accounts: Vec<(&str, i64)> = accounts.iter().map(|(email, orders)| (&**email, *orders)).collect();
+    assert_eq!(accounts, [("abena@example.com", 6), ("esi@example.com", 12), ("nana@example.com", 6), ("yaw@example.com", 6)]);
+}
+
 async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
     let mut limited = section("Floor", 10.0, 4);
     limited.maximum_per_account = serde_json::from_value(json!(2)).unwrap();
@@ -75,7 +152,8 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
         (json!({ "items": items }), &["-account"][..]),
         (json!({ "account": ama.number, "email": "ama@example.com", "items": items }), &["email"]),
         (json!({ "account": "ZZ-00000000", "items": items }), &["account"]),
-        (json!({ "email": "nobody@example.com", "items": { &other.sections[0]: 1 } }), &["items", "email"]),
+        (json!({ "email": "nobody@example.com", "items": { &other.sections[0]: 1 } }), &["items"]),
+        (json!({ "email": "nobody", "items": items }), &["email"]),
         (json!({ "account": ama.number, "items": { "/sections/17637000000001": 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": { floor: 1, super::short(floor): 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": {} }), &["items"]),

@@ -223,7 +223,7 @@ pub struct AccountUpdate {
 }
 
 /// The properties of a person in a request. All are optional.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Profile {
     #[schemars(length(max = 200))]
@@ -269,6 +269,8 @@ pub struct AccountRow {
     pub city: String,
     pub state: String,
     pub language: Option<Language>,
+    /// Created for an e-mail address to which tickets were given. Its owner has not set a password yet.
+    pub guest: bool,
     pub removed: bool,
 }
 
@@ -283,8 +285,11 @@ const MAX_GREETING: usize = 40;
 
 impl AccountRow {
     /// Returns the name by which mails address the person: the first name or else the username, unless it may be a message to somebody
-    /// whose address was given, and else the number.
+    /// whose address was given, and else the number. A guest has only an e-mail address.
     pub fn greeting(&self) -> &str {
+        if self.guest {
+            return &self.email;
+        }
         let names = [&self.first_name, &self.username].into_iter();
         names.map(String::as_str).find(|name| is_usual_name(name)).unwrap_or(&self.number)
     }

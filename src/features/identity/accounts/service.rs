@@ -10,11 +10,12 @@ use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 use super::folded_names::folded_names;
 use super::model::{
     Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, LanguageInput, OptionalDate,
+    Password, Profile,
 };
 use super::notice::{self, ChangedBy, Credential};
 use super::store;
 use crate::kernel::auth::{self, Caller, HashRequester};
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
@@ -27,10 +28,11 @@ pub async fn list(ctx: &Ctx, filter: &AccountFilter) -> Result<Page<Account>> {
     Ok(store::list(&mut ctx.unit.read().await?, filter).await?.map(view))
 }
 
-/// A new account that [`insert`] can insert.
+/// A new account that [`insert`] or [`insert_guests`] can insert.
 #[derive(Clone)]
 pub struct PreparedAccount {
-    row: AccountRow,
+    /// Its row, without an identifier.
+    pub row: AccountRow,
     password_hash: String,
 }
 
@@ -233,12 +235,12 @@ fn future_birth(ctx: &Ctx, birth: Option<&BirthDate>) -> Option<FieldError> {
     is_future.then(|| FieldError::invalid("dateOfBirth", format!("must be {BIRTH_DATE_DESCRIPTION}")))
 }
 
-/// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier.
+/// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier and number.
 fn new_row(new: AccountCreate) -> (AccountRow, String) {
     let profile = new.profile;
     let row = AccountRow {
         id: Id::NONE,
-        number: secret::account_number(),
+        number: String::new(),
         username: new.username,
         email: new.email,
         role: new.role.unwrap_or_default().into(),
@@ -255,20 +257,43 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         city: profile.city.unwrap_or_default(),
         state: profile.state.unwrap_or_default(),
         language: profile.language.and_then(|language| language.0),
+        guest: false,
         removed: false,
     };
     (row, new.password.0)
 }
 
-/// Inserts an account. If its number is taken, retries with another number.
+/// Inserts an account.
 pub async fn insert(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<AccountRow> {
     let PreparedAccount { mut row, password_hash } = new;
     row.id = app.clock.next_id();
+    row.number = secret::account_number();
     require_free(tx, row.id, Some(&row.username), Some(&row.email)).await?;
-    while !store::insert(tx, &row, &password_hash).await? {
-        row.number = secret::account_number();
-    }
+    let inserted = store::insert(tx.writes(), [(&row, &*password_hash)]).execute().await;
+    inserted.on_unique("accounts_number_key", StaleRead)?;
     Ok(row)
+}
+
+/// Prepares a guest: the account of an e-mail address that has none, for tickets that are given to it. Nobody knows its password. The
+/// owner of the address can reset it, and nobody else.
+///
+/// # Errors
+/// [`Code::ServerUnavailable`] when too many passwords are being hashed.
+pub async fn prepare_guest(app: &App, email: String) -> Result<PreparedAccount> {
+    let number = secret::account_number();
+    let username = format!("guest-{}", number.to_ascii_lowercase());
+    let new = AccountCreate { username, password: Password(String::new()), email, profile: Profile::default(), role: None };
+    let row = AccountRow { number, guest: true, ..new_row(new).0 };
+    Ok(PreparedAccount { row, password_hash: app.passwords.unusable_hash().await? })
+}
+
+/// Inserts guests whose rows have identifiers.
+///
+/// # Errors
+/// [`StaleRead`] if one of the addresses has an account by now.
+pub async fn insert_guests(tx: &mut Tx, guests: impl IntoIterator<Item = &PreparedAccount>) -> Result<()> {
+    let rows = guests.into_iter().map(|guest| (&guest.row, &*guest.password_hash));
+    store::insert(tx.writes(), rows).execute().await.on_unique("accounts_email_key", StaleRead)
 }
 
 /// Updates an account. A new password or e-mail address ends all sessions of the account except the caller's, invalidates its
@@ -321,5 +346,6 @@ async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option
 }
 
 fn conflict_error(fields: &[&str]) -> Error {
-    Code::AccountTaken.with_message(format!("Another account has this {}.", fields.join(" and this ")))
+    let hint = if fields.contains(&"email") { " If the address is yours, reset the password of its account." } else { "" };
+    Code::AccountTaken.with_message(format!("Another account has this {}.{hint}", fields.join(" and this ")))
 }

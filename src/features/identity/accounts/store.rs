@@ -7,7 +7,7 @@ use boxoffice_http::error::Result;
 use super::folded_names::folded_names;
 use super::model::{AccountFilter, AccountNumber, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::language::Language;
@@ -17,7 +17,7 @@ use crate::kernel::types::paging::PagedRows;
 macro_rules! columns {
     () => {
         "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
-         country, first_address_line, second_address_line, city, state, language, removed"
+         country, first_address_line, second_address_line, city, state, language, guest, removed"
     };
 }
 
@@ -151,39 +151,21 @@ pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, ema
     conflicts.bind(id).bind(username.map(str::to_owned)).bind(email.map(str::to_owned)).one().await
 }
 
-/// Inserts an account. Returns false, and inserts nothing, if its number is taken.
-pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Result<bool> {
-    let inserted = tx
-        .query(
-            "insert into accounts (id, number, username, email, password_hash, role, verified, activated, first_name,
-             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state, language,
-             folded_names)
-             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-             on conflict (number) do nothing",
-        )
-        .bind(row.id)
-        .bind(row.number.clone())
-        .bind(row.username.clone())
-        .bind(row.email.clone())
-        .bind(password_hash.to_owned())
-        .bind(row.role)
-        .bind(row.verified)
-        .bind(row.activated)
-        .bind(row.first_name.clone())
-        .bind(row.last_name.clone())
-        .bind(row.title.clone())
-        .bind(row.date_of_birth.clone())
-        .bind(row.phone.clone())
-        .bind(row.country.clone())
-        .bind(row.first_address_line.clone())
-        .bind(row.second_address_line.clone())
-        .bind(row.city.clone())
-        .bind(row.state.clone())
-        .bind(row.language)
-        .bind(folded_names(row))
-        .rows_affected()
-        .await?;
-    Ok(inserted == 1)
+/// Inserts accounts, each with the hash of its password.
+pub fn insert<'a, 'r>(writes: Writes<'a>, accounts: impl IntoIterator<Item = (&'r AccountRow, &'r str)>) -> Writes<'a> {
+    let into =
+        "accounts (id, number, username, email, password_hash, role, verified, activated, guest, first_name, last_name, title,
+        date_of_birth, phone, country, first_address_line, second_address_line, city, state, language, folded_names)";
+    writes.insert_rows(into, accounts, |columns| {
+        columns.add(|(row, _)| row.id).add(|(row, _)| row.number.clone()).add(|(row, _)| row.username.clone());
+        columns.add(|(row, _)| row.email.clone()).add(|(_, password_hash)| (*password_hash).to_owned()).add(|(row, _)| row.role);
+        columns.add(|(row, _)| row.verified).add(|(row, _)| row.activated).add(|(row, _)| row.guest);
+        columns.add(|(row, _)| row.first_name.clone()).add(|(row, _)| row.last_name.clone()).add(|(row, _)| row.title.clone());
+        columns.add(|(row, _)| row.date_of_birth.clone()).add(|(row, _)| row.phone.clone()).add(|(row, _)| row.country.clone());
+        columns.add(|(row, _)| row.first_address_line.clone()).add(|(row, _)| row.second_address_line.clone());
+        columns.add(|(row, _)| row.city.clone()).add(|(row, _)| row.state.clone()).add(|(row, _)| row.language);
+        columns.add(|(row, _)| folded_names(row));
+    })
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged. A changed e-mail address is no longer verified.
@@ -192,7 +174,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     tx.query(concat!(
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
          verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
-         first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
+         guest = guest and $4 is null, first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
          date_of_birth = nullif(coalesce($8, date_of_birth), ''), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
          city = coalesce($13, city), state = coalesce($14, state),
@@ -249,6 +231,13 @@ pub async fn id_of_email(tx: &mut Tx, email: &str) -> Result<Option<Id>> {
     tx.query(query).bind(email.to_owned()).optional_scalar().await
 }
 
+/// Returns the accounts with these e-mail addresses that have not been removed, in no particular order.
+pub async fn find_by_emails(tx: &mut Tx, emails: impl IntoIterator<Item = &str>) -> Result<Vec<AccountRow>> {
+    let emails: Vec<String> =
+        emails.into_iter().filter(|email| can_be_identification(email)).map(str::to_ascii_lowercase).collect();
+    tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("lower(email)", emails).all().await
+}
+
 /// Locks and returns the account with this e-mail address, like [`lock`].
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
     if !can_be_identification(email) {
@@ -266,7 +255,7 @@ pub async fn set_verified(tx: &mut Tx, id: Id) -> Result<()> {
 
 /// Sets another password, and ends every session of the account.
 pub async fn set_password(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
-    let update = "update accounts set password_hash = $2 where id = $1";
+    let update = "update accounts set password_hash = $2, guest = false where id = $1";
     tx.query(update).bind(id).bind(password_hash.to_owned()).execute().await?;
     end_sessions(tx, id, Id::NONE, now).await
 }
@@ -309,7 +298,7 @@ pub async fn forget_login_addresses(tx: &mut Tx, account: Id) -> Result<()> {
 /// Erases all data of an account except its number and role, to which the ledger refers.
 pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_hash: &str) -> Result<()> {
     tx.query(
-        "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,
+        "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false, guest = false,
          first_name = '', last_name = '', title = '', date_of_birth = null, phone = '', country = '',
          first_address_line = '', second_address_line = '', city = '', state = '', language = null, folded_names = '',
          removed = true where id = $1",

@@ -17,7 +17,7 @@ pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Cre
         return Ok(None);
     }
     tx.query("select id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, country,
-         first_address_line, second_address_line, city, state, language, removed, password_hash
+         first_address_line, second_address_line, city, state, language, guest, removed, password_hash
          from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
         .bind(identification.to_owned())
         .optional()

@@ -107,6 +107,7 @@ impl Contents {
         // Refunds and returns for a removed account are made, but it has no address any more.
         let Some(account) = account.filter(|account| !account.removed) else { return Ok(None) };
         values.entry("name").or_insert_with(|| account.greeting().into());
+        values.insert("guest".to_owned(), account.guest.into());
         let (order, transfer) = (id_in(&mail.values, "order"), id_in(&mail.values, "transfer"));
         let is_needed = match (order, transfer, id_in(&mail.values, "offer")) {
             (Some(order), ..) => add_order(rows, mail.template, order, &mut values),

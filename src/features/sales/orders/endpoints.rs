@@ -13,7 +13,7 @@ use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
-use crate::kernel::http::{ClientAddress, Created, Json, Path, Query, Routes, get, post};
+use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
@@ -159,9 +159,8 @@ async fn host_order_list(
 async fn event_complimentary_order_create(
     ctx: Ctx,
     caller: Caller,
-    ClientAddress(address): ClientAddress,
     Path(path): Path<EventPath>,
     Json(body): Json<ComplimentaryOrderCreate>,
 ) -> Result<Created<Order>> {
-    Ok(Created(complimentary::create(&ctx, caller, address, path.event, body).await?))
+    Ok(Created(complimentary::create(&ctx, caller, path.event, body).await?))
 }

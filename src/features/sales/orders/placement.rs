@@ -3,6 +3,7 @@
 //! Orders that arrive at the same time are executed in one batch, because most of them want the same section. A batch loads its
 //! data once, decides on the orders in the order of their arrival, and writes all of them at once.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
@@ -17,7 +18,7 @@ use super::{lifecycle, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, Places, SaleTerms, SectionRow};
-use crate::features::identity::accounts::{self, AccountRow};
+use crate::features::identity::accounts::{self, AccountRow, PreparedAccount};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, StaleRead, Tx};
 use crate::kernel::outbox::{self, MailTemplate};
@@ -34,7 +35,23 @@ pub struct OrderRequest {
     caller: Caller,
     order: OrderCreate,
     /// The recipient of a complimentary order, for which nothing is charged.
-    recipient: Option<Id>,
+    recipient: Option<TicketRecipient>,
+}
+
+/// The recipient of a complimentary order.
+pub enum TicketRecipient {
+    Account(Id),
+    /// An e-mail address that had no account when the request was checked.
+    Guest(PreparedAccount),
+}
+
+/// The accounts of those e-mail addresses.
+#[derive(Default)]
+struct Guests {
+    /// The account of each address in lower case: one that exists by now, or a new one.
+    ids: HashMap<String, Id>,
+    /// The new accounts. They are inserted with their orders.
+    new: HashMap<Id, PreparedAccount>,
 }
 
 /// A validated order, not yet placed.
@@ -56,6 +73,8 @@ struct Placed<'a> {
 /// The data that decides about drafts. It is locked: no other transaction changes it before this one ends.
 struct Inventory {
     accounts: HashMap<Id, AccountRow>,
+    /// Those of the accounts that don't exist yet.
+    new_guests: HashMap<Id, PreparedAccount>,
     events: HashMap<Id, EventSaleRow>,
     /// The accounts that issue complimentary tickets, each with the hosts that it administers.
     administrators: HashSet<(Id, Id)>,
@@ -79,7 +98,7 @@ pub async fn place(ctx: &Ctx, caller: Caller, order: OrderCreate) -> Result<Orde
 }
 
 /// Places a complimentary order. It is rejected if the caller may no longer issue tickets of the event when it is placed.
-pub async fn place_complimentary(ctx: &Ctx, caller: Caller, recipient: Id, items: Items) -> Result<Order> {
+pub async fn place_complimentary(ctx: &Ctx, caller: Caller, recipient: TicketRecipient, items: Items) -> Result<Order> {
     let order = OrderCreate { customer: None, items };
     ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: Some(recipient) }).await
 }
@@ -94,14 +113,15 @@ impl BatchOperation<App> for OrderRequest {
 
 async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
     let now = app.clock.now();
-    let customers = customers(tx, requests).await?;
+    let guests = Guests::of(app, tx, requests).await?;
+    let customers = customers(tx, requests, &guests).await?;
     let section_ids: BTreeSet<Id> = requests.iter().flat_map(|request| section_ids(&request.order.items)).collect();
     let sections_by_id = sections::find_with_modifiers(tx, section_ids, now).await?;
     let drafts =
         requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();
 
-    let mut inventory = Inventory::open(tx, &drafts).await?;
+    let mut inventory = Inventory::open(tx, &drafts, guests.new).await?;
     for draft in &mut drafts {
         reject_unless(draft, |draft| inventory.check(draft, now));
     }
@@ -123,6 +143,40 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
 }
 
+impl Guests {
+    /// Finds the accounts that these addresses have by now, and makes the others.
+    async fn of(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Self> {
+        let guest = |request: &&OrderRequest| match &request.recipient {
+            Some(TicketRecipient::Guest(guest)) => Some(guest.clone()),
+            _ => None,
+        };
+        let prepared: Vec<PreparedAccount> = requests.iter().filter_map(guest).collect();
+        if prepared.is_empty() {
+            return Ok(Self::default());
+        }
+        let existing = accounts::find_by_emails(tx, prepared.iter().map(|guest| &*guest.row.email)).await?;
+        let ids = existing.into_iter().map(|account| (account.email.to_ascii_lowercase(), account.id)).collect();
+        let mut guests = Self { ids, new: HashMap::new() };
+        for mut guest in prepared {
+            if let Entry::Vacant(entry) = guests.ids.entry(guest.row.email.to_ascii_lowercase()) {
+                guest.row.id = app.clock.next_id();
+                guests.new.insert(*entry.insert(guest.row.id), guest);
+            }
+        }
+        Ok(guests)
+    }
+
+    fn id_of(&self, recipient: &TicketRecipient) -> Result<Id> {
+        match recipient {
+            TicketRecipient::Account(account) => Ok(*account),
+            TicketRecipient::Guest(guest) => {
+                let id = self.ids.get(&guest.row.email.to_ascii_lowercase());
+                Ok(*id.ok_or_else(|| anyhow::anyhow!("a guest has no account"))?)
+            }
+        }
+    }
+}
+
 /// Replaces a draft by the error of `check`, if there is one.
 fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -> Result<()>) {
     if let Err(error) = draft.as_ref().map_or(Ok(()), check) {
@@ -132,13 +186,13 @@ fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -
 
 /// Returns the customer of each order: the caller's own account, unless the request names one. Only platform administrators may
 /// name another account.
-async fn customers(tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result<Result<Id, FieldError>>>> {
+async fn customers(tx: &mut Tx, requests: &[&OrderRequest], guests: &Guests) -> Result<Vec<Result<Result<Id, FieldError>>>> {
     let numbers: Vec<String> = requests.iter().filter_map(|request| Some(request.order.customer.as_ref()?.0.clone())).collect();
     let accounts = if numbers.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, numbers).await? };
     let customer = |request: &&OrderRequest| {
         let caller = &request.caller;
-        if let Some(recipient) = request.recipient {
-            return Ok(Ok(recipient));
+        if let Some(recipient) = &request.recipient {
+            return Ok(Ok(guests.id_of(recipient)?));
         }
         let Some(number) = &request.order.customer else {
             return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
@@ -179,10 +233,11 @@ impl Inventory {
     ///
     /// The account lock serializes the orders of one account, so that two of them cannot both be the last one allowed. It also
     /// serializes orders with the deletion of the account.
-    async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>]) -> Result<Self> {
+    async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>], new_guests: HashMap<Id, PreparedAccount>) -> Result<Self> {
         let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
-        let accounts: HashMap<Id, AccountRow> =
-            accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
+        let locked = accounts::lock_all(tx, customers).await?;
+        let accounts = locked.into_iter().chain(new_guests.values().map(|guest| guest.row.clone()));
+        let accounts: HashMap<Id, AccountRow> = accounts.map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
         let to_lock: BTreeSet<Id> =
             of_accounts().filter(|draft| draft.items.is_free()).flat_map(|draft| draft.items.events()).collect();
@@ -202,6 +257,7 @@ impl Inventory {
         };
         Ok(Self {
             accounts,
+            new_guests,
             events,
             administrators,
             open: HashMap::new(),
@@ -362,6 +418,12 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
+    let mut guests: Vec<&PreparedAccount> =
+        placed.iter().filter_map(|placed| inventory.new_guests.get(&placed.order.account_id)).collect();
+    // In one order for all transactions, because each waits for others that insert the same address.
+    guests.sort_unstable_by_key(|guest| guest.row.email.to_ascii_lowercase());
+    guests.dedup_by_key(|guest| guest.row.id);
+    accounts::insert_guests(tx, guests).await?;
     waiting_list::accept(tx, &inventory.accepted).await?;
     let writes = store::insert(tx.writes(), orders);
     let writes = store::insert_items(writes, items.iter().map(|(_, item)| *item));
