@@ -1,4 +1,4 @@
-//! SQL queries for advertisements, their zones and their schedules.
+//! SQL of advertisements, their zones and their schedules.
 
 use boxoffice_http::error::Result;
 

@@ -1,4 +1,4 @@
-//! SQL queries for categories and their subcategories.
+//! SQL of categories and their subcategories.
 
 use boxoffice_http::error::Result;
 

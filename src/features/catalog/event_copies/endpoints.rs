@@ -8,7 +8,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Routes, post};
 use crate::state::{App, Ctx};
 
-/// Registers the endpoint.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Events",

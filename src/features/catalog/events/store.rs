@@ -1,4 +1,4 @@
-//! SQL queries for events.
+//! SQL of events.
 
 use boxoffice_http::error::Result;
 

@@ -1,4 +1,4 @@
-//! SQL queries for hosts.
+//! SQL of hosts.
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-//! Business logic of images, and their names in the object store.
+//! Operations on images, and their names in the object store.
 
 use boxoffice_http::error::{Error, FieldError, Result};
 use boxoffice_http::string_newtype;

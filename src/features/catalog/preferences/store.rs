@@ -1,4 +1,4 @@
-//! SQL queries for preferences.
+//! SQL of preferences.
 
 use boxoffice_http::error::Result;
 

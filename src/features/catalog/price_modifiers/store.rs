@@ -1,4 +1,4 @@
-//! SQL queries for price modifiers. The store of sections reads them together with their sections.
+//! SQL of price modifiers. The store of sections reads them together with their sections.
 
 use boxoffice_http::error::Result;
 

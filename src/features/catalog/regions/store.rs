@@ -1,4 +1,4 @@
-//! SQL queries for regions.
+//! SQL of regions.
 
 use boxoffice_http::error::Result;
 

@@ -1,4 +1,4 @@
-//! SQL queries for submissions.
+//! SQL of submissions.
 
 use boxoffice_http::error::Result;
 

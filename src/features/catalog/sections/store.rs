@@ -1,4 +1,4 @@
-//! SQL queries for sections.
+//! SQL of sections.
 //!
 //! Every select excludes expired reservations. So their places are free as soon as they expire, even if the job that times out
 //! orders has not run yet.

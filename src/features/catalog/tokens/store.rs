@@ -1,4 +1,4 @@
-//! SQL queries for admission tokens.
+//! SQL of admission tokens.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! SQL queries for venues.
+//! SQL of venues.
 
 use boxoffice_http::error::Result;
 

@@ -1,4 +1,4 @@
-//! SQL queries for zones.
+//! SQL of zones.
 
 use boxoffice_http::error::Result;
 

@@ -14,7 +14,7 @@ use crate::kernel::http::{Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-/// Registers the admission endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Admissions",

@@ -9,7 +9,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, get};
 use crate::state::{App, Ctx};
 
-/// Registers the gate list endpoint.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add("Admissions", [get("event_gate_list_get", "/events/{event}/gate-list", event_gate_list_get)]);
 }

@@ -1,4 +1,4 @@
-//! SQL queries for accounts.
+//! SQL of accounts.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! SQL queries for integrations.
+//! SQL of integrations.
 
 use boxoffice_http::error::Result;
 

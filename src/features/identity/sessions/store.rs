@@ -1,4 +1,4 @@
-//! SQL queries for sessions.
+//! SQL of sessions.
 
 use boxoffice_http::error::Result;
 

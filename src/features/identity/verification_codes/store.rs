@@ -1,4 +1,4 @@
-//! SQL queries for verification codes.
+//! SQL of verification codes.
 
 use boxoffice_http::error::Result;
 

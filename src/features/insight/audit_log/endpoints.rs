@@ -8,7 +8,7 @@ use crate::kernel::http::{Query, Routes, get};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-/// Registers the endpoint.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add("Audit", [get("audit_list", "/audit", audit_list)]);
 }

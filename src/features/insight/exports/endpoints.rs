@@ -10,7 +10,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, StreamedFile, get};
 use crate::state::{App, Ctx};
 
-/// Registers the export endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Reports",

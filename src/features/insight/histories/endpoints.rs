@@ -10,7 +10,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Routes, get};
 use crate::state::{App, Ctx};
 
-/// Registers the endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Audit",

@@ -11,7 +11,7 @@ use crate::kernel::http::{Path, Query, Routes, get};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-/// Registers the report endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Reports",

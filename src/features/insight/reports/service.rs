@@ -1,4 +1,4 @@
-//! Business logic of reports. Only administrators of the host and platform administrators can read them.
+//! Operations on reports. Only administrators of the host and platform administrators can read them.
 
 use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 

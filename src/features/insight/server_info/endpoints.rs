@@ -7,7 +7,7 @@ use super::service;
 use crate::kernel::http::{Routes, get};
 use crate::state::{App, Ctx};
 
-/// Registers the endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Defaults",

@@ -8,7 +8,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::http::{HttpResponseDeleted, Path, Routes, delete};
 use crate::state::{App, Ctx};
 
-/// Registers the endpoint.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Accounts",

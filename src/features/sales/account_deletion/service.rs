@@ -1,4 +1,4 @@
-//! Business logic of account deletion.
+//! Deletion of accounts.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

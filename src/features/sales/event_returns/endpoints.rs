@@ -10,7 +10,7 @@ use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
-/// Registers the endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Orders",

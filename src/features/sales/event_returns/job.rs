@@ -17,8 +17,8 @@ use crate::state::{App, Ctx};
 const RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 
 /// Job step: returns the next order of a run, or ends the run after its last order. Returns the number of changes: 1, or 0 if
-/// there is no run, or other servers work on all of them. The refunds are scheduled; the job of [`orders::expire_due`] has the
-/// gateway make them.
+/// there is no run, or other servers work on all of them. The refunds are scheduled;
+/// [`process_due`](crate::features::sales::payments::process_due) has the gateway make them.
 ///
 /// An order that can't be returned does not keep the run from the others: after the last one, the run begins again.
 pub async fn return_next(ctx: &Ctx) -> Result<u64> {

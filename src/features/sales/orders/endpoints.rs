@@ -43,7 +43,7 @@ const NOT_QUOTED: [Code; 6] = [
     Code::HostRemoved,
 ];
 
-/// Registers the order endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Orders",

@@ -12,7 +12,7 @@ use crate::state::{App, Ctx};
 /// Error codes with which a payment is rejected.
 const REJECTIONS: &[Code] = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
 
-/// Registers the payment endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Payments",

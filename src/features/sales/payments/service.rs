@@ -1,4 +1,4 @@
-//! Business logic of payments.
+//! Operations on payments.
 
 use boxoffice_http::error::{Code, Error, Result, one_line};
 use boxoffice_http::rate_limit::Attempt;

@@ -18,7 +18,7 @@ use crate::state::{App, Ctx};
 /// hands.
 const CODE_CACHE_CONTROL: &str = "private, max-age=300";
 
-/// Registers the ticket endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Tickets",

@@ -10,7 +10,7 @@ use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Route
 use crate::kernel::types::paging::{Page, SortOrder};
 use crate::state::{App, Ctx};
 
-/// Registers the transfer endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Transfers",

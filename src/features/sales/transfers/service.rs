@@ -1,4 +1,4 @@
-//! Business logic of transfers: the owner offers, the recipient claims or rejects, and either of them cancels.
+//! Operations on transfers: the owner offers, the recipient claims or rejects, and either of them cancels.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
