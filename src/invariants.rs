@@ -147,7 +147,8 @@ const INVARIANTS: [(&str, &str); 19] = [
         "a host's orders differ from the items for its events",
         "select order_id from (
             select host_id, order_id, -items as number from host_orders
-            union all select e.host_id, i.order_id, 1 from order_items i join events e on e.id = i.event_id
+            union all select e.host_id, i.order_id, 1 from order_items i join (
+                select id, host_id from events union all select id, host_id from removed_events) e on e.id = i.event_id
          ) r group by host_id, order_id having sum(number) <> 0",
     ),
     (

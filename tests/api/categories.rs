@@ -40,7 +40,9 @@ async fn rejects_duplicate_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
 
     made(&app, "Dance", &["Jazz"]).await;
-    for subcategories in [json!(["Rock", "Rock"]), json!(["Rock", " ｒock"]), json!([]), json!([""]), json!([7])] {
+    for subcategories in
+        [json!(["Rock", "Rock"]), json!(["Rock", " ｒock"]), json!([]), json!([""]), json!(["Rock", "\u{200d}"]), json!([7])]
+    {
         let new = app.post(&app.staff.key, "/categories", json!({ "name": "Film", "subcategories": subcategories })).await;
         let changed = app.put(&app.staff.key, &music, json!({ "name": "Dance", "subcategories": subcategories })).await;
 

@@ -36,6 +36,9 @@ async fn region_has_icon_of_country(app: TestApp) {
     assert_eq!((&short.body["district"], &short.body["city"]), (&json!(""), &json!("")));
     assert_eq!(short.body["icon"], "https://boxoffice.example/media/ghana.png");
     assert_eq!(listed(&app, "").await, [full.header("location"), short.header("location")]);
+    let long = app.post(&app.staff.key, "/regions", json!({ "name": "Long", "country": "ß".repeat(200) })).await;
+    let icon = long.body["icon"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
+    assert_eq!(app.request("GET", icon).send().await.status, 200, "{icon}");
 }
 
 async fn update_keeps_omitted_properties(app: TestApp) {

@@ -19,6 +19,7 @@ on_both_databases![
     password_change_ends_open_reset,
     reset_expires_after_fifteen_minutes,
     newer_reset_replaces_earlier_ones,
+    reset_ends_those_requested_from_other_addresses,
     reset_for_former_email_is_rejected,
     reset_does_not_activate_account,
 ];
@@ -125,6 +126,23 @@ async fn newer_reset_replaces_earlier_ones(app: TestApp) {
 
     assert_eq!(rejection(&rejected), (409, "reset.closed"));
     assert_eq!(app.submit_code(&second, json!({ "code": code, "password": NEW })).await.status, 200);
+    assert!(app.sign_in("ama", NEW).await.is_ok());
+}
+
+/// Codes that are requested from a known address don't replace those from other addresses.
+async fn reset_ends_those_requested_from_other_addresses(app: TestApp) {
+    app.sign_up("ama").await;
+    let (first, first_code) = app.request_code("/resets", "ama@example.com", 1).await;
+    app.execute_sql("update codes set known_address = not known_address").await;
+    let (second, code) = app.request_code("/resets", "ama@example.com", 2).await;
+    assert_eq!(app.verification_status(&first).await, "Pending");
+
+    assert_eq!(app.submit_code(&second, json!({ "code": code, "password": NEW })).await.status, 200);
+
+    assert_eq!(app.verification_status(&first).await, "Expired");
+    let rejected = app.submit_code(&first, json!({ "code": first_code, "password": "a third one" })).await;
+    assert_eq!(rejection(&rejected), (409, "reset.closed"));
+    assert_eq!(app.verification_status(&second).await, "Used");
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
 

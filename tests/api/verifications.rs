@@ -171,6 +171,10 @@ async fn code_for_former_email_is_rejected(app: TestApp) {
 
     assert_eq!(rejection(&rejected), (409, "verification.closed"));
     assert_eq!(app.verification_status(&uri).await, "Expired");
+    let change = ama.client.account_update().number(ama.number.as_str());
+    change.body_map(|body| body.email("ama@example.com".to_owned())).send().await.unwrap();
+    assert_eq!(app.verification_status(&uri).await, "Expired", "also if the address is changed back");
+    assert_eq!(rejection(&app.submit_code(&uri, json!({ "code": code })).await), (409, "verification.closed"));
     assert!(!is_verified(&ama).await);
 }
 

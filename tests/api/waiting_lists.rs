@@ -15,6 +15,7 @@ on_both_databases![
     offer_is_reserved_for_its_account,
     complimentary_tickets_leave_offer_open,
     lapsed_offer_goes_to_the_next_account,
+    offer_of_deactivated_account_goes_to_the_next_one,
     every_way_to_free_places_leads_to_an_offer,
     entries_are_read_by_account_host_and_staff,
     lists_end_with_their_sale,
@@ -217,6 +218,25 @@ async fn lapsed_offer_goes_to_the_next_account(app: TestApp) {
     assert_eq!(rejection(&app.get(&yaw.key, &his).await), (404, "resource.not-found"));
     let mine = app.read(&format!("/accounts/{}/waiting-list", yaw.number)).await;
     assert_eq!((&mine["total"], &mine["entries"][0]["self"]), (&json!(1), &json!(again)));
+}
+
+async fn offer_of_deactivated_account_goes_to_the_next_one(app: TestApp) {
+    let (_, event) = create_event(&app, 10.0, 1).await;
+    let floor = event.sections[0].as_str();
+    let (ama, yaw, esi) = (app.sign_up("ama").await, app.sign_up("yaw").await, app.sign_up("esi").await);
+    let order = ama.order(floor, 1).await.unwrap();
+    let (his, hers) = (wait(&app, &yaw, floor, 1).await, wait(&app, &esi, floor, 1).await);
+    app.cancel_order(&ama.key, &order.self_).await;
+    app.offer_places().await;
+    assert_eq!((status(&app, &his).await.as_str(), status(&app, &hers).await.as_str()), ("Offered", "Waiting"));
+
+    assert_eq!(app.post_empty(&yaw.key, &format!("/accounts/{}/deletions", yaw.number)).await.status, 200);
+    app.offer_places().await;
+
+    assert_eq!((status(&app, &his).await.as_str(), status(&app, &hers).await.as_str()), ("Closed", "Offered"));
+    assert_eq!(places(&app, floor).await, [0, 1, 0]);
+    esi.order(floor, 1).await.unwrap();
+    app.assert_invariants().await;
 }
 
 async fn every_way_to_free_places_leads_to_an_offer(app: TestApp) {

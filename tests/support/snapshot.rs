@@ -20,7 +20,7 @@ const EXCLUDED_TABLES: [&str; 5] =
     ["_sqlx_migrations", "audit", "event_changes", "event_search_queue", "published_event_changes"];
 /// Tables that triggers keep. They are restored but not compared, because they follow from the others, and numbers are spread over parts
 /// by chance.
-const KEPT_TABLES: [&str; 5] = ["list_counts", "host_orders", "event_sales", "host_customers", "host_sales"];
+const KEPT_TABLES: [&str; 6] = ["list_counts", "host_orders", "removed_events", "event_sales", "host_customers", "host_sales"];
 /// A column that changes with requests of any kind.
 const LAST_USE: &str = "last_used";
 

@@ -88,6 +88,12 @@ impl Write for LineBuffer {
         Ok(part.len())
     }
 
+    /// A line has about a hundred parts, of a few bytes each. The provided method has a loop, in case only a part is written.
+    fn write_all(&mut self, part: &[u8]) -> io::Result<()> {
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if queue.lines.len() + self.line.len() > MAX_QUEUED_BYTES {

@@ -63,7 +63,7 @@ pub use json::repeated_name;
 pub use parameter::{Parameter, ParameterLocation, Style};
 pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
-pub use request_body::{RequestBody, is_blank};
+pub use request_body::{RequestBody, is_blank, is_blank_text};
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, Sampler};
 pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};

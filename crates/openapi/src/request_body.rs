@@ -493,7 +493,12 @@ fn string_list(names: &Value) -> Vec<String> {
 /// Returns whether a value is blank: null, or a string of white space and invisible characters alone. A required argument with such a
 /// value is missing.
 pub fn is_blank(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(|text| text.chars().all(is_invisible))
+    value.is_null() || value.as_str().is_some_and(is_blank_text)
+}
+
+/// Returns whether a text has only white space and invisible characters.
+pub fn is_blank_text(text: &str) -> bool {
+    text.chars().all(is_invisible)
 }
 
 /// Replaces a number that differs from a multiple of the step by no more than the rounding error of single precision. Many clients

@@ -251,21 +251,22 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
         let entries = cache.get_mut(&changes);
         digests.iter().map(|digest| entries.get(digest).cloned()).collect()
     };
-    let missing: Vec<String> =
-        digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
-    if !missing.is_empty() {
+    let hashes = digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest));
+    let hashes: Vec<String> = hashes.collect();
+    if !hashes.is_empty() {
         let keys = tx.tx().select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.number as account_number, a.role as account_role,
              a.activated, p.region_id as preferred_region, k.token_id, t.event_id, e.ends as event_ends
              from api_keys k left join accounts a on a.id = k.account_id left join account_preferences p on p.account_id = a.id
              left join tokens t on t.id = k.token_id left join events e on e.id = t.event_id where k.ended is null",
         );
-        let loaded: Vec<KeyRow> = keys.and_in("k.hash", missing).all().await?;
+        let loaded: Vec<KeyRow> = keys.and_in("k.hash", hashes.iter().cloned()).all().await?;
         let loaded: HashMap<String, Arc<KeyRow>> =
             loaded.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
         let mut cache = kernel.keys.cache.lock();
-        for (digest, row) in digests.iter().zip(&mut rows).filter(|(_, row)| row.is_none()) {
-            *row = loaded.get(&secret::hex(digest)).cloned();
+        let missing = digests.iter().zip(&mut rows).filter(|(_, row)| row.is_none());
+        for ((digest, row), hash) in missing.zip(&hashes) {
+            *row = loaded.get(hash).cloned();
             if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {
                 cache.reserve(&changes, 1).insert(*digest, Arc::clone(row));
             }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail, ensure};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 use chrono_tz::Tz;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, ErrorKind, State, UndefinedBehavior};
@@ -242,11 +242,13 @@ fn language_of(state: &State<'_, '_>) -> Result<Language, minijinja::Error> {
 /// Formats a time with its day and the abbreviation of its time zone, as `Saturday, 20 December 2025, 19:00 GMT`.
 pub fn format_time(time: Timestamp, zone: Tz, language: Language) -> String {
     let time: DateTime<Utc> = DateTime::from_timestamp_micros(time.0).unwrap_or_default();
+    let time = time.with_timezone(&zone);
     let format = match language {
         Language::En => "%A, %-d %B %Y, %H:%M %Z",
+        Language::Fr if time.day() == 1 => "%A 1er %B %Y à %H:%M %Z",
         Language::Fr => "%A %-d %B %Y à %H:%M %Z",
     };
-    time.with_timezone(&zone).format_localized(format, language.locale()).to_string()
+    time.format_localized(format, language.locale()).to_string()
 }
 
 /// Formats an amount in minor units, as `GHS 1,234.50` or `1 234,50 GHS`, with spaces at which no line is broken.

@@ -1,5 +1,6 @@
 //! Generation and hashing of random secrets.
 
+use data_encoding::HEXLOWER;
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
@@ -53,10 +54,7 @@ pub fn digest(secret: &str) -> [u8; 32] {
 
 /// Returns bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    let mut text = String::with_capacity(2 * bytes.len());
-    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
-    text
+    HEXLOWER.encode(bytes)
 }
 
 fn random(alphabet: &[u8], length: usize) -> String {

@@ -58,6 +58,7 @@ async fn update_follows_creation_rules(app: TestApp) {
         (json!({ "start": "2998-12-20T23:00" }), vec!["end"]),
         // A leap second is in the next minute, which has a year of five digits.
         (json!({ "end": "9999-12-31T23:59:60" }), vec!["end"]),
+        (json!({ "tags": ["jazz", " \u{200d}"] }), vec!["tags"]),
         (json!({ "end": "2998-12-20T18:00", "thumbnail": "*" }), vec!["end", "thumbnail"]),
     ] {
         let response = app.put(&kofi.key, &uri, body.clone()).await;

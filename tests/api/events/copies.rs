@@ -81,6 +81,14 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
         let expected: Vec<String> = invalid.iter().map(|name| (*name).to_owned()).collect();
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, expected), "{body}: {}", rejected.body);
     }
+    // One minute later is the time that stands for none.
+    let end = app.read(&event.sections[0]).await["salesEnd"].clone();
+    let set_end = async |end: Value| app.put(&kofi.key, &event.sections[0], json!({ "salesEnd": end })).await.status;
+    assert_eq!(set_end("9999-12-31T23:58".into()).await, 200);
+    let start = app.read(&event.uri).await["start"].as_str().unwrap().replace(":00", ":01");
+    let later = copy(&app, &kofi.key, &event, json!({ "title": "Once more", "start": start })).await;
+    assert_eq!(later.invalid_arguments(), ["start"], "{}", later.body);
+    assert_eq!(set_end(end).await, 200);
     let several = join_all((0..3).map(|_| copy(&app, &kofi.key, &event, body.clone()))).await;
     let mut statuses: Vec<u16> = several.iter().map(|response| response.status).collect();
     statuses.sort_unstable();

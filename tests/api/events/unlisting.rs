@@ -38,19 +38,25 @@ async fn create_concert(app: &TestApp, kofi: &User) -> Event {
 }
 
 async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
+    let returned = yaw.order(&event.sections[1], 1).await.unwrap();
+    assert_eq!(app.return_tickets(&app.staff.key, &returned.self_, json!({})).await.status, 200);
     let mut expected = app.get(&kofi.key, &event.uri).await.body;
 
     let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals").await;
 
     expected["status"] = "Draft".into();
     assert_eq!((withdrawn.status, &withdrawn.body), (200, &expected));
-    assert_eq!(app.get(&kofi.key, &event.uri).await.body, expected);
+    for key in [&kofi.key, &ama.key] {
+        assert_eq!(app.get(key, &event.uri).await.body, expected);
+        assert_eq!(app.get(key, &event.sections[1]).await.status, 200);
+    }
     assert_ne!(expected["published"], "", "it has the time of publication");
-    for key in [&ama.key, &app.public_key] {
+    for key in [&yaw.key, &app.public_key] {
         assert_eq!(rejection(&app.get(key, &event.uri).await), (403, "resource.not-yours"));
+        assert_eq!(rejection(&app.get(key, &event.sections[1]).await), (403, "resource.not-yours"));
     }
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
     assert_eq!(app.public_client.event_list().send().await.unwrap().total, 0);

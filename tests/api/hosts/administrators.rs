@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Response, TestApp, commit_after_pause, rejection, section};
+use crate::support::{Response, TestApp, User, commit_after_pause, rejection, section};
 
 on_both_databases![
     administrator_adds_another,
@@ -132,6 +132,14 @@ async fn last_administrator_cannot_be_removed(app: TestApp) {
     add(&app, &kofi.key, &uri, &ama.number).await;
     assert_eq!(remove(&app, &kofi.key, &uri, &kofi.number).await.status, 204, "now he may go");
     assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"));
+
+    let yaw = app.sign_up("yaw").await;
+    add(&app, &ama.key, &uri, &yaw.number).await;
+    let toggle = async |user: &User| app.post_empty(&app.staff.key, &format!("/accounts/{}/toggles", user.number)).await.status;
+    assert_eq!(toggle(&yaw).await, 200);
+    assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"), "he can't act for it");
+    assert_eq!(toggle(&ama).await, 200);
+    assert_eq!(add(&app, &app.staff.key, &uri, &kofi.number).await.status, 201, "nobody else can");
 }
 
 async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {

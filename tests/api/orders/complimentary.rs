@@ -143,7 +143,7 @@ async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
 }
 
 async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100), section("Balcony", 10.0, 100)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 10.0, 100)]).await;
     let floor = event.sections[0].as_str();
     let items = json!({ floor: 1 });
@@ -157,9 +157,15 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
         (json!({ "account": ama.number, "items": { "/sections/17637000000001": 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": { floor: 1, super::short(floor): 1 } }), &["items"]),
         (json!({ "account": ama.number, "items": {} }), &["items"]),
+        (json!({ "account": "ZZ-00000000", "items": { floor: 50, &event.sections[1]: 1 } }), &["items", "account"]),
     ] {
         let rejected = issue(&app, &kofi.key, &event, body.clone()).await;
         assert_eq!(rejected.invalid_arguments(), *invalid, "{body}");
+    }
+    let wrong = json!({ floor: 50, super::short(floor): 1, &other.sections[0]: 1 });
+    let rejected = issue(&app, &kofi.key, &event, json!({ "account": ama.number, "items": wrong })).await;
+    for detail in ["names no section of this event (at ", "names a section again (at ", "must have at most 50 tickets in all"] {
+        assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().contains(detail), "{}", rejected.body);
     }
     let body = json!({ "account": ama.number, "items": items });
     assert_eq!(rejection(&issue(&app, &ama.key, &event, body.clone()).await), (403, "resource.not-yours"));
@@ -185,6 +191,8 @@ async fn deactivated_account_gets_no_tickets(app: TestApp) {
     let body = json!({ "customer": ama.number, "items": items });
     let ordered = app.post(&app.staff.key, "/orders", &body).await;
 
+    let unknown = json!({ "customer": ama.number, "items": { "/sections/1": 1 } });
+    assert_eq!(app.post(&app.staff.key, "/orders", &unknown).await.invalid_arguments(), ["items", "customer"]);
     for (rejected, argument) in [(given, "account"), (by_email, "email"), (ordered, "customer")] {
         assert_eq!(rejected.invalid_arguments(), [argument], "{}", rejected.body);
         assert!(rejected.body["error"].as_str().unwrap().contains("active account"), "{}", rejected.body);

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, TestApp, User, entries_of, rejection, section};
+use crate::support::{Event, TestApp, User, entries_of, partial_card_payment, rejection, section};
 
 on_both_databases![
     hosts_list_and_filter_orders_of_their_events,
     hosts_see_their_part_of_orders_of_several_hosts,
+    hosts_see_ended_orders_of_deleted_events,
     returns_are_listed_with_reasons,
     hosts_return_tickets_found_by_serial_number,
     quote_is_rejected_like_order,
@@ -100,6 +101,46 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
     app.post(&esi.key, &administrators, json!({ "account": kofi.number })).await;
     assert_eq!(app.get(&kofi.key, order).await.body["total"], 305.97);
     assert_eq!(app.get(&kofi.key, &format!("{order}/payments")).await.body["entries"][0]["refunded"], 101.99);
+}
+
+/// Events that have sold no tickets can be deleted, although their ended orders may have payments.
+async fn hosts_see_ended_orders_of_deleted_events(app: TestApp) {
+    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
+    let event = event_of(&app, &kofi).await;
+    let deleted = app.create_listed_event(&event.host, &[section("Floor", 50.0, 100)]).await;
+    let other = event_of(&app, &esi).await;
+    let mut orders = Vec::new();
+    for sections in
+        [&[&event.sections[0], &deleted.sections[0]][..], &[&deleted.sections[0]], &[&deleted.sections[0], &other.sections[0]]]
+    {
+        let items: serde_json::Map<String, Value> = sections.iter().map(|section| (section.to_string(), json!(1))).collect();
+        let order = app.place_order(&ama.key, items.into()).await.uri().to_owned();
+        app.pay(&ama.key, &order, partial_card_payment(30.0)).await;
+        assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+        orders.push(order);
+    }
+    let host = host_of(&app, &event).await;
+    let read = async || {
+        let mut seen = Vec::new();
+        for order in &orders {
+            for path in [order.clone(), format!("{order}/payments"), format!("{order}/returns")] {
+                let response = app.get(&kofi.key, &path).await;
+                seen.push((path, response.status, response.body));
+            }
+        }
+        let list = app.get(&kofi.key, &format!("{host}/orders")).await;
+        seen.push((host.clone(), list.status, list.body));
+        seen
+    };
+    let before = read().await;
+    let statuses: Vec<u16> = before.iter().map(|(_, status, _)| *status).collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 200, 403, 403, 200], "{before:?}");
+
+    assert_eq!(app.delete(&kofi.key, &deleted.uri).await.status, 204);
+
+    assert_eq!(read().await, before);
+    assert_eq!(rejection(&app.get(&esi.key, &orders[0]).await), (403, "resource.not-yours"));
+    app.assert_invariants().await;
 }
 
 async fn returns_are_listed_with_reasons(app: TestApp) {

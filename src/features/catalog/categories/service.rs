@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_openapi::is_blank_text;
 
 use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate, Subcategories};
 use super::store;
@@ -72,12 +73,15 @@ pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Rejects names that are equal but for case, white space and representation.
+/// Rejects names that are blank, or equal but for case, white space and representation.
 fn check_names(subcategories: &Subcategories) -> Result<()> {
     let mut seen = HashSet::new();
-    let repeated = subcategories.0.iter().position(|name| !seen.insert(fold(name)));
-    let problem = repeated.map(|index| FieldError::invalid("subcategories", format!("names a subcategory twice (at {index})")));
-    ensure_no_field_errors(problem.into_iter().collect())
+    let problem = subcategories.0.iter().enumerate().find_map(|(index, name)| match name {
+        name if is_blank_text(name) => Some(format!("is blank (at {index})")),
+        name if !seen.insert(fold(name)) => Some(format!("names a subcategory twice (at {index})")),
+        _ => None,
+    });
+    ensure_no_field_errors(problem.map(|problem| FieldError::invalid("subcategories", problem)).into_iter().collect())
 }
 
 async fn load(tx: &mut Tx, id: Id) -> Result<Category> {

@@ -50,13 +50,13 @@ impl Shift {
     /// Returns the moved time. [`Timestamp::NEVER`] stays as it is.
     ///
     /// # Errors
-    /// A field error if the time would be before [`Timestamp::EARLIEST`] or after [`Timestamp::NEVER`].
+    /// A field error if the time would be before [`Timestamp::EARLIEST`], or [`Timestamp::NEVER`] or after it.
     fn apply(self, time: Timestamp) -> Result<Timestamp> {
         if time == Timestamp::NEVER {
             return Ok(time);
         }
         let moved = time.0.saturating_add(self.0);
-        if (Timestamp::EARLIEST.0..=Timestamp::NEVER.0).contains(&moved) {
+        if (Timestamp::EARLIEST.0..Timestamp::NEVER.0).contains(&moved) {
             return Ok(Timestamp(moved));
         }
         Err(Error::invalid("start", "is too far from the start of the event: another time of the copy would be out of range"))

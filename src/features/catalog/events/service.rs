@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
-use boxoffice_openapi::Scope;
+use boxoffice_openapi::{Scope, is_blank_text};
 
 use super::cache;
 use super::images::{EventImages, discard_replaced};
@@ -51,8 +51,8 @@ pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
     load_managed(&mut ctx.unit.read().await?, caller, id).await.map(drop)
 }
 
-/// Returns an event, if the caller may see it: every caller once it is listed or cancelled, before that only the callers who may
-/// change it. A redeemer's key sees the event of its token, and no other.
+/// Returns an event, if the caller may see it: every caller while it is listed or cancelled, and always the callers who may change it
+/// and those who have tickets for it. A redeemer's key sees the event of its token, and no other.
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
@@ -71,7 +71,16 @@ pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Re
         Some(redeemer) if redeemer.event == row.id => Ok(()),
         _ if is_public_for(caller, row) => Ok(()),
         _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
+        _ if is_holder(tx, caller, row.id).await? => Ok(()),
         _ => hosts::require_administrator(tx, caller, row.host_id).await,
+    }
+}
+
+/// Returns whether the caller has tickets for the event that are not void. They stay valid when it is withdrawn.
+async fn is_holder(tx: &mut Tx, caller: &Caller, event: Id) -> Result<bool> {
+    match caller.account {
+        Some(account) => store::is_holder(tx, account, event).await,
+        None => Ok(false),
     }
 }
 
@@ -199,7 +208,9 @@ async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(Even
     auth::require_not_revoked(tx, caller).await?;
     let event_sections = sections::store::of_events(tx, [id], now).await?;
     if event_sections.iter().any(|section| section.sold > 0) {
-        return Err(Code::EventSold.into());
+        let is_cancelled = row.status == EventStatus::Cancelled;
+        let stays = || Code::EventSold.with_message("Tickets to this event have been sold, so it stays as a cancelled one.");
+        return Err(if is_cancelled { stays() } else { Code::EventSold.into() });
     }
     if event_sections.iter().any(|section| section.reserved > 0) {
         return Err(
@@ -355,6 +366,11 @@ async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, ro
     let venue_changes = before.is_none_or(|before| before.venue_id != row.venue_id);
     if venue_changes && !venues::lock_usable(tx, caller, row.venue_id).await? {
         problems.push(FieldError::invalid("venue", "names no venue you may use"));
+    }
+    let tags_change = before.is_none_or(|before| before.tags != row.tags);
+    let tags: Vec<String> = if tags_change { serde_json::from_str(&row.tags).unwrap_or_default() } else { Vec::new() };
+    if let Some(index) = tags.iter().position(|tag| is_blank_text(tag)) {
+        problems.push(FieldError::invalid("tags", format!("is blank (at {index})")));
     }
     if row.ends <= row.starts {
         problems.push(FieldError::invalid("end", "must be after start"));

@@ -180,6 +180,12 @@ fn visibility_clause(select: Statement<'_>, visibility: Visibility, is_postgres:
     }
 }
 
+/// Returns whether an account has tickets for an event that are not void.
+pub async fn is_holder(tx: &mut Tx, account: Id, event: Id) -> Result<bool> {
+    let held = "select exists (select 1 from tickets where owner_id = $1 and event_id = $2 and status <> 'Void')";
+    tx.query(held).bind(account).bind(event).scalar().await
+}
+
 /// Returns the SQL condition that an account has tickets for the event `e` that are not void, with `?` for the account.
 ///
 /// Each step finds the next event in the index, whatever number of tickets the account has for the event before. By its statistics,

@@ -167,8 +167,8 @@ async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -
     if !store::delete_administrator(tx, id, account.id).await? {
         return Err(Error::NOT_FOUND);
     }
-    // Counted after the deletion; an error rolls the deletion back.
-    if store::count_administrators(tx, id).await? > 0 { Ok(()) } else { Err(Code::AdministratorLast.into()) }
+    // Looked up after the deletion; an error rolls the deletion back.
+    if store::has_active_administrator(tx, id).await? { Ok(()) } else { Err(Code::AdministratorLast.into()) }
 }
 
 /// Locks a host for one of its administrators. Changes of its administrators are serialized, so that two of them can't remove
@@ -178,11 +178,11 @@ async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     require_is_administrator(tx, caller, id).await
 }
 
-/// Locks a host to add an administrator, like [`lock_own`]. If the accounts of all its administrators were removed, a platform
-/// administrator may add one.
+/// Locks a host to add an administrator, like [`lock_own`]. If the accounts of all its administrators were removed or deactivated, a
+/// platform administrator may add one.
 async fn lock_for_grant(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     lock(tx, id).await?;
-    if caller.is_administrator() && store::count_administrators(tx, id).await? == 0 {
+    if caller.is_administrator() && !store::has_active_administrator(tx, id).await? {
         return Ok(());
     }
     require_is_administrator(tx, caller, id).await

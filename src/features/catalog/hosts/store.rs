@@ -78,8 +78,11 @@ pub async fn count_administered(tx: &mut Tx, account: Id) -> Result<i64> {
     tx.query(count).bind(account).scalar().await
 }
 
-pub async fn count_administrators(tx: &mut Tx, host: Id) -> Result<i64> {
-    tx.query("select count(*) from host_administrators where host_id = $1").bind(host).scalar().await
+/// Returns whether a host has an administrator whose account is active.
+pub async fn has_active_administrator(tx: &mut Tx, host: Id) -> Result<bool> {
+    let administrators = "select exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
+         where m.host_id = $1 and a.activated)";
+    tx.query(administrators).bind(host).scalar().await
 }
 
 pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {

@@ -4,6 +4,9 @@ use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+/// Largest number of letters of a file name, without its extension. The names of some countries are longer.
+const MAX_NAME: usize = 196;
+
 /// Returns the file name of a country's icon: lower-case words of `[a-z0-9]`, joined by `_`.
 ///
 /// Accents are removed. The file name of a country without any Latin letter is derived from its hash.
@@ -25,7 +28,9 @@ pub fn name(country: &str) -> String {
         let [a, b, c, d, ..] = hash(country);
         return format!("country_{a:02x}{b:02x}{c:02x}{d:02x}.png");
     }
-    words.join("_") + ".png"
+    let mut name = words.join("_");
+    name.truncate(MAX_NAME);
+    name + ".png"
 }
 
 /// Returns the replacement of a letter that Unicode doesn't decompose into a base letter and an accent.

@@ -296,8 +296,8 @@ pub async fn insert_guests(tx: &mut Tx, guests: impl IntoIterator<Item = &Prepar
     store::insert(tx.writes(), rows).execute().await.on_unique("accounts_email_key", StaleRead)
 }
 
-/// Updates an account. A new password or e-mail address ends all sessions of the account except the caller's, invalidates its
-/// pending password resets, and is reported to the old address, because it may be the work of an intruder.
+/// Updates an account. A new password or e-mail address ends all sessions of the account except the caller's, closes its pending
+/// codes, and is reported to the old address, because it may be the work of an intruder.
 async fn apply(
     app: &App,
     tx: &mut Tx,
@@ -321,15 +321,17 @@ async fn apply(
         (true, true) => Credential::Both,
     };
     store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
-    store::invalidate_resets(tx, id).await?;
+    store::close_codes(tx, id, changed != Credential::Password).await?;
     let by = if caller.is(id) { ChangedBy::Owner } else { ChangedBy::Staff };
     outbox::push(app, tx, [notice::of_change(app, &before, changed, by)]).await?;
     Ok(row)
 }
 
-/// Sets another password after a password reset. Ends every session of the account and reports the change to its address.
+/// Sets another password after a password reset. Ends every session of the account, closes its other password resets, and reports the
+/// change to its address.
 pub async fn reset_password(app: &App, tx: &mut Tx, account: &AccountRow, password_hash: &str) -> Result<()> {
     store::set_password(tx, account.id, password_hash, app.clock.now()).await?;
+    store::close_codes(tx, account.id, false).await?;
     outbox::push(app, tx, [notice::of_change(app, account, Credential::Password, ChangedBy::Code)]).await
 }
 

@@ -271,11 +271,12 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, except: Id, now: Timestamp) 
         .await
 }
 
-/// Closes the pending password resets of the account, because they were requested before the new password was set. Writes the
-/// `codes` table directly: `verification_codes` depends on this module, not the other way round.
-pub async fn invalidate_resets(tx: &mut Tx, account: Id) -> Result<()> {
-    let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
-    tx.query(close).bind(account).execute().await
+/// Closes the pending password resets of the account, because they were requested before the new password was set, and also its
+/// verifications if it has another e-mail address. Writes the `codes` table directly: `verification_codes` depends on this module, not
+/// the other way round.
+pub async fn close_codes(tx: &mut Tx, account: Id, has_other_email: bool) -> Result<()> {
+    let close = "update codes set status = 'Closed' where account_id = $1 and status = 'Pending' and (kind = 'reset' or $2)";
+    tx.query(close).bind(account).bind(has_other_email).execute().await
 }
 
 /// Ends every key that acts for the account.

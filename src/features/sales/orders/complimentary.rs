@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::model::{Items, Order};
 use super::placement::{self, TicketRecipient};
-use super::pricing::section_ids;
+use super::pricing::{price_items, section_ids};
 use crate::features::catalog::events;
-use crate::features::catalog::sections::{self, SectionUri};
+use crate::features::catalog::sections;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
@@ -29,25 +29,17 @@ pub struct ComplimentaryOrderCreate {
 /// Issues tickets of an event to an account, or to an e-mail address, for which it creates an account if there is none. They take places
 /// like all others, and count for the maximum of the account. Sections that are inactive or not on sale have them, too.
 pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
-    let (recipient, others) = {
+    let (recipient, items) = {
         let mut tx = ctx.unit.read().await?;
         events::load_managed(&mut tx, &caller, event).await?;
         let recipient = find_recipient(&ctx.app, &mut tx, &request).await?;
-        let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), ctx.app.clock.now());
-        let sections = sections.await?;
-        let is_of_event = |key: &str| {
-            let uri = SectionUri::parse(key);
-            uri.is_some_and(|uri| {
-                sections.get(&uri.section).is_some_and(|section| uri.names(section) && section.event_id == event)
-            })
-        };
-        let others: Vec<&str> = request.items.0.iter().map(|(key, _)| key.as_str()).filter(|key| !is_of_event(key)).collect();
-        let detail = format!("names no section of this event (at {})", others.join(", "));
-        (recipient, (!others.is_empty()).then(|| FieldError::invalid("items", detail)))
+        let now = ctx.app.clock.now();
+        let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
+        (recipient, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
     };
-    let recipient = match (recipient, others) {
+    let recipient = match (recipient, items) {
         (Ok(recipient), None) => recipient,
-        (recipient, others) => return Err(Error::Invalid(others.into_iter().chain(recipient.err()).collect())),
+        (recipient, items) => return Err(Error::Invalid(items.into_iter().chain(recipient.err()).collect())),
     };
     let attempt = match (&recipient, caller.account) {
         (TicketRecipient::Guest(_), Some(account)) if !caller.is_administrator() => Some(ctx.app.attempts.guests.begin(account)?),
@@ -72,7 +64,10 @@ async fn find_recipient(
             Some(account) => ("account", account),
         },
         (None, Some(email)) => match accounts::find_by_emails(tx, [email.as_str()]).await?.pop() {
-            None => return Ok(Ok(TicketRecipient::Guest(accounts::prepare_guest(app, email.clone()).await?))),
+            None => {
+                let guest = accounts::prepare_guest(app, email.clone()).await?;
+                return Ok(Ok(TicketRecipient::Guest(Box::new(guest))));
+            }
             Some(account) => ("email", account),
         },
         (Some(_), Some(_)) => return Ok(Err(FieldError::invalid("email", "must be absent if account is given"))),

@@ -27,6 +27,9 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
+/// Detail of the field error about a deactivated account.
+const INACTIVE: &str = "names no active account";
+
 /// Largest number of open orders of an account.
 const OPEN_MAXIMUM: i64 = 10;
 
@@ -42,7 +45,7 @@ pub struct OrderRequest {
 pub enum TicketRecipient {
     Account(Id),
     /// An e-mail address that had no account when the request was checked.
-    Guest(PreparedAccount),
+    Guest(Box<PreparedAccount>),
 }
 
 /// The accounts of those e-mail addresses.
@@ -147,7 +150,7 @@ impl Guests {
     /// Finds the accounts that these addresses have by now, and makes the others.
     async fn of(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Self> {
         let guest = |request: &&OrderRequest| match &request.recipient {
-            Some(TicketRecipient::Guest(guest)) => Some(guest.clone()),
+            Some(TicketRecipient::Guest(guest)) => Some((**guest).clone()),
             _ => None,
         };
         let prepared: Vec<PreparedAccount> = requests.iter().filter_map(guest).collect();
@@ -197,13 +200,23 @@ async fn customers(tx: &mut Tx, requests: &[&OrderRequest], guests: &Guests) -> 
         let Some(number) = &request.order.customer else {
             return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
         };
-        let account = accounts.iter().find(|account| account.number == number.0).map(|account| account.id);
-        if !caller.is_administrator() && (account.is_none() || account != caller.account) {
+        let account = accounts.iter().find(|account| account.number == number.0);
+        if !caller.is_administrator() && account.is_none_or(|account| !caller.is(account.id)) {
             return Err(Error::FORBIDDEN);
         }
-        Ok(account.ok_or_else(|| FieldError::invalid("customer", "names no account")))
+        Ok(match account {
+            None => Err(FieldError::invalid("customer", "names no account")),
+            Some(account) if !can_receive(caller, account) => Err(FieldError::invalid("customer", INACTIVE)),
+            Some(account) => Ok(account.id),
+        })
     };
     Ok(requests.iter().map(customer).collect())
+}
+
+/// Returns whether the account can get tickets that the caller orders. Those of a deactivated account would take places that nobody can
+/// use.
+fn can_receive(caller: &Caller, account: &AccountRow) -> bool {
+    account.activated || caller.is(account.id)
 }
 
 /// Returns the draft of an order.
@@ -217,7 +230,7 @@ fn validate<'a>(
     customer: Result<Id, FieldError>,
     now: Timestamp,
 ) -> Result<Draft<'a>> {
-    match (price_items(app, sections, &request.order.items, now), customer) {
+    match (price_items(app, None, sections, &request.order.items, now), customer) {
         (Ok(items), Ok(customer)) => {
             let is_complimentary = request.recipient.is_some();
             let items = if is_complimentary { items.without_charge() } else { items };
@@ -274,10 +287,7 @@ impl Inventory {
         let argument = if draft.is_complimentary { "account" } else { "customer" };
         match self.accounts.get(&draft.customer) {
             None => return Err(Error::invalid(argument, "names no account")),
-            // Its tickets would take places that nobody can use.
-            Some(account) if !account.activated && !draft.caller.is(account.id) => {
-                return Err(Error::invalid(argument, "names no active account"));
-            }
+            Some(account) if !can_receive(draft.caller, account) => return Err(Error::invalid(argument, INACTIVE)),
             Some(_) => {}
         }
         draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;

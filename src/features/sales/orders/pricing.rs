@@ -41,9 +41,11 @@ pub fn section_ids(items: &Items) -> impl Iterator<Item = Id> {
     items.0.iter().filter_map(|(key, _)| Some(SectionUri::parse(key)?.section))
 }
 
-/// Returns the items with the prices of an order that is placed now. Orders and quotes both call it.
+/// Returns the items with the prices of an order that is placed now: for sections of any events, or only of `event`. Orders and quotes
+/// both call it.
 pub fn price_items<'a>(
     app: &App,
+    event: Option<Id>,
     sections: &'a HashMap<Id, SectionRow>,
     items: &'a Items,
     now: Timestamp,
@@ -53,7 +55,7 @@ pub fn price_items<'a>(
     for (key, quantity) in &items.0 {
         let uri = SectionUri::parse(key);
         let section = uri.and_then(|uri| sections.get(&uri.section).filter(|section| uri.names(section)));
-        match section {
+        match section.filter(|section| event.is_none_or(|event| section.event_id == event)) {
             None => unknown.push(key.as_str()),
             Some(section) if !seen.insert(section.id) => repeated.push(key.as_str()),
             Some(section) => {
@@ -65,7 +67,7 @@ pub fn price_items<'a>(
     }
     let mut details = Vec::new();
     if !unknown.is_empty() {
-        details.push(no_section(&unknown));
+        details.push(no_section(event, &unknown));
     }
     if !repeated.is_empty() {
         details.push(format!("names a section again (at {})", repeated.join(", ")));
@@ -81,9 +83,10 @@ pub fn price_items<'a>(
     Ok(PricedItems { lines, subtotal, fees })
 }
 
-/// Returns the detail of a field error about these keys of the items.
-fn no_section(keys: &[&str]) -> String {
-    format!("names no section (at {})", keys.join(", "))
+/// Returns the detail of a field error about these keys of the items, which should name sections of any event, or of this one.
+fn no_section(event: Option<Id>, keys: &[&str]) -> String {
+    let of_event = if event.is_some() { " of this event" } else { "" };
+    format!("names no section{of_event} (at {})", keys.join(", "))
 }
 
 impl<'a> PricedItems<'a> {
@@ -93,7 +96,7 @@ impl<'a> PricedItems<'a> {
     /// A field error that names the sections.
     pub fn require(&self, exists: impl Fn(&Line<'_>) -> bool) -> Result<()> {
         let removed: Vec<&str> = self.lines.iter().filter(|line| !exists(line)).map(|line| line.key).collect();
-        if removed.is_empty() { Ok(()) } else { Err(Error::invalid("items", no_section(&removed))) }
+        if removed.is_empty() { Ok(()) } else { Err(Error::invalid("items", no_section(None, &removed))) }
     }
 
     /// Returns the items at a price of 0, without price modifiers and fees.

@@ -39,7 +39,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
     let sections = sections::find_with_modifiers(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
-    let items = price_items(&ctx.app, &sections, &request.items, now).map_err(|problem| Error::Invalid(vec![problem]))?;
+    let items = price_items(&ctx.app, None, &sections, &request.items, now).map_err(|problem| Error::Invalid(vec![problem]))?;
     let events = store::event_sale_status(&mut tx, items.events().collect::<BTreeSet<Id>>()).await?;
     let events: HashMap<Id, EventSaleRow> = events.into_iter().map(|event| (event.id, event)).collect();
     items.require(|line| events.contains_key(&line.section.event_id))?;

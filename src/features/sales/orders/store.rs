@@ -345,34 +345,31 @@ pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec
     tx.query(update).bind(account).bind(now).scalars().await
 }
 
-/// Returns whether an account administers the hosts of all events in an order. (Events of an order that was not paid may have
-/// been deleted.)
+/// SQL expression for the host of the item `i`. Its event may have been deleted, because it has sold no tickets.
+const HOST_OF_ITEM: &str = "coalesce((select e.host_id from events e where e.id = i.event_id),
+    (select r.host_id from removed_events r where r.id = i.event_id))";
+
+/// Returns whether an account administers the hosts of all events in an order.
 pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool> {
-    tx.query(
-        "select not exists (
-            select 1 from order_items i where i.order_id = $1 and not exists (
-                select 1 from events e join host_administrators m on m.host_id = e.host_id
-                where e.id = i.event_id and m.account_id = $2))",
-    )
-    .bind(order)
-    .bind(account)
-    .scalar()
-    .await
+    let administered = format!("select 1 from host_administrators m where m.host_id = {HOST_OF_ITEM} and m.account_id = ?");
+    let others = tx.select("i.order_id from order_items i where true").and_where("i.order_id = ?", Some(order));
+    Ok(!others.push_bind(&format!(" and not exists ({administered})"), account).exists().await?)
 }
 
 /// Returns the hosts of an order's events that an account administers.
 pub async fn administered_hosts(tx: &mut Tx, order: Id, account: Id) -> Result<Vec<Id>> {
-    let hosts = tx.query(
-        "select distinct e.host_id from order_items i join events e on e.id = i.event_id
-         join host_administrators m on m.host_id = e.host_id where i.order_id = $1 and m.account_id = $2",
-    );
-    hosts.bind(order).bind(account).scalars().await
+    let items =
+        format!("distinct m.host_id from order_items i join host_administrators m on m.host_id = {HOST_OF_ITEM} where true");
+    let items = tx.select(&items).and_where("i.order_id = ?", Some(order)).and_where("m.account_id = ?", Some(account));
+    items.scalars().await
 }
 
-/// Returns those of these events that belong to one of these hosts.
+/// Returns those of these events that belong to one of these hosts, deleted or not.
 pub async fn events_of_hosts(tx: &mut Tx, events: impl IntoIterator<Item = Id>, hosts: &[Id]) -> Result<BTreeSet<Id>> {
-    let own = tx.select("id from events where true").and_in("id", events).and_in("host_id", hosts.to_vec());
-    Ok(own.scalars().await?.into_iter().collect())
+    let events: BTreeSet<Id> = events.into_iter().collect();
+    let own = tx.select("id from events where true").and_in("id", events.clone()).and_in("host_id", hosts.to_vec());
+    let own = own.push(" union all select id from removed_events where true").and_in("id", events);
+    Ok(own.and_in("host_id", hosts.to_vec()).scalars().await?.into_iter().collect())
 }
 
 /// Times out the next few orders whose reservations have expired, and returns them.

@@ -105,15 +105,18 @@ const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Liste
 const CAN_BE_SERVED: &str = "(s.waiting > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
      and w.status = 'Waiting' and (w.quantity > s.capacity or w.quantity <= s.capacity - s.sold - s.reserved + coalesce((
         select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id and r.expires <= ?), 0))))";
-/// SQL condition that an offer has ended.
-const HAS_LAPSED: &str = "(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
-     and w.status = 'Offered' and w.expires <= ?))";
+/// SQL condition that an offer `w` has ended: it was not used in time, or its account was deactivated and can't use it. `?` is the
+/// current time.
+const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (select 1 from accounts a where a.id = w.account_id
+     and not a.activated))";
 
 fn due_sql() -> String {
+    let has_lapsed =
+        format!("(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id and {IS_OVER}))");
     format!(
         "s.id from sections s join events e on e.id = s.event_id join hosts h on h.id = e.host_id
          where (s.waiting > 0 or s.offered > 0)
-         and ({IS_CLOSED} or {HAS_LAPSED} or {IS_ON_SALE} and {CAN_BE_SERVED})"
+         and ({IS_CLOSED} or {has_lapsed} or {IS_ON_SALE} and {CAN_BE_SERVED})"
     )
 }
 
@@ -138,11 +141,11 @@ pub async fn close(tx: &mut Tx, section: Id) -> Result<u64> {
     tx.query(close).bind(section).rows_affected().await
 }
 
-/// Ends the offers of a section that were not used in time. Returns the numbers of their places.
+/// Ends the offers of a section that were not used in time, or whose accounts were deactivated. Returns the numbers of their places.
 pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>> {
-    let lapse = "update waiting_entries set status = 'Lapsed'
-         where section_id = $1 and status = 'Offered' and expires <= $2 returning quantity";
-    tx.query(lapse).bind(section).bind(now).scalars().await
+    let lapse = tx.update("waiting_entries as w set status = case when").push_bind(" w.expires <= ?", now);
+    let lapse = lapse.push(" then 'Lapsed' else 'Closed' end where true").push_bind(" and w.section_id = ?", section);
+    lapse.push(" and ").push_bind(IS_OVER, now).push(" returning quantity").scalars().await
 }
 
 /// Returns the first entries of a section that wait for at most this number of places, or for more than its capacity; at most `most`.
