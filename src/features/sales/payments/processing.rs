@@ -39,13 +39,13 @@ pub enum PaymentStep {
     /// Before the gateway is called.
     Begin(PaymentRequest),
     /// After the gateway has charged the payment.
-    Capture(PaymentRow),
+    Confirm(PaymentRow),
 }
 
 /// A payment after a step.
 pub struct PaymentResult {
     payment: PaymentRow,
-    /// The reason why a captured payment is refunded.
+    /// The reason why a charged payment is refunded.
     refund_reason: Option<Error>,
 }
 
@@ -73,7 +73,7 @@ struct PaymentTotals {
 ///
 /// # Errors
 /// Returns an error if the payment is not allowed, or the database fails.
-pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
+pub async fn begin(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
     let PaymentResult { payment, .. } =
         ctx.app.payment_steps.submit(ctx, PaymentStep::Begin(PaymentRequest { caller, order, new })).await?;
     abandon_after_failure(ctx, &payment);
@@ -98,8 +98,8 @@ fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
 
 /// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it
 /// schedules a refund instead and returns the reason as `Ok(Some(error))`.
-pub async fn capture(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
-    Ok(ctx.app.payment_steps.submit(ctx, PaymentStep::Capture(payment)).await?.refund_reason)
+pub async fn confirm(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
+    Ok(ctx.app.payment_steps.submit(ctx, PaymentStep::Confirm(payment)).await?.refund_reason)
 }
 
 /// Records a payment that was made outside the platform.
@@ -116,7 +116,7 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     let reference = non_blank(new.reference.as_deref()).ok_or_else(|| FieldError::missing("reference"));
     let payment = balances.payment(app, order, new, reference, now)?;
     store::insert(tx, [&payment], "Confirmed").await?;
-    let unfulfilled = post_to_ledger(app, tx, &mut balances, &[&payment], now).await?;
+    let unfulfilled = record_and_fulfill(app, tx, &mut balances, &[&payment], now).await?;
     if unfulfilled.is_empty() { Ok(payment) } else { Err(order_not_open()) }
 }
 
@@ -132,15 +132,15 @@ impl PaymentStep {
     fn order(&self) -> Id {
         match self {
             Self::Begin(request) => request.order,
-            Self::Capture(payment) => payment.order_id,
+            Self::Confirm(payment) => payment.order_id,
         }
     }
 
-    /// Returns a new payment, or the captured one.
+    /// Returns a new payment, or the charged one.
     fn payment(&self, app: &App, balances: &mut OrderBalances, now: Timestamp) -> Result<PaymentRow> {
         match self {
             Self::Begin(request) => balances.begin(app, request, now),
-            Self::Capture(payment) => Ok(payment.clone()),
+            Self::Confirm(payment) => Ok(payment.clone()),
         }
     }
 }
@@ -148,15 +148,15 @@ impl PaymentStep {
 async fn execute_all(app: &App, tx: &mut Tx, steps: &[&PaymentStep]) -> Result<Vec<Result<PaymentResult>>> {
     let now = app.clock.now();
     let mut balances = OrderBalances::open(tx, steps.iter().map(|step| step.order())).await?;
-    // Before captured payments are confirmed, because these count as pending in the balances.
+    // Before charged payments are confirmed, because these count as pending in the balances.
     let payments: Vec<Result<PaymentRow>> = steps.iter().map(|step| step.payment(app, &mut balances, now)).collect();
     let begun = steps.iter().zip(&payments).filter(|(step, _)| matches!(step, PaymentStep::Begin(_)));
     store::insert(tx, begun.filter_map(|(_, payment)| payment.as_ref().ok()), "Pending").await?;
-    let captured = steps.iter().filter_map(|step| match step {
+    let charged = steps.iter().filter_map(|step| match step {
         PaymentStep::Begin(_) => None,
-        PaymentStep::Capture(payment) => Some(payment),
+        PaymentStep::Confirm(payment) => Some(payment),
     });
-    let mut refund_reasons = confirm_all(app, tx, &mut balances, &captured.collect::<Vec<_>>(), now).await?;
+    let mut refund_reasons = confirm_all(app, tx, &mut balances, &charged.collect::<Vec<_>>(), now).await?;
     let mut result = |payment: PaymentRow| PaymentResult { refund_reason: refund_reasons.remove(&payment.id), payment };
     Ok(payments.into_iter().map(|payment| payment.map(&mut result)).collect())
 }
@@ -173,13 +173,13 @@ async fn confirm_all(
         return Ok(HashMap::new());
     }
     let mut errors: HashMap<Id, Error> =
-        payments.iter().filter_map(|payment| Some((payment.id, balances.capture_error(payment.order_id, now)?))).collect();
+        payments.iter().filter_map(|payment| Some((payment.id, balances.confirm_error(payment.order_id, now)?))).collect();
     let payable: Vec<&PaymentRow> = payments.iter().copied().filter(|payment| !errors.contains_key(&payment.id)).collect();
     let confirmed: HashSet<Id> = store::end_pending(tx, payable, "Confirmed").await?.into_iter().collect();
     // The other payments are refunded: their orders have ended, or a job has abandoned the payments in the meantime.
     let (confirmed, to_refund): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
         payments.iter().partition(|payment| confirmed.contains(&payment.id));
-    let unfulfilled = post_to_ledger(app, tx, balances, &confirmed, now).await?;
+    let unfulfilled = record_and_fulfill(app, tx, balances, &confirmed, now).await?;
     schedule_refund(app, tx, &to_refund).await?;
     let refunded = unfulfilled.into_iter().chain(to_refund.iter().map(|payment| payment.id));
     refunded.for_each(|payment| _ = errors.entry(payment).or_insert_with(order_closed));
@@ -190,7 +190,7 @@ async fn confirm_all(
 ///
 /// Returns the last payments of the orders that could not be fulfilled because their places were gone. All payments of these
 /// orders are refunded.
-async fn post_to_ledger(
+async fn record_and_fulfill(
     app: &App,
     tx: &mut Tx,
     balances: &mut OrderBalances,
@@ -345,7 +345,7 @@ impl OrderBalances {
     }
 
     /// Returns the reason why an order can't be paid although the gateway has charged the payment.
-    fn capture_error(&self, order: Id, now: Timestamp) -> Option<Error> {
+    fn confirm_error(&self, order: Id, now: Timestamp) -> Option<Error> {
         if self.has_cancelled_event(order) {
             let text = "An event was cancelled before the payment was made, so the payment is given back.";
             return Some(Code::EventCancelled.with_message(text));

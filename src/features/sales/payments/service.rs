@@ -47,7 +47,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
 
 async fn pay_by_card(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
     let token = new.token.clone().unwrap_or_default();
-    let payment = processing::authorize(ctx, caller, order, new).await?;
+    let payment = processing::begin(ctx, caller, order, new).await?;
     charge(ctx, payment, token).await
 }
 
@@ -59,7 +59,7 @@ async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<Pay
     match result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
         Ok(ChargeResult::Approved { reference }) => {
             payment.reference = reference;
-            let Some(error) = processing::capture(ctx, payment.clone()).await? else { return Ok(payment) };
+            let Some(error) = processing::confirm(ctx, payment.clone()).await? else { return Ok(payment) };
             refunds::process_after_commit(ctx, payment.order_id).await;
             Err(error)
         }
