@@ -235,7 +235,7 @@ async fn read_metrics(app: &Arc<App>, main: &MainListener) -> Response<Body> {
     let (dependencies, waiting, refunds, places) = tokio::join!(
         check_readiness(app),
         timeout(CHECK_TIMEOUT, outbox::waiting(&app.kernel)),
-        timeout(CHECK_TIMEOUT, waiting_refunds(app)),
+        timeout(CHECK_TIMEOUT, count_open_refunds(app)),
         timeout(CHECK_TIMEOUT, count_places(app))
     );
     dependencies.into_iter().for_each(|(name, is_usable)| metrics.set_dependency(name, is_usable));
@@ -265,10 +265,9 @@ async fn count_places(app: &App) -> boxoffice_http::error::Result<(i64, i64, i64
     sections::count_places(&mut app.db.read().await?, app.clock.now()).await
 }
 
-/// Returns the number of refunds and cancellations that the gateway has not made yet, and the age of the oldest; zero if there is
-/// none.
-async fn waiting_refunds(app: &App) -> boxoffice_http::error::Result<(i64, Duration)> {
-    let (count, oldest) = payments::count_unsettled(&mut app.db.read().await?).await?;
+/// Returns the number of open refunds, and the age of the oldest; zero if there is none.
+async fn count_open_refunds(app: &App) -> boxoffice_http::error::Result<(i64, Duration)> {
+    let (count, oldest) = payments::count_open_refunds(&mut app.db.read().await?).await?;
     Ok((count, oldest.map_or(Duration::ZERO, |oldest| app.clock.now().since(oldest))))
 }
 

@@ -282,7 +282,7 @@ async fn lists_and_runs_jobs(app: TestApp) {
 
 /// Cancels an order with a payment of 50.00, and one of 30.00 that may have been made. The gateway rejects both refunds. Returns the
 /// order and the first payment.
-async fn create_waiting_refunds(app: &TestApp) -> (String, Response) {
+async fn create_open_refunds(app: &TestApp) -> (String, Response) {
     let (ama, _, order) = app.create_order(10).await;
     let paid = app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
@@ -301,7 +301,7 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse::<f64>().unwrap()
     };
     assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
-    let (order, paid) = create_waiting_refunds(&app).await;
+    let (order, paid) = create_open_refunds(&app).await;
 
     let list = json_of(&app, &["refunds", "list"]);
     let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
@@ -324,7 +324,7 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
 }
 
 async fn refund_made_by_other_means_is_settled(app: TestApp) {
-    let (order, paid) = create_waiting_refunds(&app).await;
+    let (order, paid) = create_open_refunds(&app).await;
     let list = json_of(&app, &["refunds", "list"]);
     let [cancellation, refund] = entries_of(&list) else { panic!("{list}") };
     let [cancellation, refund] = [cancellation, refund].map(|entry| entry["id"].as_str().unwrap());

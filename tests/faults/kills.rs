@@ -223,9 +223,9 @@ async fn check_payments_after_kills(what: &str, site: Site) {
     // The clock is ahead, so that the payments of killed servers are abandoned.
     let _server = ServerProcess::start(site.command_with_gateway(address, Duration::from_secs(3 * 60)));
     let db = site.db().await;
-    let unsettled = "select (select count(*) from payments where status in ('Pending', 'Abandoned'))
+    let unfinished = "select (select count(*) from payments where status in ('Pending', 'Abandoned'))
         + (select count(*) from refunds where status = 'Owed')";
-    wait_until(async || db.read().await.unwrap().query(unsettled).scalar::<i64>().await.unwrap() == 0).await;
+    wait_until(async || db.read().await.unwrap().query(unfinished).scalar::<i64>().await.unwrap() == 0).await;
     let kept: Vec<(i64, i64)> = db
         .read()
         .await

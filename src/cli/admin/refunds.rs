@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
 use crate::bootstrap::plain;
-use crate::features::sales::payments::{self, PendingRefundRow};
+use crate::features::sales::payments::{self, OpenRefundRow};
 use crate::kernel::http::run_as_operator;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -33,7 +33,7 @@ pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
     match command {
         RefundsCommand::List { page } => {
             let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-            let refunds = payments::list_unsettled(&mut tx, page.request()).await.map_err(plain)?;
+            let refunds = payments::list_open_refunds(&mut tx, page.request()).await.map_err(plain)?;
             let entries: Vec<Value> = refunds.rows.iter().map(view).collect();
             admin.output.page(&json!({ "total": refunds.total, "entries": entries }), &COLUMNS)
         }
@@ -43,11 +43,11 @@ pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
 
 async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
     let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-    let refund = payments::find_unsettled(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    let refund = payments::find_open_refund(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
     drop(tx);
     let refund = refund
         .with_context(|| format!("no refund or cancellation with the identifier {id} waits; `refunds list` has those that do"))?;
-    let PendingRefundRow { payment_id, amount, .. } = refund;
+    let OpenRefundRow { payment_id, amount, .. } = refund;
     let what = format!("{} of {amount} of the payment {payment_id}", kind(&refund));
     admin.confirm(&format!("records the {what} as made by other means. Nothing is sent to the payment gateway, now or later"))?;
     let settle = |ctx: Ctx| async move { payments::settle(&ctx, refund.id).await };
@@ -56,11 +56,11 @@ async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
     admin.output.done(&json!({ "id": id }), &format!("The {what} is recorded as made."))
 }
 
-fn kind(refund: &PendingRefundRow) -> &'static str {
+fn kind(refund: &OpenRefundRow) -> &'static str {
     if refund.is_refund { "refund" } else { "cancellation" }
 }
 
-fn view(refund: &PendingRefundRow) -> Value {
+fn view(refund: &OpenRefundRow) -> Value {
     json!({
         "id": refund.id.to_string(),
         "type": kind(refund),

@@ -158,9 +158,9 @@ pub struct RefundShareRow {
     pub fees: Money,
 }
 
-/// A refund or a cancellation of a charge that the gateway has not completed yet.
+/// An open refund: a refund or a cancellation of a charge that the gateway has not completed yet.
 #[derive(Debug, sqlx_macros::FromRow)]
-pub struct PendingRefundRow {
+pub struct OpenRefundRow {
     /// The refund, or the payment whose charge is to be cancelled.
     pub id: Id,
     pub is_refund: bool,

@@ -1,28 +1,29 @@
 //! SQL of refunds. A refund is `Owed` until the gateway has made it, then `Done`.
+//!
+//! The open refunds are the refunds and the cancellations of charges that the gateway has not completed yet.
 
 use std::collections::HashMap;
 
 use boxoffice_http::error::Result;
 
-use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
+use super::model::{OpenRefundRow, RefundRow, RefundShareRow};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// Number of refunds and cancellations that are sent to the gateway at a time.
-const UNSETTLED_BATCH: &str = "20";
-/// The columns of a [`PendingRefundRow`].
-const UNSETTLED: &str = "id, is_refund, payment_id, order_id, amount, reference, since";
-/// The refunds and cancellations that the gateway has not completed. The first condition on the status is the condition of the partial
-/// index.
-const FROM_UNSETTLED: &str = "from (
+/// Number of open refunds that are sent to the gateway at a time.
+const OPEN_BATCH: &str = "20";
+/// The columns of an [`OpenRefundRow`].
+const OPEN_COLUMNS: &str = "id, is_refund, payment_id, order_id, amount, reference, since";
+/// The open refunds. The first condition on the status is the condition of the partial index.
+const FROM_OPEN: &str = "from (
     select p.id, false as is_refund, p.id as payment_id, p.order_id, p.amount, p.reference, p.placed as since from payments p
     where p.status in ('Pending', 'Abandoned') and p.status = 'Abandoned'
     union all
     select r.id, true, r.payment_id, r.order_id, r.amount, p.reference, r.owed
-    from refunds r join payments p on p.id = r.payment_id where r.status = 'Owed') as unsettled where true";
+    from refunds r join payments p on p.id = r.payment_id where r.status = 'Owed') as open_refunds where true";
 
 pub async fn insert(tx: &mut Tx, refunds: &[RefundRow], owed: Timestamp) -> Result<()> {
     let into = "refunds (id, order_id, payment_id, amount, fees, status, owed)";
@@ -80,30 +81,30 @@ pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: T
     update.and_in("id", refunds).push(" returning id, order_id, payment_id, amount, fees").all().await
 }
 
-/// Returns the next refunds and cancellations after `after` that the gateway has not completed: of one order, or of all.
-pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
-    tx.select(&format!("{UNSETTLED} {FROM_UNSETTLED}"))
+/// Returns the next open refunds after `after`: of one order, or of all.
+pub async fn next_open_refunds(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<OpenRefundRow>> {
+    tx.select(&format!("{OPEN_COLUMNS} {FROM_OPEN}"))
         .and_where("order_id = ?", order)
         .and_where("id > ?", Some(after))
         .push(" order by id limit ")
-        .push(UNSETTLED_BATCH)
+        .push(OPEN_BATCH)
         .all()
         .await
 }
 
-/// Returns a refund or a cancellation, unless the gateway has completed it.
-pub async fn find_unsettled(tx: &mut Tx, id: Id) -> Result<Option<PendingRefundRow>> {
-    tx.select(&format!("{UNSETTLED} {FROM_UNSETTLED}")).and_where("id = ?", Some(id)).optional().await
+/// Returns an open refund.
+pub async fn find_open_refund(tx: &mut Tx, id: Id) -> Result<Option<OpenRefundRow>> {
+    tx.select(&format!("{OPEN_COLUMNS} {FROM_OPEN}")).and_where("id = ?", Some(id)).optional().await
 }
 
-/// Returns a page of the refunds and cancellations that the gateway has not completed, by identifier.
-pub async fn list_unsettled(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<PendingRefundRow>> {
-    tx.list(UNSETTLED, FROM_UNSETTLED).page("id", paging).await
+/// Returns a page of the open refunds, by identifier.
+pub async fn list_open_refunds(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<OpenRefundRow>> {
+    tx.list(OPEN_COLUMNS, FROM_OPEN).page("id", paging).await
 }
 
-/// Returns the number of refunds and cancellations that the gateway has not completed, and the time of the oldest. Each number is at
-/// most 10,000: the metrics are read often, also when all orders of a large event are owed.
-pub async fn count_unsettled(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
+/// Returns the number of open refunds, and the time of the oldest. At most 10,000 refunds and 10,000 cancellations are counted: the
+/// metrics are read often, also when the refunds of all orders of a large event are open.
+pub async fn count_open_refunds(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
     tx.query(
         "select count(*), min(since) from (
             select since from (
@@ -112,7 +113,7 @@ pub async fn count_unsettled(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
             ) as abandoned
             union all
             select since from (select owed as since from refunds where status = 'Owed' order by id limit 10000) as refunds
-        ) as unsettled",
+        ) as open_refunds",
     )
     .one()
     .await

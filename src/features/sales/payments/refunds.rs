@@ -15,7 +15,7 @@ use slog::warn;
 use tokio::time::timeout;
 
 use super::gateway::{CancelCharge, GATEWAY_TIMEOUT, Refund};
-use super::model::{PaymentMethod, PendingRefundRow, RefundRow, RefundShareRow, RefundableRow};
+use super::model::{OpenRefundRow, PaymentMethod, RefundRow, RefundShareRow, RefundableRow};
 use super::{refund_store, store};
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare};
 use crate::features::sales::orders::{self, OrderRefund};
@@ -157,7 +157,7 @@ struct Batch {
 
 /// Has the gateway process the next few refunds and cancellations after `after`.
 async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch> {
-    let rows = refund_store::unsettled(&mut ctx.unit.read().await?, order, after).await?;
+    let rows = refund_store::next_open_refunds(&mut ctx.unit.read().await?, order, after).await?;
     let results = join_all(rows.iter().map(|row| call_gateway(ctx, row))).await;
     for (row, _) in rows.iter().zip(&results).filter(|(_, succeeded)| **succeeded) {
         transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, row).await)?;
@@ -167,7 +167,7 @@ async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch>
 }
 
 /// Calls the gateway for a refund or a cancellation. Returns whether it succeeded.
-async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
+async fn call_gateway(ctx: &Ctx, row: &OpenRefundRow) -> bool {
     let (payment, amount) = (row.payment_id, row.amount);
     let result = if row.is_refund {
         let refund = Refund { refund: row.id, payment, amount, reference: row.reference.clone() };
@@ -189,13 +189,13 @@ async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
 /// [`Error::NOT_FOUND`] if no refund or cancellation with this identifier waits for the gateway.
 pub async fn settle(ctx: &Ctx, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
-        let row = refund_store::find_unsettled(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        let row = refund_store::find_open_refund(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         record_result(&ctx.app, tx, &row).await
     })
 }
 
 /// Records a refund or a cancellation that was made.
-async fn record_result(app: &App, tx: &mut Tx, row: &PendingRefundRow) -> Result<()> {
+async fn record_result(app: &App, tx: &mut Tx, row: &OpenRefundRow) -> Result<()> {
     if !row.is_refund {
         return store::forget_abandoned(tx, row.id).await;
     }
