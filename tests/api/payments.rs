@@ -26,8 +26,8 @@ on_both_databases![
     order_above_one_million_is_paid_by_amount,
     declined_payment_keeps_order_open,
     gateway_failure_leaves_no_payment,
-    charge_with_lost_response_is_undone,
-    failed_undo_is_retried,
+    charge_with_lost_response_is_cancelled,
+    failed_cancellation_is_retried,
     card_payment_requires_gateway_token,
     only_staff_record_external_payments,
     only_open_order_is_paid,
@@ -35,8 +35,8 @@ on_both_databases![
     expiry_refunds_payments,
     failed_refund_is_retried,
     failed_refund_is_logged,
-    payment_of_crashed_server_is_undone,
-    undo_after_refund_returns_nothing,
+    payment_of_crashed_server_is_cancelled,
+    cancellation_after_refund_returns_nothing,
     payment_completes_after_client_disconnects,
 ];
 
@@ -183,7 +183,7 @@ async fn gateway_failure_leaves_no_payment(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
 }
 
-async fn charge_with_lost_response_is_undone(app: TestApp) {
+async fn charge_with_lost_response_is_cancelled(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
 
@@ -197,12 +197,12 @@ async fn charge_with_lost_response_is_undone(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
-async fn failed_undo_is_retried(app: TestApp) {
+async fn failed_cancellation_is_retried(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
     app.gateway.reject_refunds(true);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.code(), "payment.gateway");
-    assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its undo fails");
+    assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its cancellation fails");
     assert_eq!(app.payments(&order).await, []);
     app.gateway.fail_after_charge(false);
 
@@ -357,7 +357,7 @@ async fn failed_refund_is_logged(app: TestApp) {
     );
 }
 
-async fn payment_of_crashed_server_is_undone(app: TestApp) {
+async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     // A server began a payment and crashed after the gateway had taken the money.
     let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
@@ -380,7 +380,7 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
     let rejected = app.pay(&ama.key, &order, card_payment()).await;
     assert_eq!(rejection(&rejected), (409, "order.not-open"), "all that is outstanding is being paid");
 
-    // After the timeout the charge is undone, and the order can be paid again.
+    // After the timeout the charge is cancelled, and the order can be paid again.
     app.advance_clock(Duration::from_secs(180));
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 3.98);
@@ -389,15 +389,15 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
 
-async fn undo_after_refund_returns_nothing(app: TestApp) {
+async fn cancellation_after_refund_returns_nothing(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
-    app.gateway.block_undos(true);
+    app.gateway.block_cancellations(true);
 
-    // The job abandons the payment. The charge's response and its refund precede the job's undo.
+    // The job abandons the payment. The charge's response and its refund precede the job's cancellation.
     let pays = async {
         let late = app.pay(&ama.key, &order, card_payment()).await;
-        app.gateway.block_undos(false);
+        app.gateway.block_cancellations(false);
         late
     };
     let gives_up = async {
@@ -406,7 +406,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
         app.expire_due().await;
     };
     let responses = async {
-        app.gateway.wait_for_undo().await;
+        app.gateway.wait_for_cancellation().await;
         app.gateway.unblock();
     };
     let (late, (), ()) = join3(pays, gives_up, responses).await;

@@ -84,7 +84,7 @@ async fn create_load(app: &TestApp) -> Arc<Load> {
 async fn check(app: &TestApp, load: &Load) {
     load.check(&mut app.state.db.read().await.unwrap()).await;
     assert!(load.records().lost.is_empty() && load.records().unconnected.is_empty(), "{}", load.figures());
-    // Charges that could not be recorded are undone after a timeout.
+    // Charges that could not be recorded are cancelled after a timeout.
     app.advance_clock(Duration::from_secs(3600));
     app.expire_due().await;
     app.check_gateway_balance().await;

@@ -12,8 +12,8 @@ use crate::support::server_process::ServerProcess;
 use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until};
 
 on_both_databases![
-    unrecorded_charge_is_undone,
-    unrecorded_charge_is_undone_after_expiry,
+    unrecorded_charge_is_cancelled,
+    unrecorded_charge_is_cancelled_after_expiry,
     unsent_charge_is_abandoned,
     unrecorded_refund_is_made_once,
 ];
@@ -76,7 +76,7 @@ async fn assert_books(app: &TestApp) {
     app.check_gateway_balance().await;
 }
 
-async fn unrecorded_charge_is_undone(app: TestApp) {
+async fn unrecorded_charge_is_cancelled(app: TestApp) {
     let fixture = pay_and_kill(&app).await;
     let order = &fixture.order.self_;
     assert_eq!((app.payments(order).await, &app.read(order).await["status"]), (vec![], &json!("Placed")));
@@ -92,7 +92,7 @@ async fn unrecorded_charge_is_undone(app: TestApp) {
     assert_books(&app).await;
 }
 
-async fn unrecorded_charge_is_undone_after_expiry(app: TestApp) {
+async fn unrecorded_charge_is_cancelled_after_expiry(app: TestApp) {
     let fixture = pay_and_kill(&app).await;
 
     app.advance_clock(RESERVATION_TTL);

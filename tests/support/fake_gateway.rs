@@ -32,9 +32,9 @@ struct State {
     /// Payments whose refunds always fail.
     unrefundable: Mutex<BTreeSet<i64>>,
     fails_after_refund: AtomicBool,
-    /// The number of undo requests.
-    undos: AtomicUsize,
-    undos_are_blocked: watch::Sender<bool>,
+    /// The number of requests to cancel a charge.
+    cancellations: AtomicUsize,
+    cancellations_are_blocked: watch::Sender<bool>,
 }
 
 impl FakeGateway {
@@ -86,19 +86,19 @@ impl FakeGateway {
         self.0.fails_after_refund.store(fail, Ordering::SeqCst);
     }
 
-    /// Sets whether refunds and undos fail.
+    /// Sets whether refunds and cancellations fail.
     pub fn reject_refunds(&self, reject: bool) {
         self.0.rejects_refunds.store(reject, Ordering::SeqCst);
     }
 
-    /// Blocks undos before they return money, or unblocks them.
-    pub fn block_undos(&self, block: bool) {
-        self.0.undos_are_blocked.send_replace(block);
+    /// Blocks cancellations before they return money, or unblocks them.
+    pub fn block_cancellations(&self, block: bool) {
+        self.0.cancellations_are_blocked.send_replace(block);
     }
 
-    /// Waits until an undo was requested.
-    pub async fn wait_for_undo(&self) {
-        while self.0.undos.load(Ordering::SeqCst) == 0 {
+    /// Waits until a cancellation was requested.
+    pub async fn wait_for_cancellation(&self) {
+        while self.0.cancellations.load(Ordering::SeqCst) == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -150,7 +150,7 @@ impl Gateway for FakeGateway {
             bail!("the gateway rejects refunds");
         }
         let is_new = self.0.refunds.lock().insert(refund.refund.0);
-        // A charge that was undone has no balance.
+        // A charge that was cancelled has no balance.
         if let Some(balance) = self.0.balances.lock().get_mut(&refund.payment.0).filter(|_| is_new) {
             assert!(refund.amount.0 <= *balance, "a refund must not exceed the balance");
             assert!(refund.reference.starts_with("SBX-"), "a refund must carry the gateway's reference");
@@ -162,15 +162,15 @@ impl Gateway for FakeGateway {
         Ok(())
     }
 
-    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
-        self.0.undos.fetch_add(1, Ordering::SeqCst);
-        let _ = self.0.undos_are_blocked.subscribe().wait_for(|blocked| !blocked).await;
+    async fn cancel_charge(&self, cancellation: &CancelCharge) -> anyhow::Result<()> {
+        self.0.cancellations.fetch_add(1, Ordering::SeqCst);
+        let _ = self.0.cancellations_are_blocked.subscribe().wait_for(|blocked| !blocked).await;
         if self.0.rejects_refunds.load(Ordering::SeqCst) {
             bail!("the gateway rejects refunds");
         }
-        let balance = self.0.balances.lock().remove(&undo.payment.0);
+        let balance = self.0.balances.lock().remove(&cancellation.payment.0);
         // The charge may have been refunded already: then its balance is 0.
-        assert!(balance.is_none_or(|balance| [0, undo.amount.0].contains(&balance)), "a charge is undone in full");
+        assert!(balance.is_none_or(|balance| [0, cancellation.amount.0].contains(&balance)), "a charge is cancelled in full");
         Ok(())
     }
 }

@@ -54,8 +54,8 @@ impl Gateway for RemoteFakeGateway {
         self.send(request).await.map(drop)
     }
 
-    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
-        self.send(json!({ "undo": undo.payment.0, "amount": undo.amount.0 })).await.map(drop)
+    async fn cancel_charge(&self, cancellation: &CancelCharge) -> anyhow::Result<()> {
+        self.send(json!({ "cancel": cancellation.payment.0, "amount": cancellation.amount.0 })).await.map(drop)
     }
 }
 
@@ -103,7 +103,7 @@ impl FakeGateway {
         if request["refund"].is_number() {
             self.refund(&Refund { refund: Id(number("refund")), payment, amount, reference: text("reference") }).await?;
         } else {
-            self.undo(&CancelCharge { payment: Id(number("undo")), amount }).await?;
+            self.cancel_charge(&CancelCharge { payment: Id(number("cancel")), amount }).await?;
         }
         Ok(json!({ "done": true }))
     }

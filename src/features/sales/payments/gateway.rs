@@ -87,7 +87,7 @@ pub trait Gateway: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the gateway fails.
-    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()>;
+    async fn cancel_charge(&self, cancellation: &CancelCharge) -> anyhow::Result<()>;
 }
 
 /// The built-in gateway for tests and demos. It moves no money; the token determines the result.
@@ -118,7 +118,7 @@ impl Gateway for Sandbox {
         Ok(())
     }
 
-    async fn undo(&self, _: &CancelCharge) -> anyhow::Result<()> {
+    async fn cancel_charge(&self, _: &CancelCharge) -> anyhow::Result<()> {
         Ok(())
     }
 }

@@ -173,7 +173,7 @@ async fn call_gateway(ctx: &Ctx, row: &OpenRefundRow) -> bool {
         let refund = Refund { refund: row.id, payment, amount, reference: row.reference.clone() };
         timeout(GATEWAY_TIMEOUT, ctx.app.gateway.refund(&refund)).await
     } else {
-        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.undo(&CancelCharge { payment, amount })).await
+        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.cancel_charge(&CancelCharge { payment, amount })).await
     };
     let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &result {
