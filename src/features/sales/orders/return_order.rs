@@ -10,7 +10,7 @@ use boxoffice_http::error::{Code, Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::model::{Order, OrderRow, OrderStatus};
-use super::returns::{OrderReturnCreate, Revocation};
+use super::returns::{OrderReturnCreate, Revocation, RevocationType};
 use super::voids::OrderVoidCreate;
 use super::{lifecycle, revocation_store, service, store};
 use crate::features::catalog::events;
@@ -107,7 +107,7 @@ async fn return_locked(
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
     store::set_ended(tx, order.id, status).await?;
     let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
-    revocation_store::insert(tx, &revocation, "Return").await?;
+    revocation_store::insert(tx, &revocation, RevocationType::Return).await?;
     if order.total() == Money::ZERO && app.attempts.free_return_mails.begin(order.account_id).is_err() {
         outbox::log_left_out(app, MailTemplate::TicketsReturned, order.account_id);
         return Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }));
@@ -135,7 +135,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
     void_tickets(app, tx, &order, &valid).await?;
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
-    revocation_store::insert(tx, &revocation, "Void").await?;
+    revocation_store::insert(tx, &revocation, RevocationType::Void).await?;
     let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
     lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await

@@ -13,6 +13,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::stored_text::stored_as_text;
 use crate::state::Ctx;
 
 /// A return in a response.
@@ -48,6 +49,17 @@ pub struct OrderReturnPath {
     pub order: IdText,
     pub entry: Id,
 }
+
+/// The type of a revocation.
+#[derive(Debug, Clone, Copy, strum::EnumString, strum::IntoStaticStr)]
+pub enum RevocationType {
+    /// Tickets were returned and refunded.
+    Return,
+    /// The order was voided without a refund.
+    Void,
+}
+
+stored_as_text!(RevocationType);
 
 /// A row of `revocations`: a return or a void of tickets of a fulfilled order.
 #[derive(Debug, sqlx_macros::FromRow)]

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::returns::Revocation;
+use super::returns::{Revocation, RevocationType};
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -27,7 +27,7 @@ pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revoca
     returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).optional().await
 }
 
-pub async fn insert(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
+pub async fn insert(tx: &mut Tx, row: &Revocation, kind: RevocationType) -> Result<()> {
     tx.query(
         "insert into revocations (id, order_id, type, tickets, amount, reason, account_id, revoked)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",

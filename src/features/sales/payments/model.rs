@@ -31,7 +31,24 @@ pub enum PaymentMethod {
 
 stored_as_text!(PaymentMethod);
 
-/// The status of a payment in a response. The table has two more, see [`super::store`].
+/// The status of a payment in the table. Clients don't see the payments that are pending or abandoned.
+#[derive(Debug, Clone, Copy, strum::EnumString, strum::IntoStaticStr)]
+pub enum StoredPaymentStatus {
+    /// The gateway call is in progress. The amount counts as paid.
+    Pending,
+    /// The result of the charge is unknown. The gateway is called to cancel it, then the payment is deleted.
+    Abandoned,
+    /// Paid, and not refunded completely.
+    Confirmed,
+    /// Declined by the gateway.
+    Declined,
+    /// Refunded completely.
+    Refunded,
+}
+
+stored_as_text!(StoredPaymentStatus);
+
+/// The status of a payment in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::EnumString, strum::IntoStaticStr)]
 pub enum PaymentStatus {
     /// Paid, and not refunded completely.

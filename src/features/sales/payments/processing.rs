@@ -12,7 +12,7 @@ use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_err
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{PaymentCreate, PaymentRow, RefundableRow};
+use super::model::{PaymentCreate, PaymentRow, RefundableRow, StoredPaymentStatus};
 use super::{refunds, store};
 use crate::features::catalog::events::EventStatus;
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
@@ -88,7 +88,7 @@ fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
     ctx.unit.after_failure(move || {
         let (ctx, payment) = (Ctx::immediate(Arc::clone(&app)), payment.clone());
         async move {
-            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
+            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], StoredPaymentStatus::Abandoned).await)?;
             refunds::process_refunds(&ctx, payment.order_id).await;
             Ok(())
         }
@@ -115,7 +115,7 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     }
     let reference = non_blank(new.reference.as_deref()).ok_or_else(|| FieldError::missing("reference"));
     let payment = balances.payment(app, order, new, reference, now)?;
-    store::insert(tx, [&payment], "Confirmed").await?;
+    store::insert(tx, [&payment], StoredPaymentStatus::Confirmed).await?;
     let unfulfilled = record_and_fulfill(app, tx, &mut balances, &[&payment], now).await?;
     if unfulfilled.is_empty() { Ok(payment) } else { Err(order_not_open()) }
 }
@@ -151,7 +151,7 @@ async fn execute_all(app: &App, tx: &mut Tx, steps: &[&PaymentStep]) -> Result<V
     // Before charged payments are confirmed, because these count as pending in the balances.
     let payments: Vec<Result<PaymentRow>> = steps.iter().map(|step| step.payment(app, &mut balances, now)).collect();
     let begun = steps.iter().zip(&payments).filter(|(step, _)| matches!(step, PaymentStep::Begin(_)));
-    store::insert(tx, begun.filter_map(|(_, payment)| payment.as_ref().ok()), "Pending").await?;
+    store::insert(tx, begun.filter_map(|(_, payment)| payment.as_ref().ok()), StoredPaymentStatus::Pending).await?;
     let charged = steps.iter().filter_map(|step| match step {
         PaymentStep::Begin(_) => None,
         PaymentStep::Confirm(payment) => Some(payment),
@@ -175,7 +175,7 @@ async fn confirm_all(
     let mut errors: HashMap<Id, Error> =
         payments.iter().filter_map(|payment| Some((payment.id, balances.confirm_error(payment.order_id, now)?))).collect();
     let payable: Vec<&PaymentRow> = payments.iter().copied().filter(|payment| !errors.contains_key(&payment.id)).collect();
-    let confirmed: HashSet<Id> = store::end_pending(tx, payable, "Confirmed").await?.into_iter().collect();
+    let confirmed: HashSet<Id> = store::end_pending(tx, payable, StoredPaymentStatus::Confirmed).await?.into_iter().collect();
     // The other payments are refunded: their orders have ended, or a job has abandoned the payments in the meantime.
     let (confirmed, to_refund): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
         payments.iter().partition(|payment| confirmed.contains(&payment.id));
@@ -221,7 +221,7 @@ async fn record_and_fulfill(
 
 /// Records payments that pay for no order in the ledger, and schedules refunds of their full amounts.
 async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> Result<()> {
-    store::put(tx, to_refund, "Confirmed").await?;
+    store::put(tx, to_refund, StoredPaymentStatus::Confirmed).await?;
     ledger::record(app, tx, to_refund.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
         .await?;
     let whole = |payment: &&PaymentRow| {

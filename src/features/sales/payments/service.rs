@@ -6,7 +6,7 @@ use slog::warn;
 use tokio::time::timeout;
 
 use super::gateway::{Charge, ChargeResult, GATEWAY_TIMEOUT};
-use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, PaymentViewRow};
+use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, PaymentViewRow, StoredPaymentStatus};
 use super::{processing, refunds, store};
 use crate::features::sales::orders;
 use crate::kernel::auth::Caller;
@@ -64,12 +64,12 @@ async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<Pay
             Err(error)
         }
         Ok(ChargeResult::Declined) => {
-            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Declined").await)?;
+            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], StoredPaymentStatus::Declined).await)?;
             Err(Code::PaymentDeclined.into())
         }
         Err(error) => {
             warn!(ctx.app.log, "the payment gateway failed"; "payment" => %payment.id, "cause" => one_line(&error));
-            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
+            transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], StoredPaymentStatus::Abandoned).await)?;
             refunds::process_after_commit(ctx, payment.order_id).await;
             Err(Code::PaymentGateway.into())
         }

@@ -1,15 +1,8 @@
-//! SQL of payments.
-//!
-//! In addition to the statuses in responses, a payment has one of these two, which are not visible to clients:
-//!
-//! - `Pending`: the gateway call is in progress. The amount counts as paid.
-//! - `Abandoned`: the result of the charge is unknown. The gateway is called to cancel it, then the payment is deleted.
-//!
-//! The SQL of refunds is in `refund_store`.
+//! SQL of payments. The SQL of refunds is in `refund_store`.
 
 use boxoffice_http::error::Result;
 
-use super::model::{PaymentRow, PaymentViewRow, RefundableRow};
+use super::model::{PaymentRow, PaymentViewRow, RefundableRow, StoredPaymentStatus};
 use crate::features::sales::ledger::TicketCosts;
 use crate::kernel::db::{Columns, Tx};
 use crate::kernel::types::clock::Timestamp;
@@ -78,12 +71,12 @@ const INSERT_COLUMNS: &str = "payments (id, order_id, method, amount, status, re
 
 /// Inserts new payments with this status. If another server has generated the same identifier, the primary key rejects it and the
 /// transaction is retried.
-pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<()> {
+pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: StoredPaymentStatus) -> Result<()> {
     tx.insert_rows(INSERT_COLUMNS, rows, |columns| add_columns(columns, status)).await
 }
 
 /// Inserts or updates payments with this status, because a job may have deleted them since their charges began.
-pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Result<()> {
+pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: StoredPaymentStatus) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -91,13 +84,17 @@ pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Res
     insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await
 }
 
-fn add_columns(columns: &mut Columns<'_, '_, &PaymentRow>, status: &'static str) {
+fn add_columns(columns: &mut Columns<'_, '_, &PaymentRow>, status: StoredPaymentStatus) {
     columns.add(|row| row.id).add(|row| row.order_id).add(|row| row.method).add(|row| row.amount);
     columns.add(|_| status).add(|row| row.reference.clone()).add(|row| row.placed);
 }
 
 /// Sets the status of the pending ones among these payments, and returns their identifiers.
-pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<Vec<Id>> {
+pub async fn end_pending(
+    tx: &mut Tx,
+    rows: impl IntoIterator<Item = &PaymentRow>,
+    status: StoredPaymentStatus,
+) -> Result<Vec<Id>> {
     let rows: Vec<&PaymentRow> = rows.into_iter().collect();
     if rows.is_empty() {
         return Ok(Vec::new());
