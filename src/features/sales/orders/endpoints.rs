@@ -8,7 +8,7 @@ use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPat
 use super::quotes::{Quote, QuoteCreate};
 use super::returns::{OrderReturn, OrderReturnCreate, OrderReturnPath};
 use super::voids::{OrderVoid, OrderVoidCreate};
-use super::{complimentary, hosts_orders, placement, quotes, return_order, returns, service, voids};
+use super::{complimentary, hosts_orders, placement, quotes, returns, revocation, service, voids};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::identity::accounts::AccountPath;
@@ -108,7 +108,7 @@ async fn order_return_create(
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderReturnCreate>,
 ) -> Result<Order> {
-    return_order::return_tickets(&ctx, &caller, path.order.0, &body).await
+    revocation::return_tickets(&ctx, &caller, path.order.0, &body).await
 }
 
 async fn order_void_list(
@@ -126,7 +126,7 @@ async fn order_void_create(
     Path(path): Path<OrderPath>,
     Json(body): Json<OrderVoidCreate>,
 ) -> Result<Order> {
-    return_order::void(&ctx, &caller, path.order.0, &body).await
+    revocation::void(&ctx, &caller, path.order.0, &body).await
 }
 
 async fn account_order_list(

@@ -9,7 +9,7 @@
 //! - `placement` reserves places. It locks the sections in ascending order: this prevents overselling and deadlocks.
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.
-//! - `return_order` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
+//! - `revocation` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
 //! - [`waiting_list`] offers places of sold-out sections that become free to the accounts that wait for them.
 //! - `hosts_orders` lists the orders of an event or a host, `returns` the returns of an order, and `voids` its voids.
 //!
@@ -25,8 +25,8 @@ mod order_reads;
 mod placement;
 mod pricing;
 mod quotes;
-mod return_order;
 mod returns;
+mod revocation;
 mod revocation_store;
 mod search;
 mod service;
@@ -40,8 +40,8 @@ pub(crate) use model::Order;
 pub use model::{EventItemRow, Items, OrderPath, OrderRow, OrderStatus, uri};
 pub use order_reads::OrderReads;
 pub use placement::OrderRequest;
-pub use return_order::{ReturnedTickets, return_tickets_of_event};
 pub(crate) use returns::{OrderReturn, list as list_returns};
+pub use revocation::{ReturnedTickets, return_tickets_of_event};
 pub use search::parse as read_number_filter;
 pub use service::{AccountOrders, find_with_payments, lock_authorized, resend_confirmation};
 pub(crate) use service::{get, list_newest_of_account};

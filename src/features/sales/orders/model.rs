@@ -330,3 +330,33 @@ pub struct ReservationRow {
     pub section_id: Id,
     pub quantity: i64,
 }
+
+/// The type of a revocation.
+#[derive(Debug, Clone, Copy, strum::EnumString, strum::IntoStaticStr)]
+pub enum RevocationType {
+    /// Tickets were returned and refunded.
+    Return,
+    /// The order was voided without a refund.
+    Void,
+}
+
+stored_as_text!(RevocationType);
+
+/// A row of `revocations`: a return or a void of tickets of a fulfilled order.
+#[derive(Debug, sqlx_macros::FromRow)]
+pub struct RevocationRow {
+    /// The identifier.
+    pub id: Id,
+    /// The order.
+    pub order_id: Id,
+    /// The number of tickets.
+    pub tickets: i64,
+    /// The refunds, made or scheduled, including fees; `None` for a void, and for a return of an earlier version.
+    pub amount: Option<Money>,
+    /// The reason, or empty.
+    pub reason: String,
+    /// The account of the caller, if its key acts for one.
+    pub account_id: Option<Id>,
+    /// The time.
+    pub revoked: Timestamp,
+}

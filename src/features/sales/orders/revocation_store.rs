@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::returns::{Revocation, RevocationType};
+use super::model::{RevocationRow, RevocationType};
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -10,24 +10,24 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 const COLUMNS: &str = "id, order_id, tickets, amount, reason, account_id, revoked";
 
 /// Returns a page of the returns of an order, the oldest first.
-pub async fn list_returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+pub async fn list_returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
     let returns = tx.list(COLUMNS, "from revocations where type = 'Return'");
     returns.and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
 /// Returns a page of the voids of an order, of which there is at most one.
-pub async fn list_voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<Revocation>> {
+pub async fn list_voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
     let voids = tx.list(COLUMNS, "from revocations where type = 'Void'");
     voids.and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
 /// Returns a return of an order.
-pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<Revocation>> {
+pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<RevocationRow>> {
     let returns = tx.select(&format!("{COLUMNS} from revocations where type = 'Return'"));
     returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).optional().await
 }
 
-pub async fn insert(tx: &mut Tx, row: &Revocation, kind: RevocationType) -> Result<()> {
+pub async fn insert(tx: &mut Tx, row: &RevocationRow, kind: RevocationType) -> Result<()> {
     tx.query(
         "insert into revocations (id, order_id, type, tickets, amount, reason, account_id, revoked)
          values ($1, $2, $3, $4, $5, $6, $7, $8)",

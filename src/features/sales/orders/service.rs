@@ -1,5 +1,5 @@
 //! Reading and cancelling orders. See [`super::placement`] for placing an order, [`super::lifecycle`] for its end, and
-//! [`super::return_order`] for returning or voiding it.
+//! [`super::revocation`] for returning or voiding it.
 
 use std::collections::HashMap;
 

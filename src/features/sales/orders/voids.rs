@@ -5,8 +5,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::uri;
-use super::returns::Revocation;
+use super::model::{RevocationRow, uri};
 use super::{revocation_store, service};
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::{DateTime, Uri};
@@ -44,7 +43,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) ->
     Ok(page.map(view))
 }
 
-fn view(row: Revocation) -> OrderVoid {
+fn view(row: RevocationRow) -> OrderVoid {
     OrderVoid {
         order: uri(row.order_id),
         tickets: row.tickets,

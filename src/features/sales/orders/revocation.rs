@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use boxoffice_http::error::{Code, Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::model::{Order, OrderRow, OrderStatus};
-use super::returns::{OrderReturnCreate, Revocation, RevocationType};
+use super::model::{Order, OrderRow, OrderStatus, RevocationRow, RevocationType};
+use super::returns::OrderReturnCreate;
 use super::voids::OrderVoidCreate;
 use super::{lifecycle, revocation_store, service, store};
 use crate::features::catalog::events;
@@ -106,7 +106,7 @@ async fn return_locked(
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
     let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
     store::set_ended(tx, order.id, status).await?;
-    let revocation = Revocation { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
+    let revocation = RevocationRow { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     revocation_store::insert(tx, &revocation, RevocationType::Return).await?;
     if order.total() == Money::ZERO && app.attempts.free_return_mails.begin(order.account_id).is_err() {
         outbox::log_left_out(app, MailTemplate::TicketsReturned, order.account_id);
@@ -221,8 +221,8 @@ async fn mail_holders(app: &App, tx: &mut Tx, order: &OrderRow, tickets: &[&Tick
     outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }
 
-fn revocation(app: &App, account_id: Option<Id>, order_id: Id, tickets: usize, reason: String) -> Revocation {
+fn revocation(app: &App, account_id: Option<Id>, order_id: Id, tickets: usize, reason: String) -> RevocationRow {
     let tickets = i64::try_from(tickets).unwrap_or(i64::MAX);
     let (id, revoked) = (app.clock.next_id(), app.clock.now());
-    Revocation { id, order_id, tickets, amount: None, reason, account_id, revoked }
+    RevocationRow { id, order_id, tickets, amount: None, reason, account_id, revoked }
 }
