@@ -1,8 +1,8 @@
 //! Upload of scans that gates made without a connection.
 //!
 //! A gate without a connection admits the tickets in its list, and uploads its scans later. An upload is repeated until the gate
-//! has its response, so each scan has one outcome, however often it is uploaded. A scan is identified by its ticket, its device and
-//! its time.
+//! has its response, so the decision on a scan is the same, however often it is uploaded. A scan is identified by its ticket, its
+//! device and its time.
 //!
 //! A ticket counts as admitted once: by the first scan that the server learns of. If another gate has admitted the same ticket, a
 //! conflict is recorded, which both gates can [list](super::conflicts).
@@ -57,15 +57,15 @@ impl Gate<'_> {
     }
 }
 
-/// The scan of a ticket that counts, with its ticket and its outcome.
-struct Judged<'a> {
+/// The scan of a ticket that counts, with its ticket and the decision on it.
+struct DecidedScan<'a> {
     scan: &'a TicketScans,
     row: Option<&'a ScannedTicketRow>,
     scanned: Timestamp,
-    outcome: ScanDecision,
+    decision: ScanDecision,
 }
 
-/// The outcome of a scan.
+/// The decision on a scan.
 enum ScanDecision {
     /// The ticket is Issued, and becomes Redeemed.
     Admit,
@@ -90,16 +90,16 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let undone: HashMap<Id, Timestamp> =
         offline_store::undone_admissions(tx, ids, gate.device.to_owned()).await?.into_iter().collect();
     let rows: HashMap<String, ScannedTicketRow> = rows.into_iter().map(|row| (row.serial.clone(), row)).collect();
-    let mut judged = Vec::with_capacity(scans.len());
+    let mut decided = Vec::with_capacity(scans.len());
     for scan in &scans {
         let row = rows.get(&scan.serial);
-        let (scanned, outcome) = judge(scan, |scanned| outcome(scanned, row, &event, &gate, &undone, now));
-        judged.push(Judged { scan, row, scanned, outcome });
+        let (scanned, decision) = decide_ticket(scan, |scanned| decide_scan(scanned, row, &event, &gate, &undone, now));
+        decided.push(DecidedScan { scan, row, scanned, decision });
     }
 
     let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
-    let admit = |Judged { row, scanned, outcome, .. }: &Judged<'_>| {
-        let row = row.filter(|_| matches!(outcome, ScanDecision::Admit))?;
+    let admit = |DecidedScan { row, scanned, decision, .. }: &DecidedScan<'_>| {
+        let row = row.filter(|_| matches!(decision, ScanDecision::Admit))?;
         Some(AdmissionRow {
             id: app.clock.next_id(),
             event_id: event.id,
@@ -113,18 +113,18 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
             admitted: *scanned,
         })
     };
-    let admitted: Vec<AdmissionRow> = judged.iter().filter_map(admit).collect();
+    let admitted: Vec<AdmissionRow> = decided.iter().filter_map(admit).collect();
     store::insert(tx, &admitted.iter().collect::<Vec<_>>()).await?;
     let redeemed = offline_store::redeem(tx, admitted.iter().map(|row| row.ticket_id).collect()).await?;
     if redeemed != admitted.len() as u64 {
         return Err(anyhow!("a locked ticket of the event {} is no longer Issued", event.id).into());
     }
 
-    let conflicts = record_conflicts(app, tx, event.id, &gate, &redeemer, &judged, now).await?;
+    let conflicts = record_conflicts(app, tx, event.id, &gate, &redeemer, &decided, now).await?;
     let mut result = OfflineScanResult { admitted: 0, refused: Vec::new(), conflicts: Vec::new() };
-    for Judged { scan, row, outcome, .. } in judged {
+    for DecidedScan { scan, row, decision, .. } in decided {
         let earlier = || row.and_then(|row| row.admission.view(event.id));
-        match outcome {
+        match decision {
             ScanDecision::Admit | ScanDecision::Admitted => result.admitted += 1,
             ScanDecision::Refused(reason) => result.refused.push(refused(scan, reason, None)),
             ScanDecision::Conflict(_) => match conflicts.get(&scan.serial) {
@@ -162,15 +162,15 @@ fn by_ticket(uploaded: &[UploadedScan]) -> Vec<TicketScans> {
     scans
 }
 
-/// Returns the time and the outcome of the earliest scan of a ticket that is not refused, or of the earliest one if all are. A gate
-/// may upload an old scan, which is refused, together with the one by which it has admitted the ticket.
-fn judge(scan: &TicketScans, outcome: impl Fn(Timestamp) -> ScanDecision) -> (Timestamp, ScanDecision) {
-    let mut outcomes: Vec<_> = scan.times.iter().map(|scanned| (*scanned, outcome(*scanned))).collect();
-    let accepted = outcomes.iter().position(|(_, outcome)| !matches!(outcome, ScanDecision::Refused(_)));
-    outcomes.swap_remove(accepted.unwrap_or(0))
+/// Returns the time of the earliest scan of a ticket that is not refused, or of the earliest one if all are, and the decision on it.
+/// A gate may upload an old scan, which is refused, together with the one by which it has admitted the ticket.
+fn decide_ticket(scan: &TicketScans, decide: impl Fn(Timestamp) -> ScanDecision) -> (Timestamp, ScanDecision) {
+    let mut decisions: Vec<_> = scan.times.iter().map(|scanned| (*scanned, decide(*scanned))).collect();
+    let accepted = decisions.iter().position(|(_, decision)| !matches!(decision, ScanDecision::Refused(_)));
+    decisions.swap_remove(accepted.unwrap_or(0))
 }
 
-fn outcome(
+fn decide_scan(
     scanned: Timestamp,
     row: Option<&ScannedTicketRow>,
     event: &EventRow,
@@ -182,7 +182,7 @@ fn outcome(
     let is_admitted = |row: &&ScannedTicketRow| {
         row.status == TicketStatus::Redeemed && row.is_admitted_by(|device, token| gate.is(device, token)) && !is_undone(row)
     };
-    // First, because a scan whose response was lost has the same outcome again, whatever was changed meanwhile.
+    // First, because the decision on a scan whose response was lost is the same again, whatever was changed meanwhile.
     if row.filter(is_admitted).is_some() {
         return ScanDecision::Admitted;
     }
@@ -220,14 +220,14 @@ async fn record_conflicts(
     event: Id,
     gate: &Gate<'_>,
     redeemer: &str,
-    judged: &[Judged<'_>],
+    decided: &[DecidedScan<'_>],
     now: Timestamp,
 ) -> Result<HashMap<String, ConflictRow>> {
-    let in_conflict = |Judged { row, scanned, outcome, .. }: &Judged<'_>| match outcome {
+    let in_conflict = |DecidedScan { row, scanned, decision, .. }: &DecidedScan<'_>| match decision {
         ScanDecision::Conflict(admission) => row.map(|row| (row.id, *admission, *scanned)),
         _ => None,
     };
-    let found: Vec<(Id, Id, Timestamp)> = judged.iter().filter_map(in_conflict).collect();
+    let found: Vec<(Id, Id, Timestamp)> = decided.iter().filter_map(in_conflict).collect();
     if found.is_empty() {
         return Ok(HashMap::new());
     }
