@@ -227,7 +227,7 @@ impl OrderRow {
     }
 
     /// Returns the status in the table.
-    pub fn stored(&self) -> OrderStatus {
+    pub fn stored_status(&self) -> OrderStatus {
         self.status_column
     }
 
@@ -238,8 +238,8 @@ impl OrderRow {
     }
 
     /// Returns the order with another status.
-    pub fn ended(self, stored: OrderStatus) -> Self {
-        Self { status_column: stored, ..self }
+    pub fn with_status(self, status: OrderStatus) -> Self {
+        Self { status_column: status, ..self }
     }
 
     /// Returns whether its tickets are issued.

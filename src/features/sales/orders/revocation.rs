@@ -56,7 +56,7 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
 
     let reason = request.reason.clone().unwrap_or_default();
     let (status, _) = return_locked(app, tx, &order, &tickets, &to_return, (reason, caller.account)).await?;
-    service::view(tx, caller, order.ended(status), app.clock.now()).await
+    service::view(tx, caller, order.with_status(status), app.clock.now()).await
 }
 
 /// Tickets of an order that were returned.
@@ -79,7 +79,7 @@ pub async fn return_tickets_of_event(
     account: Option<Id>,
 ) -> Result<Option<ReturnedTickets>> {
     let order = store::lock(tx, order).await?.ok_or(Error::NOT_FOUND)?;
-    if order.stored() != OrderStatus::Fulfilled {
+    if order.stored_status() != OrderStatus::Fulfilled {
         return Ok(None);
     }
     let tickets = lock_tickets(app, tx, order.id, |ticket| ticket.event_id == event).await?;
@@ -138,7 +138,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
     revocation_store::insert(tx, &revocation, RevocationType::Void).await?;
     let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
     lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
-    service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
+    service::view(tx, caller, order.with_status(OrderStatus::Voided), app.clock.now()).await
 }
 
 /// Locks and returns the tickets of an order. Cancels the open transfers of the selected ones.
@@ -183,7 +183,7 @@ fn require_valid(tickets: &[&TicketRow]) -> Result<()> {
 }
 
 fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
-    if order.stored() == OrderStatus::Fulfilled {
+    if order.stored_status() == OrderStatus::Fulfilled {
         return Ok(());
     }
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))

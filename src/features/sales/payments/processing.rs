@@ -221,7 +221,7 @@ async fn record_and_fulfill(
 
 /// Records payments that pay for no order in the ledger, and schedules refunds of their full amounts.
 async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> Result<()> {
-    store::put(tx, to_refund, StoredPaymentStatus::Confirmed).await?;
+    store::upsert(tx, to_refund, StoredPaymentStatus::Confirmed).await?;
     ledger::record(app, tx, to_refund.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
         .await?;
     let whole = |payment: &&PaymentRow| {
@@ -243,7 +243,7 @@ impl OrderBalances {
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let items = orders::lock_events_of(tx, orders.keys().copied()).await?;
         let mut totals = HashMap::new();
-        for payment in store::counted(tx, orders.keys().copied()).await? {
+        for payment in store::counting_payments(tx, orders.keys().copied()).await? {
             let totals: &mut PaymentTotals = totals.entry(payment.order_id).or_default();
             let sum = if payment.pending { &mut totals.pending } else { &mut totals.paid };
             *sum = *sum + payment.amount;

@@ -30,7 +30,7 @@ const PENDING_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// Schedules refunds of all payments of these orders. The orders must be locked and have ended unpaid.
 pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
-    let payments = store::left(tx, orders).await?;
+    let payments = store::refundable(tx, orders).await?;
     let ids: Vec<Id> = payments.iter().map(|payment| payment.id).collect();
     let mut sales = ledger::sales(tx, ids).await?;
     let whole =
@@ -41,14 +41,14 @@ pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<
 /// Schedules refunds of the price and fee of returned tickets, of which `returned` has the number by section. The order must be
 /// fulfilled and locked. The newest payments are refunded first. Returns the sum of the refunds.
 pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<Money> {
-    let mut tickets = store::tickets(tx, order).await?;
+    let mut tickets = store::ticket_costs(tx, order).await?;
     for item in &mut tickets {
         item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
     }
     let line = AllocationLine::of(&tickets).reversed();
     let mut offset = Money::ZERO;
     let mut allocations = Vec::new();
-    for payment in store::left(tx, [order]).await? {
+    for payment in store::refundable(tx, [order]).await? {
         let part = line.slice(offset, payment.amount.min(line.total() - offset));
         offset = offset + part.amount;
         if part.amount > Money::ZERO {
@@ -93,7 +93,7 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
         Entry { payment: refund.payment_id, order: refund.order_id, refund: Some(refund.id), part }
     };
     ledger::record(app, tx, done.iter().map(entry).collect()).await?;
-    store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await?;
+    store::mark_refunded(tx, done.iter().map(|refund| refund.payment_id)).await?;
     // No host bears the refund of a payment that has paid for no ticket.
     let is_of_tickets = |refund: &RefundRow| shares.iter().any(|share| share.refund_id == refund.id);
     let refunds: Vec<OrderRefund> = done

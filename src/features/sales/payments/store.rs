@@ -10,8 +10,15 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const VIEW_COLUMNS: &str = "p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown,
-    coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as refunded";
+/// SQL expression of the sum of the refunds of a payment `p`, made or scheduled. A macro, because the columns of a list are a literal.
+macro_rules! refunded {
+    () => {
+        "coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0)"
+    };
+}
+
+const VIEW_COLUMNS: &str =
+    concat!("p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown, ", refunded!(), " as refunded");
 const FROM_VISIBLE: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Returns a page of the payments of an order, the oldest first.
@@ -30,19 +37,19 @@ pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRo
 }
 
 /// Returns the refundable rests of the payments of these orders, the newest first.
-pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
-    let payments = tx.select(
-        "p.id, p.order_id, p.method,
-         p.amount - coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as amount
-         from payments p where p.status = 'Confirmed'",
-    );
+pub async fn refundable(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
+    let payments = tx.select(concat!(
+        "p.id, p.order_id, p.method, p.amount - ",
+        refunded!(),
+        " as amount from payments p where p.status = 'Confirmed'"
+    ));
     let payments: Vec<RefundableRow> = payments.and_in("p.order_id", orders).push(" order by p.id desc").all().await?;
     Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
-/// A payment that counts for the balance of its order.
+/// A payment that counts for the balance of its order: a confirmed or a pending one.
 #[derive(sqlx_macros::FromRow)]
-pub struct CountedRow {
+pub struct CountingPaymentRow {
     pub order_id: Id,
     /// True if it is pending, false if it is confirmed.
     pub pending: bool,
@@ -51,17 +58,17 @@ pub struct CountedRow {
 }
 
 /// Returns the confirmed and the pending payments of these orders.
-pub async fn counted(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<CountedRow>> {
-    let payments = tx.select(
-        "p.order_id, p.status = 'Pending' as pending,
-         p.amount - coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as amount
-         from payments p where p.status in ('Confirmed', 'Pending')",
-    );
+pub async fn counting_payments(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<CountingPaymentRow>> {
+    let payments = tx.select(concat!(
+        "p.order_id, p.status = 'Pending' as pending, p.amount - ",
+        refunded!(),
+        " as amount from payments p where p.status in ('Confirmed', 'Pending')"
+    ));
     payments.and_in("p.order_id", orders).all().await
 }
 
 /// Returns the cost of the tickets of an order, item by item. The order must be open or fulfilled, so that its events still exist.
-pub async fn tickets(tx: &mut Tx, order: Id) -> Result<Vec<TicketCosts>> {
+pub async fn ticket_costs(tx: &mut Tx, order: Id) -> Result<Vec<TicketCosts>> {
     let tickets = "select i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
                    from order_items i join events e on e.id = i.event_id where i.order_id = $1 order by i.position";
     tx.query(tickets).bind(order).all().await
@@ -76,7 +83,7 @@ pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, st
 }
 
 /// Inserts or updates payments with this status, because a job may have deleted them since their charges began.
-pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: StoredPaymentStatus) -> Result<()> {
+pub async fn upsert(tx: &mut Tx, rows: &[&PaymentRow], status: StoredPaymentStatus) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -139,9 +146,9 @@ pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
 }
 
 /// Marks the completely refunded ones among these payments as refunded.
-pub async fn close_refunded(tx: &mut Tx, payments: impl IntoIterator<Item = Id>) -> Result<()> {
+pub async fn mark_refunded(tx: &mut Tx, payments: impl IntoIterator<Item = Id>) -> Result<()> {
     let all = "payments set status = 'Refunded' where status = 'Confirmed' and amount =
         (select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = payments.id and r.status = 'Done')";
-    let _closed: Vec<(Id,)> = tx.update(all).and_in("id", payments).push(" returning id").all().await?;
+    let _marked: Vec<(Id,)> = tx.update(all).and_in("id", payments).push(" returning id").all().await?;
     Ok(())
 }
