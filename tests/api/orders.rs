@@ -371,7 +371,16 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
 
 #[test]
 fn an_open_order_times_out_when_its_reservation_is_over() {
-    let row = |status| OrderRow::new(Id(1), Id(2), status, (Timestamp(0), Timestamp(100)), (Money(1), Money(0)));
+    let row = |stored_status| OrderRow {
+        id: Id(1),
+        account_id: Id(2),
+        stored_status,
+        placed: Timestamp(0),
+        expires: Timestamp(100),
+        subtotal: Money(1),
+        fees: Money(0),
+        complimentary: false,
+    };
     assert_eq!(row(OrderStatus::Placed).status(Timestamp(99)), OrderStatus::Placed);
     assert_eq!(row(OrderStatus::Placed).status(Timestamp(100)), OrderStatus::TimedOut);
     assert_eq!(row(OrderStatus::Fulfilled).status(Timestamp(100)), OrderStatus::Fulfilled);

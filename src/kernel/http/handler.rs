@@ -26,7 +26,7 @@ use crate::kernel::Kernel;
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::context::Context;
 use crate::kernel::db::{Precondition, UnitOfWork};
-use crate::kernel::idempotency::IdempotentRequest;
+use crate::kernel::idempotency::{IdempotentRequest, NewRequest};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -222,11 +222,17 @@ fn idempotent_request(
     kernel: &Kernel,
 ) -> Result<Option<Arc<IdempotentRequest>>> {
     let headers = &incoming.head.headers;
-    let key = headers.get(IDEMPOTENCY_KEY).filter(|_| metadata.is_idempotency_keyed());
-    let Some((key, api_key)) = key.zip(api_key(headers)) else { return Ok(None) };
-    let target = (operation.method.as_str(), contract.without_prefix(incoming.head.uri.path()));
-    let key = key.to_str().unwrap_or_default();
-    let request = IdempotentRequest::new((caller.key, api_key), key, target, &incoming.arguments, kernel.clock.now())?;
+    let idempotency_key = headers.get(IDEMPOTENCY_KEY).filter(|_| metadata.is_idempotency_keyed());
+    let Some((idempotency_key, api_key)) = idempotency_key.zip(api_key(headers)) else { return Ok(None) };
+    let request = IdempotentRequest::new(&NewRequest {
+        key: caller.key,
+        api_key,
+        idempotency_key: idempotency_key.to_str().unwrap_or_default(),
+        method: operation.method.as_str(),
+        path: contract.without_prefix(incoming.head.uri.path()),
+        arguments: &incoming.arguments,
+        now: kernel.clock.now(),
+    })?;
     Ok(Some(Arc::new(request)))
 }
 

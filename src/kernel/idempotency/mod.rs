@@ -46,6 +46,24 @@ pub struct IdempotentRequest {
     previous: Mutex<Option<PreviousOutcome>>,
 }
 
+/// The data of a new [`IdempotentRequest`].
+pub struct NewRequest<'a> {
+    /// The identifier of the caller's API key.
+    pub key: Id,
+    /// The API key itself.
+    pub api_key: &'a str,
+    /// The value of the header `Idempotency-Key`.
+    pub idempotency_key: &'a str,
+    /// The HTTP method.
+    pub method: &'a str,
+    /// The path without the base path of the contract.
+    pub path: &'a str,
+    /// The arguments of the operation.
+    pub arguments: &'a ParsedRequest,
+    /// The time of the attempt.
+    pub now: Timestamp,
+}
+
 /// The outcome of an earlier attempt.
 pub enum PreviousOutcome {
     /// It has this response.
@@ -64,17 +82,12 @@ struct Row {
 }
 
 impl IdempotentRequest {
-    /// An attempt of a request. `key` is the identifier of the API key, `api_key` the key itself.
+    /// Creates an attempt of a request.
     ///
     /// # Errors
     /// Returns an error if the cipher can't be created.
-    pub fn new(
-        (key, api_key): (Id, &str),
-        idempotency_key: &str,
-        (method, path): (&str, &str),
-        arguments: &ParsedRequest,
-        now: Timestamp,
-    ) -> Result<Self> {
+    pub fn new(new: &NewRequest<'_>) -> Result<Self> {
+        let NewRequest { key, api_key, idempotency_key, method, path, arguments, now } = *new;
         // Parsed and sorted, so that the same request in another notation has the same fingerprint.
         let (mut query, mut body) = (Value::from(arguments.query.clone()), arguments.body.clone());
         query.sort_all_objects();

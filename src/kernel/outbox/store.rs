@@ -66,10 +66,10 @@ pub async fn claim(
     abandoned: Timestamp,
     most: i64,
 ) -> Result<Vec<MailRow>> {
-    let mut claimed = claim_by(tx, true, (now, until), key_ids, abandoned, most).await?;
+    let mut claimed = claim_by(tx, true, now, until, key_ids, abandoned, most).await?;
     let rest = most - claimed.len() as i64;
     if rest > 0 {
-        claimed.extend(claim_by(tx, false, (now, until), key_ids, abandoned, rest).await?);
+        claimed.extend(claim_by(tx, false, now, until, key_ids, abandoned, rest).await?);
     }
     Ok(claimed)
 }
@@ -78,7 +78,8 @@ pub async fn claim(
 async fn claim_by(
     tx: &mut Tx,
     has_end: bool,
-    (now, until): (Timestamp, Timestamp),
+    now: Timestamp,
+    until: Timestamp,
     key_ids: &KeyIds,
     abandoned: Timestamp,
     most: i64,

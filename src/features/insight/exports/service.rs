@@ -16,7 +16,7 @@ use crate::state::Ctx;
 pub async fn orders(ctx: &Ctx, caller: &Caller, event: Id) -> Result<StreamedFile> {
     let host = events::load_managed(&mut ctx.unit.read().await?, caller, event).await?.host_id;
     let now = ctx.app.clock.now();
-    stream(ctx, "orders.csv", Box::new(move |tx, after| store::orders(tx, (event, host), after, now).boxed())).await
+    stream(ctx, "orders.csv", Box::new(move |tx, after| store::orders(tx, event, host, after, now).boxed())).await
 }
 
 pub async fn tickets(ctx: &Ctx, caller: &Caller, event: Id) -> Result<StreamedFile> {
@@ -33,8 +33,8 @@ pub async fn ledger(ctx: &Ctx, caller: &Caller, host: Id, filter: &LedgerFilter)
         let ends = [until, month.map(|(_, end)| end)];
         ends.into_iter().flatten().min()
     };
-    let times = (later(filter.period.start()), earlier(filter.period.end()));
-    stream(ctx, "transactions.csv", Box::new(move |tx, after| store::ledger(tx, host, times, after).boxed())).await
+    let (from, until) = (later(filter.period.start()), earlier(filter.period.end()));
+    stream(ctx, "transactions.csv", Box::new(move |tx, after| store::ledger(tx, host, from, until, after).boxed())).await
 }
 
 /// Returns the first moment of a month and that of the next one.

@@ -9,7 +9,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
 /// Returns the next orders of an event, with the tickets of the event alone, and the share of its host of their refunds.
-pub async fn orders(tx: &mut Tx, (event, host): (Id, Id), after: Id, now: Timestamp) -> Result<Vec<OrderExportRow>> {
+pub async fn orders(tx: &mut Tx, event: Id, host: Id, after: Id, now: Timestamp) -> Result<Vec<OrderExportRow>> {
     tx.select("o.id, ")
         .push_bind("case when o.status = 'Placed' and o.expires <= ? then 'Timed Out' else o.status end as status", now)
         .push_bind(
@@ -50,7 +50,8 @@ pub async fn tickets(tx: &mut Tx, event: Id, after: Id) -> Result<Vec<TicketExpo
 pub async fn ledger(
     tx: &mut Tx,
     host: Id,
-    (from, until): (Option<Timestamp>, Option<Timestamp>),
+    from: Option<Timestamp>,
+    until: Option<Timestamp>,
     after: Id,
 ) -> Result<Vec<LedgerExportRow>> {
     tx.select(

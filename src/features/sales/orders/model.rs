@@ -200,8 +200,9 @@ pub struct OrderRow {
     pub id: Id,
     /// The customer.
     pub account_id: Id,
+    /// The status in the table. Rules use [`OrderRow::status`], because an open order is timed out as soon as its reservation expires.
     #[sqlx(rename = "status")]
-    status_column: OrderStatus,
+    pub stored_status: OrderStatus,
     /// The time of placing.
     pub placed: Timestamp,
     /// The end of the reservation.
@@ -215,36 +216,20 @@ pub struct OrderRow {
 }
 
 impl OrderRow {
-    /// Creates a new order, whose reservation has this beginning and end.
-    pub fn new(
-        id: Id,
-        account_id: Id,
-        status_column: OrderStatus,
-        (placed, expires): (Timestamp, Timestamp),
-        (subtotal, fees): (Money, Money),
-    ) -> Self {
-        Self { id, account_id, status_column, placed, expires, subtotal, fees, complimentary: false }
-    }
-
-    /// Returns the status in the table.
-    pub fn stored_status(&self) -> OrderStatus {
-        self.status_column
-    }
-
     /// Returns the status at `now`: an open order is timed out as soon as its reservation expires.
     pub fn status(&self, now: Timestamp) -> OrderStatus {
-        let over = self.status_column == OrderStatus::Placed && self.expires <= now;
-        if over { OrderStatus::TimedOut } else { self.status_column }
+        let over = self.stored_status == OrderStatus::Placed && self.expires <= now;
+        if over { OrderStatus::TimedOut } else { self.stored_status }
     }
 
     /// Returns the order with another status.
     pub fn with_status(self, status: OrderStatus) -> Self {
-        Self { status_column: status, ..self }
+        Self { stored_status: status, ..self }
     }
 
     /// Returns whether its tickets are issued.
     pub fn is_fulfilled(&self) -> bool {
-        self.status_column == OrderStatus::Fulfilled
+        self.stored_status == OrderStatus::Fulfilled
     }
 
     /// Returns whether it can still be paid and cancelled.

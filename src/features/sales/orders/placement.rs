@@ -465,11 +465,16 @@ fn is_mailed(app: &App, account: &AccountRow, is_complimentary: bool) -> bool {
 impl<'a> Draft<'a> {
     /// Returns the order of a draft whose places have been taken.
     fn place(self, app: &App, now: Timestamp) -> Placed<'a> {
-        let status = if self.items.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
-        let expires = now.plus(app.settings.reservation);
-        let mut order =
-            OrderRow::new(app.clock.next_id(), self.customer, status, (now, expires), (self.items.subtotal, self.items.fees));
-        order.complimentary = self.is_complimentary;
+        let order = OrderRow {
+            id: app.clock.next_id(),
+            account_id: self.customer,
+            stored_status: if self.items.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed },
+            placed: now,
+            expires: now.plus(app.settings.reservation),
+            subtotal: self.items.subtotal,
+            fees: self.items.fees,
+            complimentary: self.is_complimentary,
+        };
         let (mut items, mut applied) = (Vec::with_capacity(self.items.lines.len()), Vec::new());
         for (line, position) in self.items.lines.into_iter().zip(1..) {
             items.push(ItemRow {

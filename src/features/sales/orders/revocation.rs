@@ -55,7 +55,7 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: 
     }
 
     let reason = request.reason.clone().unwrap_or_default();
-    let (status, _) = return_locked(app, tx, &order, &tickets, &to_return, (reason, caller.account)).await?;
+    let (status, _) = return_locked(app, tx, &order, &tickets, &to_return, reason, caller.account).await?;
     service::view(tx, caller, order.with_status(status), app.clock.now()).await
 }
 
@@ -79,7 +79,7 @@ pub async fn return_tickets_of_event(
     account: Option<Id>,
 ) -> Result<Option<ReturnedTickets>> {
     let order = store::lock(tx, order).await?.ok_or(Error::NOT_FOUND)?;
-    if order.stored_status() != OrderStatus::Fulfilled {
+    if order.stored_status != OrderStatus::Fulfilled {
         return Ok(None);
     }
     let tickets = lock_tickets(app, tx, order.id, |ticket| ticket.event_id == event).await?;
@@ -87,7 +87,7 @@ pub async fn return_tickets_of_event(
     if to_return.is_empty() {
         return Ok(None);
     }
-    let (_, returned) = return_locked(app, tx, &order, &tickets, &to_return, (reason.to_owned(), account)).await?;
+    let (_, returned) = return_locked(app, tx, &order, &tickets, &to_return, reason.to_owned(), account).await?;
     Ok(Some(returned))
 }
 
@@ -99,7 +99,8 @@ async fn return_locked(
     order: &OrderRow,
     tickets: &[TicketRow],
     to_return: &[&TicketRow],
-    (reason, account): (String, Option<Id>),
+    reason: String,
+    account: Option<Id>,
 ) -> Result<(OrderStatus, ReturnedTickets)> {
     let returned = void_tickets(app, tx, order, to_return).await?;
     let amount = payments::schedule_ticket_refunds(app, tx, order.id, &returned).await?;
@@ -183,7 +184,7 @@ fn require_valid(tickets: &[&TicketRow]) -> Result<()> {
 }
 
 fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
-    if order.stored_status() == OrderStatus::Fulfilled {
+    if order.stored_status == OrderStatus::Fulfilled {
         return Ok(());
     }
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))

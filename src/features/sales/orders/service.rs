@@ -129,7 +129,7 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
 pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
         let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-        if row.stored_status() != OrderStatus::Fulfilled {
+        if row.stored_status != OrderStatus::Fulfilled {
             return Err(Code::OrderNotFulfilled.with_message("This order is not fulfilled, so it has no tickets to mail."));
         }
         let orders = vec![(row.id, row.account_id)];

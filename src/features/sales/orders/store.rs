@@ -237,7 +237,7 @@ pub fn insert<'a, 'r>(writes: Writes<'a>, orders: impl Iterator<Item = (&'r Orde
         columns
             .add(|(order, _)| order.id)
             .add(|(order, _)| order.account_id)
-            .add(|(order, _)| order.stored_status())
+            .add(|(order, _)| order.stored_status)
             .add(|(order, _)| order.placed)
             .add(|(order, _)| order.expires);
         columns.add(|(_, fulfilled)| *fulfilled).add(|(order, _)| order.subtotal).add(|(order, _)| order.fees);

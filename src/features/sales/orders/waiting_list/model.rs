@@ -92,7 +92,7 @@ pub struct EntryRow {
     pub account_id: Id,
     pub quantity: i64,
     #[sqlx(rename = "status")]
-    pub stored: WaitingStatus,
+    pub stored_status: WaitingStatus,
     /// The number of entries of the section that wait and are not younger.
     pub position: i64,
     pub joined: Timestamp,
@@ -103,8 +103,8 @@ pub struct EntryRow {
 impl EntryRow {
     /// Returns the status at `now`: an offer lapses at its end, even if the job has not run yet.
     pub fn status(&self, now: Timestamp) -> WaitingStatus {
-        let is_over = self.stored == WaitingStatus::Offered && self.expires.is_none_or(|expires| expires <= now);
-        if is_over { WaitingStatus::Lapsed } else { self.stored }
+        let is_over = self.stored_status == WaitingStatus::Offered && self.expires.is_none_or(|expires| expires <= now);
+        if is_over { WaitingStatus::Lapsed } else { self.stored_status }
     }
 }
 

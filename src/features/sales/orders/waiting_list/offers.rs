@@ -50,7 +50,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let free: i64 = lapsed.iter().sum();
     let (offers, unservable) = if check_on_sale(&section, &event, now).is_ok() {
         let candidates = store::first_waiting(tx, &section, places.left + free, BATCH).await?;
-        let (servable, unservable) = split_servable(tx, (&section, &event), candidates, now).await?;
+        let (servable, unservable) = split_servable(tx, &section, &event, candidates, now).await?;
         (next_offers(servable, places.left + free), unservable)
     } else {
         (Vec::new(), Vec::new())
@@ -77,7 +77,8 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
 /// could order the free places.
 async fn split_servable(
     tx: &mut Tx,
-    (section, event): (&SectionRow, &EventSaleRow),
+    section: &SectionRow,
+    event: &EventSaleRow,
     candidates: Vec<CandidateRow>,
     now: Timestamp,
 ) -> Result<(Vec<OfferRow>, Vec<OfferRow>)> {

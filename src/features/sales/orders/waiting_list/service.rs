@@ -130,7 +130,7 @@ pub async fn leave(ctx: &Ctx, caller: &Caller, path: &WaitingEntryPath) -> Resul
 /// Deletes an entry of a locked section.
 async fn remove(tx: &mut Tx, entry: &EntryRow) -> Result<()> {
     store::delete(tx, entry.id).await?;
-    let change = entry.stored.change_of_removal(entry.section_id, entry.quantity);
+    let change = entry.stored_status.change_of_removal(entry.section_id, entry.quantity);
     sections::adjust_waiting(tx, change.as_slice()).await
 }
 
