@@ -214,7 +214,7 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
             // It has changed nothing but its claim, and may be sent again.
             Err(_) if is_rejected => {
                 if let Some(request) = request {
-                    request.forget(&mut tx).await?;
+                    request.release(&mut tx).await?;
                 }
             }
             Err(_) => return Err(Error::Unavailable(anyhow!("another request of the same batch has failed"))),

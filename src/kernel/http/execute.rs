@@ -152,7 +152,7 @@ async fn recover(db: Db, log: Logger, request: Option<Arc<IdempotentRequest>>, w
 async fn recover_once(db: &Db, request: Option<&IdempotentRequest>, work: &AfterFailure) -> Result<(), Error> {
     work().await?;
     match request {
-        Some(request) => transaction!(db, |tx| request.forget(tx).await),
+        Some(request) => transaction!(db, |tx| request.release(tx).await),
         None => Ok(()),
     }
 }
@@ -249,7 +249,7 @@ async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<
         // The payment gateway has failed: the request may be sent again.
         audit::insert(&mut tx, &record.entry).await?;
         if let Some((request, _)) = &record.stored {
-            request.forget(&mut tx).await?;
+            request.release(&mut tx).await?;
         }
     } else {
         audit::insert_records(&mut tx, [&record]).await?;

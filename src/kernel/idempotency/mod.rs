@@ -218,7 +218,7 @@ impl IdempotentRequest {
     }
 
     /// Releases the claim, so that the request may be sent again. Does nothing if the response is stored.
-    pub async fn forget(&self, tx: &mut Tx) -> Result<()> {
+    pub async fn release(&self, tx: &mut Tx) -> Result<()> {
         tx.query("delete from idempotency where key_id = $1 and hash = $2 and attempt = $3 and answer is null")
             .bind(self.key)
             .bind(self.hash.clone())

@@ -36,6 +36,6 @@ pub use service::{
     warn_of_other_keys, write,
 };
 pub use smtp::check_mail_server;
-pub use store::{find, forget, list};
+pub use store::{delete_of_account, find, list};
 pub use template::{MailTemplate, MailTemplates, OPEN_PAGE, RenderedMail, format_money, format_time, page_link, write_embedded};
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

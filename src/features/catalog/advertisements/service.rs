@@ -229,7 +229,7 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
     let row = lock(tx, id, None).await?;
     managed_event(tx, caller, &row).await?;
-    review::forget(tx, SubmissionType::Advertisement, [id]).await?;
+    review::delete_of_content(tx, SubmissionType::Advertisement, [id]).await?;
     store::delete(tx, id).await?;
     Ok(row.artwork_id)
 }
@@ -238,7 +238,7 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
 /// artwork, to be discarded after the commit.
 pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let removed = store::delete_of_event(tx, event).await?;
-    review::forget(tx, SubmissionType::Advertisement, removed.iter().map(|(id, _)| *id)).await?;
+    review::delete_of_content(tx, SubmissionType::Advertisement, removed.iter().map(|(id, _)| *id)).await?;
     Ok(removed.into_iter().map(|(_, artwork)| artwork).collect())
 }
 

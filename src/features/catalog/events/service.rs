@@ -221,7 +221,7 @@ async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(Even
     app.clock.require_not_set_back(now)?;
     record_staging(tx, &row, now).await?;
     tokens::end_keys_of_event(tx, id, now).await?;
-    review::forget(tx, SubmissionType::Event, [id]).await?;
+    review::delete_of_content(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;
     // Void tickets still refer to the event, so a foreign key rejects its removal.
     store::delete(tx, id).await.on_foreign_key(Code::EventSold)?;

@@ -9,4 +9,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use store::forget;
+pub use store::delete_of_account;

@@ -24,6 +24,6 @@ pub async fn put(tx: &mut Tx, account: Id, region: Option<Id>) -> Result<()> {
 }
 
 /// Deletes the preferences of an account.
-pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from account_preferences where account_id = $1").bind(account).execute().await
 }

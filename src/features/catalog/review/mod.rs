@@ -14,4 +14,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Content, Submission, SubmissionStatus, SubmissionType};
 pub use service::submit;
-pub use store::{cancel, forget};
+pub use store::{cancel, delete_of_content};

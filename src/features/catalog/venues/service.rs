@@ -92,7 +92,7 @@ pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
         if !deleted && store::find(tx, id).await?.is_some() {
             return Err(Code::VenueInUse.into());
         }
-        review::forget(tx, SubmissionType::Venue, [id]).await?;
+        review::delete_of_content(tx, SubmissionType::Venue, [id]).await?;
         Ok::<_, Error>(deleted)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }

@@ -91,7 +91,7 @@ pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<Acc
 /// password that is stored nowhere. It has the usual format, so that code that reads password hashes needs no special case.
 pub async fn erase(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
     store::end_keys(tx, id, now).await?;
-    store::forget_login_addresses(tx, id).await?;
+    store::delete_login_addresses(tx, id).await?;
     // No other account can have these: the username is longer than the API allows, and the e-mail address contains a random key.
     let username = format!("deleted-{}", secret::api_key());
     let email = format!("{username}@deleted.invalid");

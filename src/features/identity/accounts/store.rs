@@ -292,7 +292,7 @@ pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Optio
 
 /// Deletes the addresses from which someone has signed in to the account. Writes the table directly: `sessions` depends on this
 /// module, not the other way round.
-pub async fn forget_login_addresses(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn delete_login_addresses(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from login_addresses where account_id = $1").bind(account).execute().await
 }
 

@@ -193,7 +193,7 @@ async fn issue(
     let (id, key) = auth::issue(app, tx, &new).await?;
     let started = store::started_at(tx, id).await?;
     store::remember_address(tx, account.id, &address_digest(account.id, address), started).await?;
-    store::forget_older_addresses(tx, account.id, MAX_ADDRESSES).await?;
+    store::delete_older_addresses(tx, account.id, MAX_ADDRESSES).await?;
     Ok(Some((id, key, started)))
 }
 

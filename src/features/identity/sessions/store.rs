@@ -93,7 +93,7 @@ pub async fn remember_address(tx: &mut Tx, account: Id, digest: &str, now: Times
 }
 
 /// Deletes all addresses of an account except the ones that were used last.
-pub async fn forget_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Result<()> {
+pub async fn delete_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Result<()> {
     let delete = "delete from login_addresses where account_id = $1 and address not in
         (select address from login_addresses where account_id = $1 order by seen desc, address limit $2)";
     tx.query(delete).bind(account).bind(most).execute().await

@@ -11,4 +11,4 @@ mod store;
 
 pub use endpoints::register;
 pub use service::{correct_future, delete_expired_before};
-pub use store::forget;
+pub use store::delete_of_account;

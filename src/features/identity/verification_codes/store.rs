@@ -85,6 +85,6 @@ pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {
 }
 
 /// Deletes every code of an account that is about to be erased.
-pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from codes where account_id = $1").bind(account).execute().await
 }

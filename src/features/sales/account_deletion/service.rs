@@ -61,15 +61,15 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     let account = row.id;
     // Before the tickets are checked, because this waits for an order that is being paid at the moment.
     let cancelled = orders::cancel_all(app, tx, account).await?;
-    orders::waiting_list::forget(tx, account).await?;
+    orders::waiting_list::delete_of_account(tx, account).await?;
     transfers::cancel_for_account(app, tx, account).await?;
     if tickets::has_upcoming(tx, account, now).await? {
         return Err(Code::AccountHasTickets.into());
     }
     hosts::delete_administrator_everywhere(tx, account).await?;
-    preferences::forget(tx, account).await?;
-    verification_codes::forget(tx, account).await?;
-    outbox::forget(tx, account, &row.email).await?;
+    preferences::delete_of_account(tx, account).await?;
+    verification_codes::delete_of_account(tx, account).await?;
+    outbox::delete_of_account(tx, account, &row.email).await?;
     app.clock.require_not_set_back(now)?;
     accounts::erase(tx, account, password_hash, now).await?;
     tickets::touch_of_account(tx, account, now).await?;

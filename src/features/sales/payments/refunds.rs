@@ -197,7 +197,7 @@ pub async fn settle(ctx: &Ctx, id: Id) -> Result<()> {
 /// Records a refund or a cancellation that was made.
 async fn record_result(app: &App, tx: &mut Tx, row: &OpenRefundRow) -> Result<()> {
     if !row.is_refund {
-        return store::forget_abandoned(tx, row.id).await;
+        return store::delete_abandoned(tx, row.id).await;
     }
     orders::lock(tx, row.order_id).await?;
     complete(app, tx, vec![row.id]).await

@@ -141,7 +141,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 }
 
 /// Deletes an abandoned payment after the gateway has cancelled its charge.
-pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
+pub async fn delete_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await
 }
 

@@ -17,5 +17,5 @@ mod store;
 pub use endpoints::register;
 pub use model::OfferRow;
 pub use offers::offer_places;
-pub use service::forget;
+pub use service::delete_of_account;
 pub use store::{accept, correct_future, offers_of};

@@ -135,7 +135,7 @@ async fn remove(tx: &mut Tx, entry: &EntryRow) -> Result<()> {
 }
 
 /// Deletes all entries of an account that is deleted. The account, and the sections of its entries, are locked.
-pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<()> {
     let removed = store::delete_of_account(tx, account).await?.into_iter();
     let changes = removed.filter_map(|(section, status, quantity)| status.change_of_removal(section, quantity));
     sections::adjust_waiting(tx, &changes.collect::<Vec<_>>()).await
