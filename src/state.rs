@@ -74,9 +74,9 @@ pub struct App {
     /// State of the job that watches the clock.
     pub clock_watch: ClockWatch,
     /// Places orders in batches.
-    pub order_batcher: GroupCommit<App, OrderRequest>,
+    pub order_commits: GroupCommit<App, OrderRequest>,
     /// Begins and confirms payments in batches.
-    pub payment_steps: GroupCommit<App, PaymentStep>,
+    pub payment_commits: GroupCommit<App, PaymentStep>,
     /// Reads lists of events in batches.
     pub event_lists: EventLists,
     /// Reads lists of the tickets of events in batches.
@@ -90,7 +90,7 @@ pub struct App {
     /// Reads single orders in batches.
     pub order_reads: OrderReads,
     /// Redeems tickets in batches.
-    pub redeemer: GroupCommit<App, ScanRequest>,
+    pub scan_commits: GroupCommit<App, ScanRequest>,
 }
 
 impl App {
@@ -122,15 +122,15 @@ impl App {
             opened: Instant::now(),
             last_write: Mutex::default(),
             clock_watch: ClockWatch::default(),
-            order_batcher: GroupCommit::default(),
-            payment_steps: GroupCommit::default(),
+            order_commits: GroupCommit::default(),
+            payment_commits: GroupCommit::default(),
             event_lists: EventLists::default(),
             event_tickets: EventTicketLists::default(),
             account_tickets: AccountTickets::default(),
             account_orders: AccountOrders::default(),
             account_transfers: AccountTransfers::default(),
             order_reads: OrderReads::default(),
-            redeemer: GroupCommit::default(),
+            scan_commits: GroupCommit::default(),
         };
         folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
         accounts::complete_names(&app).await.map_err(bootstrap::plain).context("cannot complete the names of accounts")?;

@@ -24,7 +24,7 @@ pub struct Caller {
     /// True for the key of a session.
     pub is_session: bool,
     /// The admission token of a redeemer's key.
-    pub redeemer: Option<AdmissionClaims>,
+    pub admission_claims: Option<AdmissionClaims>,
     /// The version of the database at the lookup of the key, after the request had arrived.
     pub snapshot: Arc<DbVersion>,
 }

@@ -236,7 +236,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
         account_number: row.account_number.clone().filter(|_| scope != Scope::Public),
         preferred_region: row.preferred_region.filter(|_| scope != Scope::Public),
         is_session,
-        redeemer: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
+        admission_claims: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
         snapshot,
     }))
 }

@@ -53,7 +53,7 @@ impl<A: AppState> Operator<A> {
             account_number: None,
             preferred_region: None,
             is_session: false,
-            redeemer: None,
+            admission_claims: None,
             snapshot: Arc::new(snapshot),
         };
         Ok(Self { app, caller, contract, endpoints: routes.into_endpoints() })

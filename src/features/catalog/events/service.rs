@@ -67,8 +67,8 @@ pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 /// # Errors
 /// [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Result<()> {
-    match caller.redeemer {
-        Some(redeemer) if redeemer.event == row.id => Ok(()),
+    match caller.admission_claims {
+        Some(claims) if claims.event == row.id => Ok(()),
         _ if is_public_for(caller, row) => Ok(()),
         _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
         _ if is_holder(tx, caller, row.id).await? => Ok(()),

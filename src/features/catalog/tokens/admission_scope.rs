@@ -35,8 +35,8 @@ impl AdmissionScope {
 /// [`Error::FORBIDDEN`] for a caller who may not admit to the event, such as a redeemer of another event.
 pub async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
     if caller.scope == Scope::Redeemer {
-        let redeemer = caller.redeemer.filter(|redeemer| redeemer.event == event.id);
-        return redeemer.map(|redeemer| AdmissionScope::Token(redeemer.token)).ok_or(Error::FORBIDDEN);
+        let claims = caller.admission_claims.filter(|claims| claims.event == event.id);
+        return claims.map(|claims| AdmissionScope::Token(claims.token)).ok_or(Error::FORBIDDEN);
     }
     hosts::require_administrator(tx, caller, event.host_id).await?;
     Ok(AdmissionScope::Event)

@@ -80,7 +80,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let event = events::load(tx, event).await?;
     let scope = tokens::authorize(tx, caller, &event).await?;
     let scans = by_ticket(&new.scans);
-    let gate = Gate { device: &new.device, token: caller.redeemer.map(|redeemer| redeemer.token) };
+    let gate = Gate { device: &new.device, token: caller.admission_claims.map(|claims| claims.token) };
     let serials = || scans.iter().map(|scan| scan.serial.clone());
     tickets::lock_all(tx, serials()).await?;
     // A statement of its own: it sees what another transaction has committed before it released the locks.

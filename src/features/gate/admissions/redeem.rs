@@ -45,13 +45,13 @@ type EventScope = (Id, AdmissionScope);
 /// numbers.
 pub async fn admit(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
     let request = ScanRequest::new(ctx, caller, event, new, false).await?;
-    Ok(ctx.app.redeemer.submit(ctx, request).await?.admitted)
+    Ok(ctx.app.scan_commits.submit(ctx, request).await?.admitted)
 }
 
 /// Redeems tickets like [`admit`]. Also returns the other serial numbers, with the reasons for which they are not admitted.
 pub async fn scan(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Scan> {
     let request = ScanRequest::new(ctx, caller, event, new, true).await?;
-    ctx.app.redeemer.submit(ctx, request).await
+    ctx.app.scan_commits.submit(ctx, request).await
 }
 
 impl BatchOperation<App> for ScanRequest {
@@ -100,7 +100,7 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
                 patron_id: ticket.owner_id,
                 redeemer: redeemer.clone(),
                 device: device.clone(),
-                token_id: scan.caller.redeemer.map(|redeemer| redeemer.token),
+                token_id: scan.caller.admission_claims.map(|claims| claims.token),
                 admitted: now,
             });
             ((scan.event, scope), admitted.collect())
@@ -261,8 +261,8 @@ async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<
 
 /// Returns the default redeemer of an admission: the URI of the caller's admission token, or its account number.
 fn redeemer(caller: &Caller, account_numbers: &HashMap<Id, String>) -> String {
-    match (caller.redeemer, caller.account) {
-        (Some(redeemer), _) => tokens::uri(redeemer.event, redeemer.token).0,
+    match (caller.admission_claims, caller.account) {
+        (Some(claims), _) => tokens::uri(claims.event, claims.token).0,
         (None, Some(account)) => account_numbers.get(&account).cloned().unwrap_or_default(),
         (None, None) => String::new(),
     }

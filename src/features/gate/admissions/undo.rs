@@ -58,7 +58,7 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
 /// Rejects callers other than host administrators, platform administrators and the keys of the token that admitted the ticket.
 async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow, admission: &AdmissionRow) -> Result<()> {
     if caller.scope == Scope::Redeemer {
-        let is_own = caller.redeemer.is_some_and(|redeemer| admission.token_id == Some(redeemer.token));
+        let is_own = caller.admission_claims.is_some_and(|claims| admission.token_id == Some(claims.token));
         return if is_own { Ok(()) } else { Err(Error::FORBIDDEN) };
     }
     hosts::require_administrator(tx, caller, event.host_id).await

@@ -97,13 +97,13 @@ struct Inventory {
 
 /// Places an order.
 pub async fn place(ctx: &Ctx, caller: Caller, order: OrderCreate) -> Result<Order> {
-    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: None }).await
+    ctx.app.order_commits.submit(ctx, OrderRequest { caller, order, recipient: None }).await
 }
 
 /// Places a complimentary order. It is rejected if the caller may no longer issue tickets of the event when it is placed.
 pub async fn place_complimentary(ctx: &Ctx, caller: Caller, recipient: TicketRecipient, items: Items) -> Result<Order> {
     let order = OrderCreate { customer: None, items };
-    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order, recipient: Some(recipient) }).await
+    ctx.app.order_commits.submit(ctx, OrderRequest { caller, order, recipient: Some(recipient) }).await
 }
 
 impl BatchOperation<App> for OrderRequest {

@@ -75,7 +75,7 @@ struct PaymentTotals {
 /// Returns an error if the payment is not allowed, or the database fails.
 pub async fn begin(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
     let PaymentResult { payment, .. } =
-        ctx.app.payment_steps.submit(ctx, PaymentStep::Begin(PaymentRequest { caller, order, new })).await?;
+        ctx.app.payment_commits.submit(ctx, PaymentStep::Begin(PaymentRequest { caller, order, new })).await?;
     abandon_after_failure(ctx, &payment);
     ctx.unit.commit_now().await?;
     Ok(payment)
@@ -99,7 +99,7 @@ fn abandon_after_failure(ctx: &Ctx, payment: &PaymentRow) {
 /// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it
 /// schedules a refund instead and returns the reason as `Ok(Some(error))`.
 pub async fn confirm(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
-    Ok(ctx.app.payment_steps.submit(ctx, PaymentStep::Confirm(payment)).await?.refund_reason)
+    Ok(ctx.app.payment_commits.submit(ctx, PaymentStep::Confirm(payment)).await?.refund_reason)
 }
 
 /// Records a payment that was made outside the platform.

@@ -55,8 +55,11 @@ impl Default for EventTicketLists {
 /// Returns a page of the tickets of an event to which the caller may admit.
 pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilter) -> Result<TicketList> {
     let is_search = filter.holder.is_some() || filter.search.is_some();
-    let key =
-        BatchKey { event, caller: (caller.scope, caller.account, caller.redeemer), search: is_search.then(|| filter.clone()) };
+    let key = BatchKey {
+        event,
+        caller: (caller.scope, caller.account, caller.admission_claims),
+        search: is_search.then(|| filter.clone()),
+    };
     let app = Arc::clone(&ctx.app);
     let read = move |key: BatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
     ctx.app.event_tickets.0.submit(key, ListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await?
