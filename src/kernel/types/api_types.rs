@@ -185,3 +185,8 @@ impl<C: HasCollection> JsonSchema for ResourceRef<C> {
         text_schema(None, Some(&pattern), Some(1), Some(200))
     }
 }
+
+/// Returns the text unless it is blank.
+pub fn non_blank(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}

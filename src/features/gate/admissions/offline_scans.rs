@@ -97,7 +97,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
         decided.push(DecidedScan { scan, row, scanned, decision });
     }
 
-    let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_ref()).await?;
+    let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_deref()).await?;
     let admit = |DecidedScan { row, scanned, decision, .. }: &DecidedScan<'_>| {
         let row = row.filter(|_| matches!(decision, ScanDecision::Admit))?;
         Some(AdmissionRow {

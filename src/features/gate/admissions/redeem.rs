@@ -20,6 +20,7 @@ use crate::features::sales::tickets::{self, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::BatchOperation;
 use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::non_blank;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
@@ -87,8 +88,9 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
     let mut outcomes: Vec<Result<(EventScope, Vec<AdmissionRow>)>> = Vec::with_capacity(scans.len());
     for (scan, scope) in scans.iter().zip(scopes) {
         outcomes.push(scope.map(|scope| {
-            let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
-            let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &account_numbers));
+            let device = non_blank(scan.new.device.as_deref()).unwrap_or_default();
+            let redeemer =
+                non_blank(scan.new.redeemer.as_deref()).map_or_else(|| redeemer(&scan.caller, &account_numbers), str::to_owned);
             // A redeemed ticket is removed, so that a repeated serial number is admitted once.
             let tickets = scan.serials().filter_map(|serial| redeemed.remove(&((scan.event, scope), serial)));
             let admitted = tickets.map(|ticket| AdmissionRow {
@@ -99,7 +101,7 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
                 serial: ticket.serial,
                 patron_id: ticket.owner_id,
                 redeemer: redeemer.clone(),
-                device: device.clone(),
+                device: device.to_owned(),
                 token_id: scan.caller.admission_claims.map(|claims| claims.token),
                 admitted: now,
             });
@@ -238,15 +240,10 @@ pub fn closed_reason(event: &EventRow, at: Timestamp) -> Option<RefusalReason> {
     event.admission_from.is_some_and(|from| at < from).then_some(RefusalReason::TooEarly)
 }
 
-/// Returns the text unless it is blank.
-fn non_blank(text: Option<&String>) -> Option<String> {
-    text.filter(|text| !text.trim().is_empty()).cloned()
-}
-
 /// Returns the redeemer of a caller's admissions: the name in the request, or the default.
-pub async fn redeemer_name(tx: &mut Tx, caller: &Caller, given: Option<&String>) -> Result<String> {
+pub async fn redeemer_name(tx: &mut Tx, caller: &Caller, given: Option<&str>) -> Result<String> {
     if let Some(name) = non_blank(given) {
-        return Ok(name);
+        return Ok(name.to_owned());
     }
     let accounts = accounts::find_all(tx, caller.account).await?;
     Ok(redeemer(caller, &accounts.into_iter().map(|account| (account.id, account.number)).collect()))

@@ -19,6 +19,7 @@ use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, Ti
 use crate::features::sales::orders::{self, EventItemRow, OrderRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, Tx, transaction};
+use crate::kernel::types::api_types::non_blank;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -352,11 +353,6 @@ impl OrderBalances {
         }
         (!self.orders.get(&order).is_some_and(|order| self.is_open(order, now))).then(order_closed)
     }
-}
-
-/// Returns the text unless it is blank.
-fn non_blank(text: Option<&str>) -> Option<&str> {
-    text.filter(|text| !text.trim().is_empty())
 }
 
 fn order_not_open() -> Error {
