@@ -113,14 +113,14 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         drop(tx);
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
-    let created = transaction!(ctx.unit, |tx| book(&ctx.app, tx, caller, &new, &booking, artwork).await);
+    let created = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, &new, &booking, artwork).await);
     if created.as_ref().is_err_and(Error::is_definite) {
         media::discard(&ctx.app, ImageKind::Artwork, [artwork]).await;
     }
     created
 }
 
-async fn book(
+async fn create_in_tx(
     app: &App,
     tx: &mut Tx,
     caller: &Caller,
@@ -164,7 +164,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
         drop(tx);
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
-    let changed = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, id, &change, &booking, artwork_id).await);
+    let changed = transaction!(ctx.unit, |tx| update_in_tx(&ctx.app, tx, caller, id, &change, &booking, artwork_id).await);
     match changed {
         Ok((advertisement, before)) => {
             let replaced = artwork_id.map(|_| before);
@@ -189,7 +189,7 @@ async fn require_space(tx: &mut Tx, event: Id) -> Result<()> {
 }
 
 /// Changes an advertisement. Returns it and the identifier of its previous artwork.
-async fn modify(
+async fn update_in_tx(
     app: &App,
     tx: &mut Tx,
     caller: &Caller,
@@ -219,14 +219,14 @@ async fn modify(
 }
 
 pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    let artwork = transaction!(ctx.unit, |tx| remove(tx, caller, id).await)?;
+    let artwork = transaction!(ctx.unit, |tx| delete_in_tx(tx, caller, id).await)?;
     let app = Arc::clone(&ctx.app);
     ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, [artwork]).await }).await;
     Ok(())
 }
 
 /// Removes an advertisement. Returns the identifier of its artwork, to be discarded after the commit.
-async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
+async fn delete_in_tx(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
     let row = lock(tx, id, None).await?;
     managed_event(tx, caller, &row).await?;
     review::delete_of_content(tx, SubmissionType::Advertisement, [id]).await?;

@@ -31,10 +31,10 @@ pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Category>> {
 }
 
 pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
-    transaction!(ctx.unit, |tx| add(&ctx.app, tx, new).await)
+    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, new).await)
 }
 
-async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
+async fn create_in_tx(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
     check_names(&new.subcategories)?;
     let row = CategoryRow { id: app.clock.next_id(), name: new.name.clone() };
     store::insert(tx, &row).await.on_taken("categories", "name", Code::CategoryTaken)?;
@@ -47,10 +47,10 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Category> {
 }
 
 pub async fn update(ctx: &Ctx, id: Id, change: &CategoryUpdate) -> Result<Category> {
-    transaction!(ctx.unit, |tx| apply(tx, id, change).await)
+    transaction!(ctx.unit, |tx| update_in_tx(tx, id, change).await)
 }
 
-async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
+async fn update_in_tx(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
     // A taken name is reported after an invalid argument.
     if let Some(subcategories) = &change.subcategories
         && store::exists(tx, id).await?

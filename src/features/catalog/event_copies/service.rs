@@ -66,7 +66,7 @@ impl Shift {
 /// Copies an event. The images are copied before the transaction, because that is slow.
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<Event> {
     let images = check_and_copy_images(ctx, caller, event, new).await?;
-    let copied = transaction!(ctx.unit, |tx| copy_in_tx(&ctx.app, tx, caller, event, new, images).await);
+    let copied = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, event, new, images).await);
     if copied.as_ref().is_err_and(Error::is_definite) {
         discard(&ctx.app, images).await;
     }
@@ -104,7 +104,14 @@ async fn check(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> 
     Ok(source)
 }
 
-async fn copy_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &EventCopyCreate, images: Images) -> Result<Event> {
+async fn create_in_tx(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    event: Id,
+    new: &EventCopyCreate,
+    images: Images,
+) -> Result<Event> {
     // Locked, so that its sections and price modifiers don't change while they are copied.
     let source = events::lock_managed(tx, caller, event).await?;
     let row = copied_row(&source, new, app.clock.next_id())?;

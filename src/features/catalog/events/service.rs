@@ -193,7 +193,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
 
 /// Removes an event with its advertisements.
 pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    let (row, artwork) = transaction!(ctx.unit, |tx| remove(&ctx.app, tx, caller, id).await)?;
+    let (row, artwork) = transaction!(ctx.unit, |tx| delete_in_tx(&ctx.app, tx, caller, id).await)?;
     discard_replaced(ctx, &row, None).await;
     let app = Arc::clone(&ctx.app);
     ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, artwork).await }).await;
@@ -201,7 +201,7 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 }
 
 /// Removes an event. Returns its last row and the identifiers of its advertisements' artwork, to be discarded after the commit.
-async fn remove(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(EventRow, Vec<Id>)> {
+async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<(EventRow, Vec<Id>)> {
     let now = app.clock.now();
     let row = lock_managed(tx, caller, id).await?;
     sections::lock_of_event(tx, id).await?;

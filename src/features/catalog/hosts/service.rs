@@ -141,10 +141,10 @@ pub async fn list_administrators(ctx: &Ctx, caller: &Caller, id: Id, paging: Pag
 }
 
 pub async fn add_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
-    transaction!(ctx.unit, |tx| grant(tx, caller, id, account).await)
+    transaction!(ctx.unit, |tx| add_administrator_in_tx(tx, caller, id, account).await)
 }
 
-async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
+async fn add_administrator_in_tx(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
     // Lock order: the account before the host, as everywhere. An unknown account is still reported last.
     let account = match accounts::find_by_number(tx, account).await? {
         Some(row) => accounts::lock(tx, row.id).await?,
@@ -158,10 +158,10 @@ async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) ->
 }
 
 pub async fn remove_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
-    transaction!(ctx.unit, |tx| revoke(tx, caller, id, account).await)
+    transaction!(ctx.unit, |tx| remove_administrator_in_tx(tx, caller, id, account).await)
 }
 
-async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
+async fn remove_administrator_in_tx(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
     lock_own(tx, caller, id).await?;
     let account = accounts::find_by_number(tx, account).await?.ok_or(Error::NOT_FOUND)?;
     if !store::delete_administrator(tx, id, account.id).await? {

@@ -20,10 +20,10 @@ pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<P
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
-    transaction!(ctx.unit, |tx| apply(tx, caller, number, change).await)
+    transaction!(ctx.unit, |tx| update_in_tx(tx, caller, number, change).await)
 }
 
-async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
+async fn update_in_tx(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
     let account = accounts::load(tx, caller, number).await?;
     // The account may have been removed since it was loaded, and must not get preferences then.
     let account = accounts::lock(tx, account.id).await?.ok_or(Error::NOT_FOUND)?;

@@ -29,11 +29,12 @@ pub async fn list(ctx: &Ctx, caller: &Caller, path: &SectionPath, paging: PageRe
 pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
     let now = ctx.app.clock.now();
     let row =
-        transaction!(ctx.unit, |tx| add(tx, caller, path.event, new.row(ctx.app.clock.next_id(), path.section), now).await)?;
+        transaction!(ctx.unit, |tx| create_in_tx(tx, caller, path.event, new.row(ctx.app.clock.next_id(), path.section), now)
+            .await)?;
     Ok(view(path.event, row))
 }
 
-async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Timestamp) -> Result<ModifierRow> {
+async fn create_in_tx(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Timestamp) -> Result<ModifierRow> {
     let uri = sections::SectionUri { event: Some(event), section: row.section_id };
     let section = sections::load(tx, uri, now).await?;
     // Locked, so that concurrent requests can't exceed the limit.
@@ -60,11 +61,11 @@ pub async fn get(ctx: &Ctx, caller: &Caller, path: ModifierPath) -> Result<Modif
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<Modifier> {
-    let row = transaction!(ctx.unit, |tx| modify(tx, caller, path, change).await)?;
+    let row = transaction!(ctx.unit, |tx| update_in_tx(tx, caller, path, change).await)?;
     Ok(view(path.event, row))
 }
 
-async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<ModifierRow> {
+async fn update_in_tx(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<ModifierRow> {
     let (row, event) = lock_managed(tx, caller, path).await?;
     let row = change.apply(row);
     check_bounds(&row)?;

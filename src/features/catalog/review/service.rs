@@ -39,10 +39,10 @@ pub async fn get(ctx: &Ctx, id: &SubmissionId) -> Result<Submission> {
 }
 
 pub async fn decide(ctx: &Ctx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
-    transaction!(ctx.unit, |tx| apply(&ctx.app, tx, id, decision).await)
+    transaction!(ctx.unit, |tx| decide_in_tx(&ctx.app, tx, id, decision).await)
 }
 
-async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+async fn decide_in_tx(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
     let row = load(tx, id).await?;
     lock_content(tx, &row).await?;
     let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };

@@ -19,11 +19,11 @@ use crate::state::{App, Ctx};
 const MAX_SECTIONS: i64 = 100;
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
-    let row = transaction!(ctx.unit, |tx| add(tx, caller, new.row(ctx.app.clock.next_id(), event)).await)?;
+    let row = transaction!(ctx.unit, |tx| create_in_tx(tx, caller, new.row(ctx.app.clock.next_id(), event)).await)?;
     Ok(view_short(&row, ctx.app.clock.now()))
 }
 
-async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
+async fn create_in_tx(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
     // Locked, so that concurrent requests can't exceed the limit, and the event can't be removed or cancelled before the commit.
     let event = events::lock_managed(tx, caller, row.event_id).await?;
     check_sales(&row)?;
@@ -65,11 +65,11 @@ pub async fn find_embedded(
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {
-    let row = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, uri, change).await)?;
+    let row = transaction!(ctx.unit, |tx| update_in_tx(&ctx.app, tx, caller, uri, change).await)?;
     Ok(view_long(&row, ctx.app.clock.now()))
 }
 
-async fn modify(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<SectionRow> {
+async fn update_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<SectionRow> {
     let (row, event) = lock_managed(app, tx, caller, uri).await?;
     let row = change.apply(row);
     check_sales(&row)?;
@@ -79,10 +79,10 @@ async fn modify(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, change
 }
 
 pub async fn delete(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<()> {
-    transaction!(ctx.unit, |tx| remove(&ctx.app, tx, caller, uri).await)
+    transaction!(ctx.unit, |tx| delete_in_tx(&ctx.app, tx, caller, uri).await)
 }
 
-async fn remove(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri) -> Result<()> {
+async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri) -> Result<()> {
     let (row, _) = lock_managed(app, tx, caller, uri).await?;
     // Void tickets still refer to the section, so a foreign key rejects its removal.
     let deleted = store::delete(tx, row.id).await.on_foreign_key(Code::SectionInUse)?;

@@ -112,7 +112,7 @@ pub async fn replace_code(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> R
 pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Result<TokenAuthentication> {
     // Counted before the look-up, so that concurrent requests can't exceed the limit.
     let attempt = ctx.app.attempts.token_codes.begin(rate_limit_key(address))?;
-    let outcome = transaction!(ctx.unit, |tx| issue_key(&ctx.app, tx, code).await);
+    let outcome = transaction!(ctx.unit, |tx| authenticate_in_tx(&ctx.app, tx, code).await);
     if !matches!(outcome, Err(Error::Rejected(Code::ResourceNotFound, _))) {
         attempt.forgive();
     }
@@ -121,7 +121,7 @@ pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Resul
 
 /// Issues a key for a code. Locks the token, so that its removal also ends this key, and so that concurrent requests can't exceed the
 /// maximum of keys: without one, they would pile up until the end of the event, which may have none.
-async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
+async fn authenticate_in_tx(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
     let row = store::lock_by_code(tx, code.0.to_ascii_uppercase()).await?.ok_or(Error::NOT_FOUND)?;
     let ends = events::load(tx, row.event_id).await?.ends;
     if ends.plus(ADMISSION_LIFE) <= app.clock.now() {

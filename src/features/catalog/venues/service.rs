@@ -45,10 +45,10 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &VenueCreate) -> Result<Ven
         // The key acts for no account that could submit the venue for review.
         return Err(Error::FORBIDDEN);
     }
-    transaction!(ctx.unit, |tx| add(&ctx.app, tx, caller, new).await)
+    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, new).await)
 }
 
-async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
+async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
@@ -71,10 +71,10 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Venue> {
 }
 
 pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
-    transaction!(ctx.unit, |tx| change_in_tx(tx, id, change, ctx.app.clock.now()).await).map(view)
+    transaction!(ctx.unit, |tx| update_in_tx(tx, id, change, ctx.app.clock.now()).await).map(view)
 }
 
-async fn change_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -> Result<VenueRow> {
+async fn update_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -> Result<VenueRow> {
     store::lock_change(tx, id).await?;
     let before = store::find_and_lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_region(tx, change.region.as_ref().map(|region| region.id)).await?;

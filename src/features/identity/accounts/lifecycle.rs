@@ -41,10 +41,10 @@ async fn change_activation(
 
 /// Handles a deletion request: deactivates the account, ends its sessions, and mails the platform administrators.
 pub async fn request_deletion(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    transaction!(ctx.unit, |tx| deactivate_for_deletion(&ctx.app, tx, caller, number).await).map(view)
+    transaction!(ctx.unit, |tx| request_deletion_in_tx(&ctx.app, tx, caller, number).await).map(view)
 }
 
-async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
+async fn request_deletion_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = load(tx, caller, number).await?;
     let row = lock_unless_last_admin(tx, &row).await?;
     auth::require_not_revoked(tx, caller).await?;

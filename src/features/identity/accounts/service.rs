@@ -148,7 +148,7 @@ async fn change_account(
         }
         None => None,
     };
-    let row = transaction!(ctx.unit, |tx| apply(&ctx.app, tx, caller, account.id, &change, hash.as_deref()).await)
+    let row = transaction!(ctx.unit, |tx| change_account_in_tx(&ctx.app, tx, caller, account.id, &change, hash.as_deref()).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
@@ -298,7 +298,7 @@ pub async fn insert_guests(tx: &mut Tx, guests: impl IntoIterator<Item = &Prepar
 
 /// Updates an account. A new password or e-mail address ends all sessions of the account except the caller's, closes its pending
 /// codes, and is reported to the old address, because it may be the work of an intruder.
-async fn apply(
+async fn change_account_in_tx(
     app: &App,
     tx: &mut Tx,
     caller: &Caller,

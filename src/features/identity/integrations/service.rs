@@ -18,7 +18,7 @@ pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Integration>> {
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
-    let (row, key) = transaction!(ctx.unit, |tx| make(&ctx.app, tx, caller, &new).await)?;
+    let (row, key) = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, &new).await)?;
     Ok(IntegrationWithKey { integration: view(row), key })
 }
 
@@ -63,7 +63,7 @@ pub async fn end_key(ctx: &Ctx, id: Id) -> Result<()> {
 }
 
 /// Creates an integration and its key. If fields are invalid, the error lists all of them.
-async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
+async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
     let account = match &new.account {
         // Required if the caller's own key has no account.
         None => caller.account.ok_or_else(|| FieldError::missing("account")),

@@ -142,7 +142,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<Accou
 
 /// Ends one session of an account.
 pub async fn revoke_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
-    let ended = transaction!(ctx.unit, |tx| revoke_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
+    let ended = transaction!(ctx.unit, |tx| revoke_one_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
     if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
 }
 
@@ -158,7 +158,7 @@ pub async fn end_all(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Resu
     })
 }
 
-async fn revoke_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
+async fn revoke_one_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
     let account = accounts::load(tx, caller, &path.number).await?.id;
     store::find(tx, account, path.session).await?.ok_or(Error::NOT_FOUND)?;
     store::end(tx, path.session, now).await

@@ -63,11 +63,11 @@ async fn known_account(ctx: &Ctx, address: IpAddr, email: &str) -> Result<Option
 
 async fn create(ctx: &Ctx, request: &CodeRequest<'_>) -> Result<VerificationCode> {
     let (identifier, digits) = (secret::api_key(), secret::verification_code());
-    let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, request, &identifier, &digits).await)?;
+    let row = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, request, &identifier, &digits).await)?;
     Ok(VerificationCode { identifier: Identifier(identifier), row, validity: CodeValidity::Open })
 }
 
-async fn make(app: &App, tx: &mut Tx, request: &CodeRequest<'_>, identifier: &str, digits: &str) -> Result<CodeRow> {
+async fn create_in_tx(app: &App, tx: &mut Tx, request: &CodeRequest<'_>, identifier: &str, digits: &str) -> Result<CodeRow> {
     let account = accounts::lock_by_email(tx, request.email).await?;
     let account = account.ok_or_else(|| Code::AccountUnknown.with_message("No account has this e-mail address."))?;
     // By now, another account may have the e-mail address.

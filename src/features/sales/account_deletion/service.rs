@@ -25,7 +25,7 @@ use crate::state::{App, Ctx};
 pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<()> {
     accounts::load(&mut ctx.unit.read().await?, caller, number).await?;
     let unusable_hash = ctx.app.passwords.unusable_hash().await?;
-    let cancelled = transaction!(ctx.unit, |tx| erase(&ctx.app, tx, caller, number, &unusable_hash).await)?;
+    let cancelled = transaction!(ctx.unit, |tx| delete_in_tx(&ctx.app, tx, caller, number, &unusable_hash).await)?;
     let background = ctx.background();
     let refunds = async move { process_refunds(&background, cancelled).await };
     ctx.unit.after_commit(refunds).await;
@@ -53,7 +53,7 @@ async fn process_refunds(ctx: &Ctx, orders: Vec<Id>) {
 }
 
 /// Deletes the account in `tx` and returns its cancelled orders.
-async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, password_hash: &str) -> Result<Vec<Id>> {
+async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, password_hash: &str) -> Result<Vec<Id>> {
     let now = app.clock.now();
     let row = accounts::load(tx, caller, number).await?;
     let row = accounts::lock_unless_last_admin(tx, &row).await?;

@@ -33,11 +33,11 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, id: Id) -> Result<EventR
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: EventReturnCreate) -> Result<EventReturn> {
     let reason = new.reason.unwrap_or_default();
-    transaction!(ctx.unit, |tx| start(&ctx.app, tx, caller, event, &reason).await)
+    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, event, &reason).await)
 }
 
 /// Starts a run. The lock of the event keeps two requests from starting one each.
-async fn start(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str) -> Result<EventReturn> {
+async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str) -> Result<EventReturn> {
     let event = events::lock_managed(tx, caller, event).await?;
     if event.status != EventStatus::Cancelled {
         return Err(Code::EventNotCancelled.into());

@@ -111,10 +111,10 @@ async fn cancel_with_events(ctx: &Ctx, now: Timestamp) -> Result<u64> {
     if found.is_empty() {
         return Ok(0);
     }
-    transaction!(ctx.unit, |tx| cancel_found(&ctx.app, tx, &found, now).await)
+    transaction!(ctx.unit, |tx| cancel_with_events_in_tx(&ctx.app, tx, &found, now).await)
 }
 
-async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> Result<u64> {
+async fn cancel_with_events_in_tx(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> Result<u64> {
     let locked = store::lock_all(tx, found.iter().copied()).await?;
     // An order may have been closed before it was locked.
     let orders: Vec<Id> = locked.iter().filter(|order| order.is_open(now)).map(|order| order.id).collect();

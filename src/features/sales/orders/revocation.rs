@@ -28,12 +28,12 @@ use crate::state::{App, Ctx};
 /// Returns the tickets that the request names, or all unused tickets of the order. Their cost is refunded after the commit,
 /// because no transaction waits for the gateway; a job retries refunds that fail.
 pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
-    let order = transaction!(ctx.unit, |tx| return_in_tx(&ctx.app, tx, caller, id, request).await)?;
+    let order = transaction!(ctx.unit, |tx| return_tickets_in_tx(&ctx.app, tx, caller, id, request).await)?;
     payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
-async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
+async fn return_tickets_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     service::require_hosts(tx, caller, id).await?;
     let is_named = |ticket: &TicketRow| {
@@ -125,10 +125,10 @@ async fn return_locked(
 
 /// Voids an order: voids all its unused tickets, without a refund.
 pub async fn void(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
-    transaction!(ctx.unit, |tx| void_in(&ctx.app, tx, caller, id, request).await)
+    transaction!(ctx.unit, |tx| void_in_tx(&ctx.app, tx, caller, id, request).await)
 }
 
-async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
+async fn void_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_fulfilled(&order, "voided")?;
     let tickets = lock_tickets(app, tx, id, |_| true).await?;

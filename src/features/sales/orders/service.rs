@@ -101,12 +101,12 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
 /// Cancels an open order. Partial payments are refunded after the commit, because no transaction waits for the gateway; a job
 /// retries refunds that fail.
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
-    let order = transaction!(ctx.unit, |tx| cancel_open(&ctx.app, tx, caller, id).await)?;
+    let order = transaction!(ctx.unit, |tx| cancel_in_tx(&ctx.app, tx, caller, id).await)?;
     payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
-async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
+async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
     let now = app.clock.now();
     let row = lock_authorized(tx, caller, id).await?;
     if !row.is_open(now) {

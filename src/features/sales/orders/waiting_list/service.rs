@@ -27,10 +27,10 @@ const ACCOUNT_MAXIMUM: i64 = 20;
 
 /// Adds the caller's account to the waiting list of a section.
 pub async fn join(ctx: &Ctx, caller: &Caller, uri: SectionUri, new: &WaitingEntryCreate) -> Result<WaitingEntry> {
-    transaction!(ctx.unit, |tx| join_in(&ctx.app, tx, caller, uri, new).await)
+    transaction!(ctx.unit, |tx| join_in_tx(&ctx.app, tx, caller, uri, new).await)
 }
 
-async fn join_in(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, new: &WaitingEntryCreate) -> Result<WaitingEntry> {
+async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, new: &WaitingEntryCreate) -> Result<WaitingEntry> {
     let now = app.clock.now();
     let section = sections::load(tx, uri, now).await?;
     events::load_visible(tx, caller, section.event_id).await?;
