@@ -10,5 +10,5 @@ mod pages;
 pub mod raw;
 mod requests;
 mod slow;
-mod strange;
 pub mod tls;
+mod unusual_requests;

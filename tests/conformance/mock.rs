@@ -5,9 +5,9 @@ mod callbacks;
 mod command;
 mod foreign;
 mod impairment;
-mod kept;
 mod pages;
 mod stateful;
+mod store;
 
 use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
 use boxoffice_mock::MockSettings;
