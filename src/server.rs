@@ -146,7 +146,7 @@ impl RunningApp {
         Arc::clone(self.server.shutdown_state())
     }
 
-    /// Stops the jobs. The server still serves requests.
+    /// Stops the jobs. The server still serves requests. For tests.
     pub async fn stop_jobs(&mut self) {
         self.jobs.stop().await;
     }

@@ -128,7 +128,7 @@ impl Throttle {
     }
 }
 
-/// Returns a log that discards everything.
+/// Returns a log that discards everything. For tests.
 pub fn silent() -> Logger {
     Logger::root(slog::Discard, o!())
 }

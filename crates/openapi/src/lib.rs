@@ -262,7 +262,7 @@ impl Contract {
     }
 
     /// Returns the operation at a method and path, with all violations of a response to it. `None` if no operation matches, because
-    /// the document then doesn't restrict the response.
+    /// the document then doesn't restrict the response. For tests.
     pub fn validate_response(
         &self,
         method: &str,

@@ -202,7 +202,7 @@ impl Passwords {
         self.workers.status()
     }
 
-    /// Returns the number of hashes whose memory is kept for further ones.
+    /// Returns the number of hashes whose memory is kept for further ones. For tests.
     pub fn kept_buffers(&self) -> usize {
         self.hasher.free.lock().len()
     }

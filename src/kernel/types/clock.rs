@@ -194,12 +194,12 @@ impl Clock {
         std::mem::take(&mut self.reading.lock().steps)
     }
 
-    /// Simulates that the machine's clock is set forward.
+    /// Simulates that the machine's clock is set forward. For tests.
     pub fn advance(&self, duration: Duration) {
         self.offset.fetch_add(micros(duration), Ordering::Relaxed);
     }
 
-    /// Simulates that the machine's clock is set back.
+    /// Simulates that the machine's clock is set back. For tests.
     pub fn rewind(&self, duration: Duration) {
         self.offset.fetch_sub(micros(duration), Ordering::Relaxed);
     }
