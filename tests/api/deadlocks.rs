@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::advertisements::advertisement_body;
 use crate::review::submission_of;
-use crate::support::{Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, id_of, race_rounds, section};
+use crate::support::{Call, Event, Host, RESERVATION_TTL, Response, TestApp, User, entries_of, id_of, race_rounds, section};
 
 on_two_servers![mutual_transfers_do_not_deadlock, publishing_and_withdrawing_do_not_deadlock, concurrent_changes_do_not_deadlock,];
 
@@ -136,7 +136,7 @@ async fn concurrent_changes_do_not_deadlock(app: TestApp) {
         if round % 2 == 1 {
             app.advance_clock(RESERVATION_TTL);
         }
-        let (responses, ()) = join(join_all(calls.iter().map(|call| call.send(&app))), async {
+        let (responses, ()) = join(join_all(calls.iter().map(|call| send(&app, call))), async {
             app.expire_due().await;
             app.offer_places().await;
         })
@@ -151,22 +151,13 @@ async fn concurrent_changes_do_not_deadlock(app: TestApp) {
     check_deadlocks(&app).await;
 }
 
-/// A request.
-struct Call {
-    key: String,
-    method: &'static str,
-    path: String,
-    body: Value,
-}
-
-impl Call {
-    async fn send(&self, app: &TestApp) -> Response {
-        let mut request = app.request(self.method, &self.path).key(&self.key);
-        if self.method == "POST" {
-            request = request.header("Idempotency-Key", &format!("{:x}", rand::random::<u64>()));
-        }
-        if self.body == Value::Null { request.send().await } else { request.json(&self.body).send().await }
+/// Sends a request. A POST has an `Idempotency-Key`.
+async fn send(app: &TestApp, call: &Call) -> Response {
+    let request = call.request(app);
+    if call.method != "POST" {
+        return request.send().await;
     }
+    request.header("Idempotency-Key", &format!("{:x}", rand::random::<u64>())).send().await
 }
 
 /// The resources that all operations of a round share.
@@ -259,7 +250,7 @@ impl<'a> Fixtures<'a> {
     }
 
     async fn send(&self, key: &str, method: &'static str, path: &str, body: Value) -> Value {
-        let response = Call { key: key.to_owned(), method, path: path.to_owned(), body }.send(self.app).await;
+        let response = send(self.app, &Call::new(key, method, path, body)).await;
         assert!(response.status < 300, "{method} {path}: {} {}", response.status, response.body);
         response.body
     }
@@ -332,7 +323,7 @@ impl<'a> Fixtures<'a> {
     fn calls(&self, round: usize) -> Vec<Call> {
         let mut calls = Vec::new();
         let mut add = |key: &str, method: &'static str, path: String, body: Value| {
-            calls.push(Call { key: key.to_owned(), method, path, body });
+            calls.push(Call::new(key, method, path, body));
         };
         let (kofi, staff) = (self.host.owner.key.as_str(), self.app.staff.key.as_str());
         let (listed, draft) = (&self.listed, &self.draft);

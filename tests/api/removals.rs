@@ -5,17 +5,19 @@
 //! [`REFERENCES`] lists every operation that refers to another resource. The test fails if an operation of the contract or a
 //! foreign key of the schema is not accounted for.
 
+mod fixtures;
 mod references;
-mod world;
+mod requests;
 
 use std::collections::BTreeSet;
 
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section};
+use crate::support::{Call, RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section};
+use fixtures::Fixtures;
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
-use world::{Call, World};
+use requests::prepare;
 
 on_both_databases![
     requests_survive_removal_of_their_resources,
@@ -30,12 +32,12 @@ fn rounds() -> usize {
 }
 
 async fn requests_survive_removal_of_their_resources(app: TestApp) {
-    let world = World::create(&app).await;
+    let fixtures = Fixtures::create(&app).await;
     for reference in REFERENCES {
         for _ in 0..rounds() {
-            let race = world.prepare(reference).await;
-            let requests = join_all(race.requests.iter().map(|call| send(&app, call)));
-            let (responses, removal) = join(requests, send(&app, &race.removal)).await;
+            let race = prepare(&fixtures, reference).await;
+            let requests = join_all(race.requests.iter().map(|call| call.send(&app)));
+            let (responses, removal) = join(requests, race.removal.send(&app)).await;
             check(reference, &responses, &removal);
             for created in responses.iter().filter_map(|response| response.body["self"].as_str()) {
                 let read = app.get(&app.staff.key, created).await;
@@ -44,11 +46,6 @@ async fn requests_survive_removal_of_their_resources(app: TestApp) {
             }
         }
     }
-}
-
-async fn send(app: &TestApp, call: &Call) -> Response {
-    let request = app.request(call.method, &call.path).key(&call.key);
-    if call.body == Value::Null { request.send().await } else { request.json(&call.body).send().await }
 }
 
 /// Asserts that some order of the requests and the removal has these responses.
@@ -70,17 +67,17 @@ fn check(reference: &Reference, responses: &[Response], removal: &Response) {
 
 /// Orders that arrive together are executed in one batch. One order in four is for an event that is being removed.
 async fn orders_of_removed_section_do_not_affect_others(app: TestApp) {
-    let world = World::create(&app).await;
+    let fixtures = Fixtures::create(&app).await;
     for round in 0..rounds() * 2 {
-        let kept = world.listed_event(&[10.0, 0.0]).await;
-        let removed = world.listed_event(&[10.0, 0.0]).await;
+        let kept = fixtures.listed_event(&[10.0, 0.0]).await;
+        let removed = fixtures.listed_event(&[10.0, 0.0]).await;
         let sections = (0..4).map(|number| if number == 0 { &removed.sections } else { &kept.sections });
-        let orders = sections.zip(&world.buyers).map(|(sections, buyer)| world.order(buyer, &sections[round % 2]));
+        let orders = sections.zip(&fixtures.buyers).map(|(sections, buyer)| fixtures.order(buyer, &sections[round % 2]));
         let orders: Vec<Call> = orders.collect();
         let uri = if round % 4 < 2 { removed.uri.clone() } else { removed.sections[round % 2].clone() };
-        let removal = world.by_host("DELETE", uri, Value::Null);
+        let removal = fixtures.by_host("DELETE", uri, Value::Null);
 
-        let (responses, removal) = join(join_all(orders.iter().map(|order| send(&app, order))), send(&app, &removal)).await;
+        let (responses, removal) = join(join_all(orders.iter().map(|order| order.send(&app))), removal.send(&app)).await;
 
         for response in &responses[1..] {
             assert_eq!(response.status, 201, "an order of another event: {}", response.body);

@@ -18,6 +18,36 @@ pub struct Request {
     version: Option<String>,
 }
 
+/// The parts of a request, so that many can be prepared and then sent at the same time.
+pub struct Call {
+    /// The API key.
+    pub key: String,
+    /// The method.
+    pub method: &'static str,
+    /// The path.
+    pub path: String,
+    /// The body; null if it has none.
+    pub body: Value,
+}
+
+impl Call {
+    /// Creates a call.
+    pub fn new(key: &str, method: &'static str, path: impl Into<String>, body: Value) -> Self {
+        Self { key: key.to_owned(), method, path: path.into(), body }
+    }
+
+    /// Builds the request.
+    pub fn request(&self, app: &TestApp) -> Request {
+        let request = app.request(self.method, &self.path).key(&self.key);
+        if self.body.is_null() { request } else { request.json(&self.body) }
+    }
+
+    /// Sends it.
+    pub async fn send(&self, app: &TestApp) -> Response {
+        self.request(app).send().await
+    }
+}
+
 /// A response.
 #[derive(Debug)]
 pub struct Response {

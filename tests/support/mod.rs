@@ -43,7 +43,7 @@ mod users;
 pub use failures::{FailureCheck, TestFailures};
 pub use fake_gateway::FakeGateway;
 pub use fixtures::{Event, Host, id_of, section};
-pub use http::{Rejection, Request, Response, entries_of, fetch_url, header, refusing_socket, rejection, texts};
+pub use http::{Call, Rejection, Request, Response, entries_of, fetch_url, header, refusing_socket, rejection, texts};
 pub use invariants::check_invariants;
 pub use mail_server::{MailServer, SmtpBehavior, TlsMode};
 pub use mailbox::{Mailbox, code_in, readable, wait_until};
