@@ -1,6 +1,7 @@
 //! Tests of the crate through its public API, mostly with documents of other APIs, which use all features of OpenAPI.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod branches;
 mod broken;
 mod callback;
 mod charset_policy;
@@ -9,7 +10,10 @@ mod formats;
 mod invalid_values;
 mod json;
 mod paging;
+mod paths;
+mod recursion;
 mod requests;
+mod responses;
 mod samples;
 mod source;
 mod subtypes;
@@ -18,9 +22,7 @@ mod versions;
 use std::path::Path;
 use std::sync::Arc;
 
-use boxoffice_openapi::{
-    Contract, FieldErrorKind, ParameterLocation, RequestError, RouteError, SecurityScheme, compile, resolve,
-};
+use boxoffice_openapi::{Contract, FieldErrorKind, ParameterLocation, RequestError, SecurityScheme, compile, resolve};
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
@@ -104,165 +106,6 @@ fn recursive_schemas() -> Value {
 }
 
 #[test]
-fn strips_base_paths_of_all_servers() {
-    let operation = json!({ "responses": { "204": { "description": "" } } });
-    let mut own = operation.clone();
-    own["servers"] = json!([{ "url": "https://example.com/v3/" }]);
-    let contract = Contract::new(json!({
-        "openapi": "3.1.0",
-        "servers": [{ "url": "/v1" }],
-        "paths": {
-            "/a": { "servers": [{ "url": "/v2" }, { "url": "/b" }], "get": operation, "post": own },
-            "/b/{id}": { "get": operation },
-        },
-    }));
-    let contract = contract.unwrap();
-    for (path, expected) in
-        [("/v1/a", "/a"), ("/v2/a", "/a"), ("/v3/a", "/a"), ("/a", "/a"), ("/v20/a", "/v20/a"), ("/b/7", "/b/7")]
-    {
-        assert_eq!(contract.without_prefix(path), expected, "{path}");
-    }
-}
-
-#[test]
-fn validates_recursive_schemas_at_every_depth() {
-    let tree =
-        |leaf: Value| json!({ "name": "a", "children": [{ "name": "b", "children": [{ "name": "c", "children": [leaf] }] }] });
-    let location = "at 0/children/0/children/0";
-    assert_eq!(body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({ "name": "d" }))), [""; 0]);
-    assert_eq!(
-        body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({ "name": 7 }))),
-        [format!("children must be a string ({location}/name)")]
-    );
-    assert_eq!(body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({}))), [format!("children lacks name ({location})")]);
-}
-
-#[test]
-fn rejects_undeclared_properties_in_recursive_responses() {
-    let host = |event: Value| json!({ "name": "a", "events": [{ "title": "b", "host": { "events": [event] } }] });
-    let errors = |event: Value| response_violations(ref_to("Host"), recursive_schemas(), &host(event));
-    assert_eq!(errors(json!({ "title": "c", "host": null })), [""; 0]);
-    assert_eq!(errors(json!({ "title": "c", "host": { "name": "d" } })), [""; 0]);
-    assert_eq!(errors(json!({ "title": 7 })), [r#"body/events/0/host/events/0/title: 7 is not of type "string""#]);
-    let event = |event: Value| response_violations(ref_to("Event"), recursive_schemas(), &event);
-    assert_eq!(
-        event(json!({ "title": "c", "extra": 1 })),
-        ["body: Unevaluated properties are not allowed ('extra' was unexpected)"]
-    );
-    let tree =
-        |leaf: Value| response_violations(ref_to("Tree"), recursive_schemas(), &json!({ "name": "a", "children": [leaf] }));
-    assert_eq!(tree(json!({ "name": "b" })), [""; 0]);
-    assert_eq!(
-        tree(json!({ "name": "b", "extra": 1 })),
-        ["body/children/0: Additional properties are not allowed ('extra' was unexpected)"]
-    );
-}
-
-#[test]
-fn declared_properties_are_declared_in_every_branch() {
-    let node = |name: &str, other: &str| json!({ "type": "object", "required": [name], "properties": { name: { "type": "integer" }, other: ref_to(other) } });
-    let schemas = || json!({ "Node": node("v", "Node"), "Leaf": node("w", "Leaf") });
-    let violations = |schema: Value, body: Value| response_violations(schema, schemas(), &body);
-    let id = json!({ "type": "object", "properties": { "id": { "type": "integer" } } });
-    let either = json!({ "oneOf": [ref_to("Node"), ref_to("Leaf")] });
-    let with = |keyword: &str, branches: Value| json!({ "properties": { "id": { "type": "integer" } }, keyword: branches });
-    for schema in [
-        with("oneOf", either["oneOf"].clone()),
-        with("anyOf", either["oneOf"].clone()),
-        json!({ "allOf": [id, either] }),
-        json!({ "allOf": [id, { "allOf": [either] }] }),
-        json!({ "properties": { "id": {} }, "if": { "required": ["v"] }, "then": ref_to("Node") }),
-        json!({ "properties": { "id": {} }, "dependentSchemas": { "id": ref_to("Node") } }),
-        json!({ "allOf": [id], "if": { "required": ["v"] }, "then": ref_to("Node") }),
-    ] {
-        assert_eq!(violations(schema.clone(), json!({ "id": 1, "v": 2 })), [""; 0], "{schema}");
-        assert_eq!(
-            violations(schema.clone(), json!({ "id": 1, "v": 2, "extra": 3 })),
-            ["body: Unevaluated properties are not allowed ('extra' was unexpected)"],
-            "{schema}"
-        );
-    }
-    let both = json!({ "allOf": [
-        { "properties": { "a": { "type": "integer" }, "c": { "properties": { "d": {} } } } },
-        { "properties": { "b": { "type": "integer" } } },
-    ] });
-    assert_eq!(violations(both.clone(), json!({ "a": "x", "b": 1 })), [r#"body/a: "x" is not of type "integer""#]);
-    assert_eq!(violations(both, json!({ "b": "x", "extra": 1 })), [r#"body/b: "x" is not of type "integer""#]);
-    let required = json!({ "properties": { "a": {} }, "required": ["b"] });
-    assert_eq!(
-        violations(required, json!({ "a": 1, "b": 2 })),
-        ["body: Additional properties are not allowed ('b' was unexpected)"]
-    );
-}
-
-#[test]
-fn branch_of_free_form_allows_any_property() {
-    let closed = json!({ "type": "object", "properties": { "a": {} } });
-    for keyword in ["anyOf", "oneOf"] {
-        let violations = |branches: Value, body: Value| response_violations(json!({ keyword: branches }), json!({}), &body);
-        let free = json!([{ "type": "object" }, { "type": "string" }]);
-        assert_eq!(violations(free.clone(), json!({ "a": 1 })), [""; 0]);
-        assert_eq!(violations(free, json!("text")), [""; 0]);
-        assert_eq!(
-            violations(json!([closed, { "type": "string" }]), json!({ "a": 1, "b": 2 })),
-            ["body: Unevaluated properties are not allowed ('b' was unexpected)"]
-        );
-    }
-    let extended = json!({ "allOf": [closed, { "type": "object" }] });
-    assert_eq!(
-        response_violations(extended, json!({}), &json!({ "b": 2 })),
-        ["body: Unevaluated properties are not allowed ('b' was unexpected)"]
-    );
-}
-
-#[test]
-fn branch_of_free_form_declares_nothing_beside_declared_properties() {
-    let declared = json!({ "properties": { "a": {} } });
-    let free = json!({ "anyOf": [{ "type": "object" }, { "type": "string" }] });
-    let nested = json!({ "properties": { "a": {} }, "allOf": [free] });
-    let closed = json!({ "unevaluatedProperties": false, "anyOf": free["anyOf"] });
-    for schema in [json!({ "allOf": [declared, free] }), nested, closed.clone()] {
-        assert_eq!(
-            response_violations(schema.clone(), json!({}), &json!({ "b": 2 })),
-            ["body: Unevaluated properties are not allowed ('b' was unexpected)"],
-            "{schema}"
-        );
-    }
-    assert_eq!(body_errors(closed, json!({}), &json!({ "b": 2 })), ["b is not among the properties of the body"]);
-}
-
-#[test]
-fn names_the_wrong_property_of_a_branch() {
-    let pet = |kind: &str, property: &str| {
-        let properties = json!({ "kind": { "enum": [kind] }, property: { "type": "integer" }, "friend": ref_to("Pet") });
-        json!({ "type": "object", "required": ["kind", property], "properties": properties })
-    };
-    let schemas =
-        || json!({ "Pet": { "oneOf": [ref_to("Cat"), ref_to("Dog")] }, "Cat": pet("cat", "lives"), "Dog": pet("dog", "barks") });
-    let violations = |schema: Value, body: Value| response_violations(schema, schemas(), &body);
-    let inline = json!({ "oneOf": [pet("cat", "lives"), pet("dog", "barks")] });
-    for schema in [ref_to("Pet"), inline.clone(), json!({ "nullable": true, "anyOf": inline["oneOf"] })] {
-        assert_eq!(
-            violations(schema.clone(), json!({ "kind": "cat", "lives": "nine" })),
-            [r#"body/lives: "nine" is not of type "integer""#],
-            "{schema}"
-        );
-        assert!(violations(schema, json!({ "kind": "cow" }))[0].starts_with("body: "), "both branches are equally close");
-    }
-    let friend = json!({ "kind": "cat", "lives": 9, "friend": { "kind": "dog", "barks": "x" } });
-    assert_eq!(violations(ref_to("Pet"), friend), [r#"body/friend/barks: "x" is not of type "integer""#]);
-    let nullable = json!({ "type": "object", "nullable": true, "properties": { "a": { "type": "string", "enum": ["x"], "nullable": true } } });
-    assert_eq!(violations(nullable.clone(), json!(null)), [""; 0]);
-    assert_eq!(violations(nullable.clone(), json!({ "a": null })), [""; 0]);
-    assert_eq!(violations(nullable.clone(), json!({ "a": "y" })), [r#"body/a: "y" is not one of "x" or null"#]);
-    assert_eq!(
-        body_errors(json!({ "properties": { "a": nullable } }), json!({}), &json!({ "a": { "a": 7 } })),
-        ["a must be a string (at a)"]
-    );
-    assert!(violations(json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] }), json!(true))[0].starts_with("body: "));
-}
-
-#[test]
 fn resolved_schemas_are_self_contained() {
     let document = json!({ "components": { "schemas": recursive_schemas() } });
     for name in ["Tree", "Host", "Event"] {
@@ -287,36 +130,6 @@ fn inlines_all_references_of_builtin_document() {
         assert!(!schema.resolved.to_string().contains("\"$ref\""), "{}", schema.resolved);
         schema.errors(&json!(null)).unwrap();
     }
-}
-
-#[test]
-fn nodes_with_the_same_reference_share_a_schema() {
-    let response = |schema: Value| json!({ "description": "-", "content": { "application/json": { "schema": schema } } });
-    let nullable = json!({ "$ref": "#/components/schemas/Error", "nullable": true });
-    let responses = json!({ "400": response(ref_to("Error")), "404": response(ref_to("Error")), "410": response(nullable) });
-    let contract = contract(
-        json!({ "/a": { "get": { "responses": responses } } }),
-        json!({ "schemas": { "Error": { "type": "object", "required": ["code"] } } }),
-    );
-    let operation = contract.find("GET", "/a").unwrap();
-    let schema = |status| operation.response_for(status).unwrap().contents[0].schema.as_ref().unwrap();
-    assert!(Arc::ptr_eq(schema(400), schema(404)));
-    assert!(!Arc::ptr_eq(schema(400), schema(410)), "one of them allows null");
-    assert!(schema(410).errors(&Value::Null).unwrap().is_empty());
-    assert!(!schema(404).errors(&Value::Null).unwrap().is_empty());
-}
-
-#[test]
-fn compiles_many_interdependent_schemas_in_time() {
-    let schema = |number: usize| {
-        let other =
-            |step: usize| json!({ "anyOf": [{ "type": "string" }, ref_to(&format!("S{}", (number * 7 + step * 31) % 300))] });
-        let properties: serde_json::Map<_, _> = (0..20).map(|step| (format!("p{step}"), other(step))).collect();
-        (format!("S{number}"), json!({ "type": "object", "properties": properties }))
-    };
-    let schemas: serde_json::Map<_, _> = (0..300).map(schema).collect();
-    assert_eq!(response_violations(ref_to("S1"), schemas.clone().into(), &json!({ "p0": { "p1": { "p2": "x" } } })), [""; 0]);
-    assert!(!response_violations(ref_to("S1"), schemas.into(), &json!({ "p0": { "p1": { "p2": 7 } } })).is_empty());
 }
 
 #[test]
@@ -468,68 +281,6 @@ fn warns_about_ignored_parts_of_a_document() {
     assert_eq!(contract.operations().count(), 2);
 }
 
-/// `Cat` is all of `Pet`, which is one of `Cat` and `Dog`.
-#[test]
-fn validates_schemas_that_contain_themselves_directly() {
-    let kind = |kind: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string", "enum": [kind] } } });
-    let pets = json!({
-        "Pet": { "oneOf": [ref_to("Cat"), ref_to("Dog")], "discriminator": { "propertyName": "kind" } },
-        "Cat": { "allOf": [ref_to("Pet"), kind("cat")] },
-        "Dog": { "allOf": [ref_to("Pet"), kind("dog")] },
-        "Self": { "allOf": [ref_to("Self"), { "type": "string" }] },
-        "Either": { "anyOf": [ref_to("Either"), { "type": "string" }] },
-    });
-    let errors = |name: &str, value: Value| body_errors(ref_to(name), pets.clone(), &value).len();
-    assert_eq!((errors("Pet", json!({ "kind": "cat" })), errors("Cat", json!({ "kind": "cat" }))), (0, 0));
-    assert_eq!((errors("Pet", json!({ "kind": "cow" })), errors("Cat", json!({ "kind": "dog" }))), (1, 1));
-    assert_eq!((errors("Self", json!("x")), errors("Self", json!(7)), errors("Either", json!("x"))), (0, 1, 0));
-    assert_eq!(response_violations(ref_to("Pet"), pets.clone(), &json!({ "kind": "cat" })), [""; 0]);
-    assert_eq!(response_violations(ref_to("Pet"), pets.clone(), &json!({ "kind": "cow" })).len(), 1);
-}
-
-#[test]
-fn matches_paths_by_shape() {
-    let named = |id: &str| json!({ "operationId": id, "responses": { "204": {} } });
-    let contract = contract(
-        json!({
-            "/a/{id}": { "get": named("by id") },
-            "/a/{name}": { "post": named("by name") },
-            "/{any}/c": { "get": named("any") },
-            "/{other}/{part}": { "get": named("part") },
-            "/a/b": { "get": named("literal") },
-        }),
-        json!({}),
-    );
-    let found = |method: &str, path: &str| contract.find(method, path).map(|operation| operation.id.clone());
-    assert_eq!(found("GET", "/a/1").as_deref(), Ok("by id"));
-    assert_eq!(found("POST", "/a/1").as_deref(), Ok("by name"));
-    assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
-    assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
-    assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
-    assert_eq!(found("PUT", "/a/1"), Err(RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
-    assert_eq!(["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)), [const { Err(RouteError::NotFound) }; 5]);
-}
-
-#[test]
-fn matches_equivalent_spellings_of_a_path() {
-    let contract = contract(json!({ "/a-b/{id}/c": { "get": { "responses": { "204": {} } } } }), json!({}));
-    for path in ["/a-b/1/c", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
-        assert!(["GET", "get"].iter().all(|method| contract.find(method, path).is_ok()), "{path}");
-    }
-    for path in ["/A-B/1/c", "/a-b/1/c/", "//a-b/1/c", "/a-b//1/c"] {
-        assert_eq!(contract.find("GET", path).err(), Some(RouteError::NotFound), "{path}");
-    }
-}
-
-#[test]
-fn path_with_a_slash_at_its_end_is_another_path() {
-    let named = |id: &str| json!({ "get": { "operationId": id, "responses": { "204": {} } } });
-    let paths = json!({ "/": named("root"), "/a/": named("slash"), "/a": named("none"), "/{id}/": named("variable") });
-    let contract = contract(paths, json!({}));
-    let found = ["/", "/a", "/a/", "/b/", "/b"].map(|path| contract.find("GET", path).map(|operation| operation.id.as_str()));
-    assert_eq!(found, [Ok("root"), Ok("none"), Ok("slash"), Ok("variable"), Err(RouteError::NotFound)]);
-}
-
 #[test]
 fn validates_a_body_by_the_most_specific_media_type() {
     let names = ["*/*", "Image/*", "image/*+xml", "image/png", "image/png;version=1", "image/png; version=2"];
@@ -547,95 +298,5 @@ fn validates_a_body_by_the_most_specific_media_type() {
         ("image/png;version=3", "image/png"),
     ] {
         assert_eq!(operation.request_examples(media_type)["example"], expected, "{media_type}");
-    }
-}
-
-/// Returns the violations of a response of a media type with this schema, in words.
-fn content_violations(media_type: &str, schema: Value, body: &[u8]) -> Vec<String> {
-    let node = if schema.is_null() { json!({}) } else { json!({ "schema": schema }) };
-    let content = json!({ media_type: node });
-    let operation = json!({ "responses": { "200": { "content": content } } });
-    let contract = contract(json!({ "/things": { "get": operation } }), json!({}));
-    let headers = [(http::header::CONTENT_TYPE, media_type.parse().unwrap())].into_iter().collect();
-    let (_, violations) = contract.validate_response("GET", "/things", 200, &headers, body).unwrap();
-    violations.into_iter().map(|violation| violation.normalized).collect()
-}
-
-#[test]
-fn validates_responses_of_other_media_types_than_json() {
-    let form = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } });
-    let urlencoded = "application/x-www-form-urlencoded";
-    let binary = json!({ "type": "string", "format": "binary", "minLength": 2, "maxLength": 3 });
-    for (media_type, schema, body, expected) in [
-        ("text/plain", json!({ "type": "string", "enum": ["on", "off"] }), "on", ""),
-        ("text/plain", json!({ "type": "string", "enum": ["on", "off"] }), "maybe", "must be one of: on, off"),
-        ("text/plain; charset=utf-8", json!({ "type": "integer", "maximum": 9 }), "10", "must be at most 9"),
-        ("text/plain", json!({ "type": "integer" }), "abc", "must be an integer"),
-        ("text/csv", json!({ "type": "array", "items": {} }), "a,b", ""),
-        (urlencoded, form.clone(), "a=1", ""),
-        (urlencoded, form.clone(), "a=x", "at /a must be an integer"),
-        (urlencoded, form.clone(), "", "lacks a"),
-        (urlencoded, form, "a=1&b=1", "has the undeclared b"),
-        ("image/png", binary.clone(), "\u{1}\u{2}", ""),
-        ("image/png", binary.clone(), "\u{1}", "must have at least 2 bytes"),
-        ("application/octet-stream", binary, "1234", "must have at most 3 bytes"),
-        ("application/json", Value::Null, "{\"a\":1", "is no JSON"),
-        ("text/json", json!({ "type": "object" }), "[]", "must be an object"),
-        ("application/json", Value::Null, "", ""),
-        ("application/json", json!({ "type": "number" }), "1e400", "can't be read"),
-        ("application/json", json!({ "type": "string" }), "\"\\ud800\"", "can't be read"),
-        ("application/json", json!({}), &"[".repeat(200), "can't be read"),
-        ("application/json", json!({ "type": "integer", "format": "int64" }), "9223372036854775807", ""),
-        (
-            "application/json",
-            json!({ "type": "integer", "format": "int64" }),
-            "9223372036854775808",
-            "must be at most 9223372036854775807",
-        ),
-        ("application/json", json!({ "type": "string", "format": "email" }), "\"\\\"john doe\\\"@example.com\"", ""),
-        ("application/json", json!({ "type": "string", "format": "email" }), "\"a@[192.0.2.1]\"", ""),
-        ("application/json", json!({ "type": "string", "format": "email" }), "\"a\"", "must be a valid email"),
-        ("application/json", json!({ "type": "string", "format": "byte" }), "\"QUF=\"", ""),
-        ("application/json", json!({ "type": "string", "format": "byte" }), "\"QUF\"", "must be a valid byte"),
-    ] {
-        let found = content_violations(media_type, schema.clone(), body.as_bytes());
-        let expected = if expected.is_empty() { vec![] } else { vec![format!("has a body that {expected}")] };
-        assert_eq!(found, expected, "{media_type} {schema} {body}");
-    }
-}
-
-#[test]
-fn rejects_write_only_properties_in_responses() {
-    let password = json!({ "type": "string", "writeOnly": true });
-    let account = json!({ "type": "object", "properties": { "id": {}, "password": password } });
-    let combined = json!({ "allOf": [account, { "properties": { "name": {} } }] });
-    for schema in [account, combined] {
-        assert_eq!(response_violations(schema.clone(), json!({}), &json!({ "id": 1 })), [""; 0]);
-        assert_eq!(
-            response_violations(schema, json!({}), &json!({ "id": 1, "password": "x" })),
-            ["body/password: is write-only"]
-        );
-    }
-}
-
-/// Each `Shape` is all of `Base`, which is one of the shapes.
-#[test]
-fn validates_many_schemas_that_contain_themselves_directly() {
-    let shape = |number: usize| {
-        let properties = json!({ format!("p{number}"): { "type": "integer" }, "next": ref_to("Base") });
-        let own = json!({ "properties": properties, "required": [format!("p{number}")] });
-        (format!("Shape{number}"), json!({ "allOf": [ref_to("Base"), own] }))
-    };
-    let mut schemas: serde_json::Map<_, _> = (0..30).map(shape).collect();
-    let shapes: Vec<Value> = (0..30).map(|number| ref_to(&format!("Shape{number}"))).collect();
-    schemas.insert("Base".to_owned(), json!({ "properties": { "id": { "type": "integer" } }, "oneOf": shapes }));
-    for name in ["Base", "Shape7"] {
-        let violations = |body: Value| response_violations(ref_to(name), schemas.clone().into(), &body);
-        assert_eq!(violations(json!({ "id": 1, "p7": 2, "next": { "p3": 1 } })), [""; 0], "{name}");
-        assert_eq!(
-            violations(json!({ "id": 1, "p7": 2, "extra": 3 })),
-            ["body: Unevaluated properties are not allowed ('extra' was unexpected)"],
-            "{name}"
-        );
     }
 }
