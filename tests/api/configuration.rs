@@ -1,18 +1,18 @@
-//! The configuration file, files with secrets, and the commands that show and check the settings.
+//! The configuration file, and the commands that show the settings.
 
-use std::collections::BTreeMap;
+mod check;
+mod secret_files;
+
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use boxoffice::config::{MediaLocation, SecretFile, SmtpServer, SmtpTls};
-use chrono::Datelike;
+use boxoffice::config::{MediaLocation, SmtpServer, SmtpTls};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::postgres;
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice};
 
 /// A folder with a configuration file.
@@ -154,76 +154,6 @@ fn suggests_names_of_unknown_variables() {
     assert!(log.stderr.contains("did you mean `BOXOFFICE_CURRENCY`?"), "{}", log.stderr);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn reads_secrets_from_files() {
-    let database = postgres::new_database().await;
-    let configured = Configured::new("smtp = \"mail.example.com\"\nsmtp-user = \"boxoffice\"\nlisten = \"127.0.0.1:0\"\n");
-    let password = configured.write("password", "a secret\n", 0o600);
-    let sqlite = format!("sqlite:{}\n", configured.folder.path().join("other.db").display());
-    let url = configured.write("url", database.as_ref().map_or(&sqlite, |database| &database.url), 0o644);
-    let with_files = |command: &mut Command| {
-        command.env("DATABASE_URL_FILE", &url).env("BOXOFFICE_SMTP_PASSWORD_FILE", &password);
-    };
-
-    let mut migrate = configured.command(&["migrate"]);
-    with_files(&mut migrate);
-    let migrated = migrate.run();
-    let mut serve = configured.command(&["serve"]);
-    with_files(&mut serve);
-    ServerProcess::start(serve).stop();
-
-    assert!(migrated.succeeded(), "{}", migrated.stderr);
-    assert!(migrated.stderr.contains("all users of this machine may read a file with a secret"), "{}", migrated.stderr);
-    assert!(!configured.folder.path().join("boxoffice.db").exists());
-    assert_eq!(configured.folder.path().join("other.db").exists(), database.is_none());
-    let account = ["account", "create", "--username", "esi", "--email", "esi@example.com"];
-    let created = configured.command(&account).env("BOXOFFICE_PASSWORD_FILE", &password).run();
-    assert_eq!(created.code, Some(2), "no setting has the password for the mail server");
-    configured.command(&["migrate"]).env_remove("BOXOFFICE_CONFIG").run();
-    let mut create = configured.command(&account);
-    let created = create.env("BOXOFFICE_PASSWORD_FILE", &password).env_remove("BOXOFFICE_CONFIG").run();
-    assert!(created.succeeded(), "{}", created.stderr);
-    let without = configured.command(&account).run();
-    assert_eq!(without.code, Some(2));
-    assert!(without.stderr.contains("--password-file or --password is needed"), "{}", without.stderr);
-}
-
-#[test]
-fn rejects_unusable_files_with_secrets() {
-    let configured =
-        Configured::new("smtp = \"mail.example.com\"\nsmtp-user = \"boxoffice\"\nsmtp-password-file = \"/no such file\"\n");
-    let password = configured.write("password", "a secret\n", 0o600);
-    let empty = configured.write("empty", "\n", 0o600);
-    let (password, empty) = (password.to_str().unwrap(), empty.to_str().unwrap());
-
-    for (arguments, problem) in [
-        (["serve", "--smtp-password", "hidden"], "smtp-password-file: --smtp-password (BOXOFFICE_SMTP_PASSWORD) is set too"),
-        (["serve", "--smtp-password-file", empty], "--smtp-password-file (BOXOFFICE_SMTP_PASSWORD_FILE): "),
-        (["serve", "--database-url-file", password], "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
-        (["serve", "--read-database-url-file", password], "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
-        (["serve", "--read-database", "sqlite:x.db"], "a standby is postgres://USER@HOST/NAME"),
-        (
-            ["serve", "--read-database", "postgres://me:hidden@db/x"],
-            "--read-database (BOXOFFICE_READ_DATABASE): SQLite has no standby",
-        ),
-        (["serve", "--aws-secret-access-key-file", password], "it has no effect without a bucket in --media"),
-        (["serve", "--listen", "127.0.0.1:0"], "boxoffice.toml:3: smtp-password-file: cannot read /no such file"),
-    ] {
-        let rejected = configured.run(&arguments);
-        let reported = rejected.stderr;
-        assert_eq!(rejected.code, Some(2), "{reported}");
-        assert!(
-            reported.contains(problem) && !reported.contains("a secret") && !reported.contains("hidden"),
-            "{problem}: {reported}"
-        );
-    }
-    let url = configured.write("url", "sqlite:y.db\n", 0o600);
-    let both =
-        configured.command(&["migrate", "--database-url-file", url.to_str().unwrap()]).env("DATABASE_URL", "sqlite:x.db").run();
-    let reported = both.stderr;
-    assert!(reported.contains("--database-url-file (DATABASE_URL_FILE): --database (DATABASE_URL) is set too"), "{reported}");
-}
-
 #[test]
 fn warns_of_readable_configuration_file_with_secret() {
     let configured = Configured::new("");
@@ -302,98 +232,6 @@ fn settings_of_debian_package_are_valid() {
     assert!(from_file > 5 && from_file == lines.len(), "{from_file} of {lines:?}");
 }
 
-/// Returns the state and the text of each check.
-fn checks(output: &CommandOutput) -> BTreeMap<String, (String, String)> {
-    let report: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.stderr));
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let checks = report["checks"].as_array().unwrap().iter();
-    checks.map(|check| (text(&check["name"]), (text(&check["state"]), text(&check["text"])))).collect()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn check_reports_state_of_database_without_changing_it() {
-    let database = postgres::new_database().await;
-    for url in
-        [None, database.as_ref().map(|database| database.url.as_str())].into_iter().take(1 + usize::from(database.is_some()))
-    {
-        let configured = Configured::new("listen = \"127.0.0.1:0\"\n");
-        let with_database = |arguments: &[&str]| {
-            let mut command = configured.command(arguments);
-            command.envs(url.map(|url| ("DATABASE_URL", url)));
-            command
-        };
-        let check = || with_database(&["config", "check", "--json"]).run();
-        let files = || fs::read_dir(configured.folder.path()).unwrap().count();
-
-        let before = check();
-        assert_eq!((before.code, files()), (Some(0), 1), "{}", before.stderr);
-        assert!(checks(&before)["database"].1.contains("has no tables yet"), "{:?}", checks(&before));
-        ServerProcess::start(with_database(&["serve"])).stop();
-        let (stored, after) = (files(), check());
-        assert_eq!((after.code, files()), (Some(0), stored), "{}", after.stderr);
-        assert!(checks(&after)["database"].1.contains("has all tables of this version"), "{:?}", checks(&after));
-        let server = ServerProcess::start(with_database(&["serve"]));
-        assert_eq!(check().code, Some(0), "while a server runs");
-        server.stop();
-        let other = with_database(&["config", "check", "--json", "--currency", "EUR"]).run();
-        assert_eq!((other.code, checks(&other)["currency"].0.as_str()), (Some(1), "failed"));
-        let text = with_database(&["config", "check"]).run();
-        assert!(text.stdout.contains("ok     database"), "{}", text.stdout);
-    }
-}
-
-#[test]
-fn check_reports_every_unusable_dependency() {
-    let (_occupied, address) = occupied_address();
-    let configured = Configured::new("database = \"postgres://me:hidden@127.0.0.1:1/boxoffice\"\nsmtp = \"127.0.0.1:1\"\n");
-    let media = configured.write("media", "a file", 0o600);
-    let key = configured.write("mail.key", "no key", 0o600);
-    // No machine has the address of the other listener (RFC 5737).
-    let settings = format!(
-        "listen = \"{address}\"\nadmin-listen = \"192.0.2.1:9090\"\nmail-key-file = \"{}\"\nkeep-audit-days = 730\n\
-         audit-archive = \"{}/archive\"\notlp-endpoint = \"http://me:hidden@127.0.0.1:1/traces?token=hidden\"\n",
-        key.display(),
-        configured.file.display()
-    );
-    fs::write(&configured.file, fs::read_to_string(&configured.file).unwrap() + &settings).unwrap();
-
-    let failed = configured.command(&["config", "check", "--json"]).env("BOXOFFICE_CURENCY", "EUR").run();
-    let found = checks(&failed);
-    let invalid = configured.run(&["config", "check", "--json", "--media", media.to_str().unwrap(), "--currency", "GSH"]);
-    let report: Value = serde_json::from_str(&invalid.stdout).unwrap();
-
-    assert_eq!(failed.code, Some(1), "{found:?}");
-    for (name, state, text) in [
-        ("database", "failed", "no server accepts connections there"),
-        ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
-        ("mail-key-file", "failed", "mail.key contains no key: it must have 32 bytes in base64"),
-        ("listen", "warning", "in use"),
-        ("admin-listen", "failed", "cannot listen on 192.0.2.1:9090"),
-        ("audit-archive", "failed", "boxoffice.toml is not a folder"),
-        ("media", "failed", "media is not a folder"),
-        ("otlp-endpoint", "failed", "the collector can't be reached"),
-        ("data-dir", "ok", "can be written"),
-        ("environment", "warning", "did you mean `BOXOFFICE_CURRENCY`?"),
-    ] {
-        assert_eq!(found[name].0, state, "{name}: {found:?}");
-        assert!(found[name].1.contains(text) && !found[name].1.contains("hidden"), "{name}: {found:?}");
-    }
-    assert_eq!((invalid.code, report["problems"].as_array().unwrap().len()), (Some(2), 2), "{report}");
-}
-
-#[test]
-fn check_names_folders_that_will_be_created() {
-    let configured = Configured::new("listen = \"127.0.0.1:0\"\nkeep-audit-days = 730\naudit-archive = \"SELF/new/archive\"\n");
-    let text = fs::read_to_string(&configured.file).unwrap();
-    fs::write(&configured.file, text.replace("SELF", &configured.folder.path().display().to_string())).unwrap();
-
-    let checked = configured.run(&["config", "check", "--json"]);
-
-    let found = checks(&checked);
-    assert_eq!(checked.code, Some(0), "{found:?}");
-    assert!(["media", "audit-archive"].iter().all(|name| found[*name].1.ends_with("will be created")), "{found:?}");
-}
-
 #[test]
 fn listeners_need_different_addresses() {
     let configured = Configured::new("listen = \"127.0.0.1:8097\"\nadmin-listen = \"127.0.0.1:8097\"\n");
@@ -402,29 +240,6 @@ fn listeners_need_different_addresses() {
 
     assert_eq!((check.code, serve.code), (Some(2), Some(2)), "{}", serve.stderr);
     assert!(serve.stderr.contains("boxoffice.toml:2: admin-listen: it is the address of --listen"), "{}", serve.stderr);
-}
-
-#[test]
-fn check_reports_validity_of_the_certificate() {
-    for (days, state, code) in [(90, "ok", 0), (5, "warning", 0), (-5, "failed", 1)] {
-        let configured = Configured::new("listen = \"127.0.0.1:0\"\n");
-        let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-        let day = chrono::Utc::now() + chrono::TimeDelta::days(days);
-        parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
-        parameters.not_after =
-            rcgen::date_time_ymd(day.year(), u8::try_from(day.month()).unwrap(), u8::try_from(day.day()).unwrap());
-        let key = rcgen::KeyPair::generate().unwrap();
-        let certificate = configured.write("certificate.pem", &parameters.self_signed(&key).unwrap().pem(), 0o600);
-        let key = configured.write("key.pem", &key.serialize_pem(), if days == 90 { 0o644 } else { 0o600 });
-        let files = ["--tls-certificate", certificate.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
-
-        let checked = configured.run(&[&["config", "check", "--json"], &files[..]].concat());
-
-        let (found, text) = &checks(&checked)["tls-certificate"];
-        assert_eq!((checked.code, found.as_str()), (Some(code), state), "{text}");
-        assert!(text.contains(&day.date_naive().to_string()), "{text}");
-        assert_eq!(checked.stderr.contains("may read a file with a secret"), days == 90, "{}", checked.stderr);
-    }
 }
 
 /// `BOXOFFICE_WRITE=1` writes the table.
@@ -517,35 +332,4 @@ fn rejects_a_bucket_without_a_name() {
     for text in ["s3://", "s3:///prefix", "gs://tickets", ""] {
         assert!(MediaLocation::parse(text).is_err(), "{text}");
     }
-}
-
-fn read_secret(content: &[u8]) -> Result<String, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("secret");
-    fs::write(&path, content).unwrap();
-    SecretFile::read(path.to_str().unwrap()).map(|file| file.secret.0).map_err(|error| format!("{error:#}"))
-}
-
-#[test]
-fn reads_one_line_without_its_end() {
-    for content in ["a secret", "a secret\n", "a secret\r\n"] {
-        assert_eq!(read_secret(content.as_bytes()).unwrap(), "a secret");
-    }
-}
-
-#[test]
-fn rejects_files_without_a_secret() {
-    let large = "x".repeat(64 * 1024 + 1);
-    for (content, problem) in [
-        (b"".as_slice(), "is empty"),
-        (b"\n", "is empty"),
-        (b"one\ntwo\n", "has several lines"),
-        (large.as_bytes(), "is larger than 64 KiB"),
-        (b"\xff\xfe", "cannot read"),
-    ] {
-        let error = read_secret(content).unwrap_err();
-        assert!(error.contains(problem), "{error}");
-    }
-    assert!(SecretFile::read("/dev/null").unwrap_err().to_string().contains("is not a file"));
-    assert!(SecretFile::read("/no such file").unwrap_err().to_string().contains("cannot read /no such file"));
 }
