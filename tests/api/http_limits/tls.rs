@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::server::RunningApp;
+use boxoffice_client::{ClientBuilder, Error, RetryPolicy};
 use boxoffice_http::log;
 use boxoffice_http::{Certificate, ConnectionLimits, Listener};
 use http::{Request, Response};
@@ -29,6 +30,7 @@ use crate::support::{ANY_PORT, TestApp, fetch_url, id_of, section};
 
 on_both_databases![
     serves_http_1_and_2_over_tls,
+    client_trusts_an_added_certificate,
     rejects_plain_http,
     sends_whole_response_before_it_closes_the_connection,
     metrics_show_expiry_of_certificate
@@ -113,6 +115,23 @@ async fn serves_http_1_and_2_over_tls(app: TestApp) {
             assert_eq!(response.headers()["strict-transport-security"], "max-age=63072000");
         }
     }
+}
+
+async fn client_trusts_an_added_certificate(app: TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::write(folder.path());
+    let listener = Listener { certificate: Some(pair.open()), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+    let address = format!("https://{}", server.server);
+    let builder = || ClientBuilder::new(&address, &app.public_key).retries(RetryPolicy::NONE);
+    let certificate = |pair: &Pair| reqwest::Certificate::from_der(&pair.der).unwrap();
+    let other = certificate(&Pair::write(tempfile::tempdir().unwrap().path()));
+
+    let untrusted = builder().root_certificate(other.clone()).build().unwrap().time_get().send().await;
+    let trusted = builder().root_certificate(other).root_certificate(certificate(&pair)).build().unwrap().time_get().send().await;
+
+    assert!(matches!(untrusted, Err(Error::CommunicationError(_))), "{untrusted:?}");
+    assert!(trusted.is_ok(), "{trusted:?}");
 }
 
 /// Another connection takes the place of one that is idle. TLS accepts up to 64 KiB that the operating system does not accept yet, so a
