@@ -339,14 +339,18 @@ fn variables_are_read() {
 fn versions_are_those_of_the_scripts() {
     let scripts = ["clients/check", "clients/python/pyproject.toml", "tests/foreign-servers/run"].map(read).concat();
     let version = Regex::new(r"^[\w./-]+(?:==|@)[\d.]+$").unwrap();
+    let mut found = BTreeSet::new();
     for command in COMMANDS.iter().filter(|command| command.words[0] != "npx") {
         let words = command.words.iter().map(String::as_str).collect::<Vec<_>>();
         for word in words.iter().filter(|word| version.is_match(word)) {
             assert!(scripts.contains(&format!("{word}\"")) || scripts.contains(&format!("{word};")), "{}: {word}", command.place);
+            found.insert("version");
         }
         if let ["npm", "run", script] = words[..] {
             let package: Value = serde_json::from_str(&read("clients/typescript/package.json")).unwrap();
             assert!(package["scripts"][script].is_string(), "{}: no script {script}", command.place);
+            found.insert("script of npm");
         }
     }
+    assert_eq!(found, BTreeSet::from(["script of npm", "version"]));
 }
