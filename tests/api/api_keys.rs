@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, commit_after_pause, rejection};
+use crate::support::{PASSWORD, Response, TestApp, rejection};
 
 on_both_databases![
     integration_shows_last_use,
@@ -131,6 +131,7 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
 
 /// Changes of credentials and of roles, and what can't be undone.
 async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
+    app.stop_jobs().await;
     let (esi, event) = app.sign_up_host("esi", &[]).await;
     let yaw = app.sign_up("yaw").await;
     app.execute_sql("update accounts set role = 'administrator' where username = 'esi'").await;
@@ -157,7 +158,7 @@ async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
 
         let request = app.request(method, &path).key(&session.key);
         let request = if body.is_null() { request } else { request.json(&body) };
-        let (response, ()) = join(request.send(), commit_after_pause(revocation)).await;
+        let (response, ()) = join(request.send(), app.commit_when_awaited(revocation, 1)).await;
 
         assert_eq!(rejection(&response), (403, "key.refused"), "{method} {path}: {}", response.body);
     }

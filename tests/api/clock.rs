@@ -14,7 +14,6 @@ use boxoffice_http::error::Error;
 use futures::join;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
-use tokio::time::sleep;
 
 use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, rejection, section, wait_until};
 
@@ -360,8 +359,7 @@ async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
             }
         };
         let step_back = async {
-            // Until the request waits.
-            sleep(Duration::from_millis(300)).await;
+            app.wait_for_lock_waits(1).await;
             app.state.clock.rewind(day);
             lock.commit().await.unwrap();
         };

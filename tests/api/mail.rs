@@ -361,7 +361,9 @@ async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
 
     assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
     // A late failure on the first server does not restore the mail.
-    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let failed = "boxoffice_mail_attempts_total{result=\"delayed\"} 1\n";
+    wait_until(async || app.state.metrics.encode().unwrap().contains(failed)).await;
+    app.stop_jobs().await;
     assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
 }
 

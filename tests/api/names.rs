@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use boxoffice::kernel::types::folding::fold;
 use futures::future::join;
 use serde_json::json;
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
-use crate::support::{Response, TestApp, commit_after_pause, postgres, rejection};
+use crate::support::{Response, TestApp, postgres, rejection};
 
 on_both_databases![
     equal_names_are_taken,
@@ -206,13 +208,23 @@ async fn completes_old_postgresql_database() {
 
 /// A server that starts writes the keys that a server of an earlier version left out.
 async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
+    app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
     app.create_host(&kofi).await;
     app.execute_sql("update hosts set folded_name = null").await;
     let mut renaming = app.state.db.begin().await.unwrap();
     renaming.query("update hosts set name = 'New Name', folded_name = 'new name'").execute().await.unwrap();
 
-    join(app.start_second_server(app.state.settings.clone()), commit_after_pause(renaming)).await;
+    let commit = async {
+        if renaming.is_postgres() {
+            app.wait_for_lock_waits(1).await;
+        } else {
+            // The other server waits for the lock of the file, which can't be observed, and reads nothing before it has the lock.
+            sleep(Duration::from_millis(500)).await;
+        }
+        renaming.commit().await.unwrap();
+    };
+    join(app.start_second_server(app.state.settings.clone()), commit).await;
 
     assert_eq!(app.scalar::<String>("select folded_name from hosts").await, "new name");
 }

@@ -14,9 +14,7 @@ use boxoffice_openapi::Scope;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Event, Host, RESERVATION_TTL, Rejection, TestApp, commit_after_pause, entries_of, rejection, section, types,
-};
+use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, types};
 
 on_both_databases![
     fees_depend_on_ticket_price,
@@ -327,16 +325,17 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
 }
 
 async fn orders_follow_change_of_section_that_they_wait_for(app: TestApp) {
+    app.stop_jobs().await;
     let event = create_concert(&app, &[20.0]).await;
     let ama = app.sign_up("ama").await;
     let order = || app.place_order(&ama.key, json!({ &event.sections[0]: 1 }));
     // Requests of the host, which have locked the section when the orders begin.
     let mut dearer = app.state.db.begin().await.unwrap();
     dearer.query("update sections set base_price = 3000").execute().await.unwrap();
-    let (ordered, ()) = join(order(), commit_after_pause(dearer)).await;
+    let (ordered, ()) = join(order(), app.commit_when_awaited(dearer, 1)).await;
     let mut withdrawn = app.state.db.begin().await.unwrap();
     withdrawn.query("update sections set active = false").execute().await.unwrap();
-    let (rejected, ()) = join(order(), commit_after_pause(withdrawn)).await;
+    let (rejected, ()) = join(order(), app.commit_when_awaited(withdrawn, 1)).await;
 
     assert_eq!((ordered.status, &ordered.body["subtotal"]), (201, &json!(30.0)), "{}", ordered.body);
     assert_eq!(rejection(&rejected), (409, "section.inactive"));

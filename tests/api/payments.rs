@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::features::sales::payments;
+use boxoffice::server::RunningApp;
 use boxoffice::state::Ctx;
 use futures::future::join3;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::time::sleep;
 
 use super::failures::LogBuffer;
 use crate::support::{
-    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, partial_card_payment, rejection, section, wait_until,
+    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, partial_card_payment, rejection, section, wait_until,
 };
 
 on_both_databases![
@@ -435,6 +435,9 @@ async fn failing_refunds_do_not_block_others(app: TestApp) {
 }
 
 async fn payment_completes_after_client_disconnects(app: TestApp) {
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(ANY_PORT.into())).unwrap();
+    let admin = platform.admin_address().unwrap();
+    let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
     let body = card_payment().to_string();
@@ -444,12 +447,12 @@ async fn payment_completes_after_client_disconnects(app: TestApp) {
     );
     let request = format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
 
-    let mut connection = TcpStream::connect(app.server).await.unwrap();
+    let mut connection = TcpStream::connect(platform.address()).await.unwrap();
     connection.write_all(request.as_bytes()).await.unwrap();
     app.gateway.wait_for_charges(1).await;
+    assert!(metrics().await.contains("boxoffice_connections 1\n"));
     drop(connection);
-    // Gives the server time to notice the closed connection.
-    sleep(Duration::from_millis(200)).await;
+    wait_until(async || metrics().await.contains("boxoffice_connections 0\n")).await;
     app.gateway.unblock();
 
     wait_until(async || status(&app, &order).await == "Fulfilled").await;

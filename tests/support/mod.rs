@@ -56,7 +56,7 @@ pub use remote_fake_gateway::RemoteFakeGateway;
 pub use runner::{race_rounds, run_on_postgres, run_on_sqlite, run_on_two_servers};
 pub use sales::{RESERVATION_TTL, card_payment, partial_card_payment};
 pub use snapshot::Snapshot;
-pub use test_app::{ANY_PORT, DAY, SecondServer, TestApp, commit_after_pause, test_settings};
+pub use test_app::{ANY_PORT, DAY, SecondServer, TestApp, test_settings};
 pub use tool_process::ToolProcess;
 pub use users::{PASSWORD, User};
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
-use boxoffice::kernel::db::{DbRow, Scalar, Tx};
+use boxoffice::kernel::db::{Db, DbRow, Scalar, Tx};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::kernel::types::language::Language;
 use boxoffice::server::RunningApp;
@@ -20,7 +20,6 @@ use boxoffice_http::traces::Tracer;
 use slog::Logger;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, OnceCell};
-use tokio::time::sleep;
 
 use super::failures::{FailureCheck, TestFailures};
 use super::users::{client, plain_http};
@@ -53,6 +52,11 @@ pub struct SecondServer {
 }
 
 impl SecondServer {
+    /// Returns the number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.platform.shutdown().in_flight()
+    }
+
     /// Stops it.
     pub async fn stop(self) {
         self.platform.stop().await.unwrap();
@@ -220,10 +224,23 @@ impl TestApp {
         self.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
     }
 
-    /// Waits until this many statements wait for a lock of PostgreSQL.
-    pub async fn wait_for_lock_waits(&self, number: i64) {
+    /// Waits until this many transactions wait for a lock of PostgreSQL, or for SQLite's only connection that writes.
+    pub async fn wait_for_lock_waits(&self, number: usize) {
+        wait_until(async || self.lock_waits().await >= number).await;
+    }
+
+    async fn lock_waits(&self) -> usize {
+        if let Db::Sqlite { .. } = self.state.db {
+            return self.state.db.pools().into_iter().find(|pool| pool.name == "writer").unwrap().waiting;
+        }
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
-        wait_until(async || self.scalar::<i64>(waiting).await >= number).await;
+        self.scalar::<i64>(waiting).await.try_into().unwrap()
+    }
+
+    /// Commits a transaction when this many others wait for its locks. Jobs may wait, too, so stop them before it begins.
+    pub async fn commit_when_awaited(&self, lock: Tx, number: usize) {
+        self.wait_for_lock_waits(number).await;
+        lock.commit().await.unwrap();
     }
 
     /// Reads rows from the database that no operation returns.
@@ -244,6 +261,8 @@ impl TestApp {
             self.state.db.read().await.unwrap().query(rows).bind(table.to_owned()).scalar::<i64>().await.unwrap()
         };
 
+        // They would open connections that stay.
+        self.stop_jobs().await;
         let before = rows_read().await;
         let start: String = self.scalar("select cast(clock_timestamp() as text)").await;
         let server = self.start_second_server(self.state.settings.clone()).await;
@@ -254,13 +273,8 @@ impl TestApp {
         // A connection publishes its statistics at its end, which PostgreSQL reaches a little later than the server.
         let newer = "select count(*) from pg_stat_activity
             where datname = current_database() and backend_start >= cast($1 as timestamptz)";
-        for _ in 0..100 {
-            let open = self.state.db.read().await.unwrap().query(newer).bind(start.clone()).scalar::<i64>().await.unwrap();
-            if open == 0 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let open = async || self.state.db.read().await.unwrap().query(newer).bind(start.clone()).scalar::<i64>().await.unwrap();
+        wait_until(async || open().await == 0).await;
         rows_read().await - before
     }
 
@@ -323,12 +337,6 @@ pub fn test_settings(folder: &Path) -> Settings {
         slow_statement: None,
         tracer: Tracer::default(),
     }
-}
-
-/// Commits a transaction after a pause, in which the requests that are sent meanwhile begin to wait for its locks.
-pub async fn commit_after_pause(lock: Tx) {
-    sleep(Duration::from_millis(500)).await;
-    lock.commit().await.unwrap();
 }
 
 /// Opens the server's state, with the gateway and the mailbox of a test.

@@ -4,9 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::new_account;
-use crate::support::{
-    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, commit_after_pause, operations, readable, rejection, wait_until,
-};
+use crate::support::{MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, operations, readable, rejection, wait_until};
 
 on_both_databases![
     update_keeps_omitted_properties,
@@ -242,6 +240,7 @@ async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
 
 /// Requests of two sessions wait for the database. The first change ends the other session.
 async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
+    app.stop_jobs().await;
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let path = format!("/accounts/{}", ama.number);
@@ -253,7 +252,7 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     }
 
     let changes = join(change(&ama.key, passwords[0]), change(&other.key, passwords[1]));
-    let ((first, second), ()) = join(changes, commit_after_pause(lock)).await;
+    let ((first, second), ()) = join(changes, app.commit_when_awaited(lock, 2)).await;
 
     let (rejected, winner) = if first.status == 200 { (second, 0) } else { (first, 1) };
     assert_eq!(rejection(&rejected), (403, "key.refused"), "{}", rejected.body);

@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Response, TestApp, User, commit_after_pause, rejection, section};
+use crate::support::{Response, TestApp, User, rejection, section};
 
 on_both_databases![
     administrator_adds_another,
@@ -195,6 +195,7 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
 }
 
 async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: TestApp) {
+    app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     add(&app, &kofi.key, &host.uri, &ama.number).await;
@@ -238,7 +239,7 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
 
         let request = app.request(method, &path).key(&kofi.key);
         let request = if body.is_null() { request } else { request.json(&body) };
-        let (response, ()) = join(request.send(), commit_after_pause(removal)).await;
+        let (response, ()) = join(request.send(), app.commit_when_awaited(removal, 1)).await;
 
         assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
         assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);

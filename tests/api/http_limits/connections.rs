@@ -277,7 +277,7 @@ async fn serves_new_connections_in_place_of_idle_ones(app: TestApp) {
     let server = start(&app, ConnectionLimits { maximum: Some(5), ..patient() }).await;
     let mut busy = begin_request(server.server, &app).await;
     // Until it is busy, it may be the oldest idle connection.
-    sleep(SHORT).await;
+    wait_until(async || server.in_flight() == 1).await;
     let mut idle = Vec::new();
     for _ in 0..20 {
         idle.push(TcpStream::connect(server.server).await.unwrap());
@@ -302,7 +302,7 @@ async fn limits_connections_of_address(app: TestApp) {
     for server in [&limited, &limited, &proxied, &proxied] {
         busy.push(begin_request(server.server, &app).await);
     }
-    sleep(SHORT).await;
+    wait_until(async || limited.in_flight() == 2 && proxied.in_flight() == 2).await;
 
     assert!(!is_served(limited.server, &app).await);
     assert!(is_served(proxied.server, &app).await);

@@ -9,19 +9,21 @@ use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use crate::support::ToolProcess;
+use crate::support::server_process::ServerProcess;
 
 /// A mock in a process of its own, which ends with this value.
 struct MockProcess {
-    _process: ToolProcess,
+    process: ServerProcess,
     client: HttpClient,
 }
 
 impl MockProcess {
     fn start(options: &[&str]) -> Self {
-        let process = ToolProcess::start(Command::new(env!("CARGO_BIN_EXE_boxoffice")).arg("mock").args(options));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+        command.arg("mock").args(options);
+        let process = ServerProcess::start(command);
         let client = HttpClient::new(&process.address).unwrap();
-        Self { _process: process, client }
+        Self { process, client }
     }
 
     async fn get(&self, path: &str) -> ReceivedResponse {
@@ -45,7 +47,7 @@ async fn changed_document_is_loaded_again() {
     assert_eq!(mock.get("/text").await.body, b"first".as_slice());
 
     fs::write(&file, "neither YAML nor JSON: [").unwrap();
-    sleep(Duration::from_millis(500)).await;
+    assert!(mock.process.wait_for_log("msg").starts_with("document not reloaded"));
     assert_eq!(mock.get("/text").await.body, b"first".as_slice(), "the previous document stays in use");
 
     write_document(&file, "second");
