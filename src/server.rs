@@ -51,9 +51,9 @@ pub(crate) const JOBS: [Job<App>; 15] = [
     })
     .on_one_server(),
     Job::every(5, "empty the log of erased data", |app| {
-        async move { account_deletion::empty_log(&Context::immediate(app)).await }.boxed()
+        async move { account_deletion::truncate_wal(&Context::immediate(app)).await }.boxed()
     }),
-    Job::every(1, "copy the write-ahead log", |app| async move { copy_log(&app).await }.boxed()),
+    Job::every(1, "copy the write-ahead log", |app| async move { checkpoint(&app).await }.boxed()),
     Job::every(60, "purge stored responses", |app: Arc<App>| {
         async move { unless_clock_is_wrong(&app, idempotency::purge_expired(&app.kernel)).await }.boxed()
     })
@@ -89,15 +89,14 @@ async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
     Ok(count)
 }
 
-/// Pause between two steps of the job that copies SQLite's write-ahead log, so that a page that many requests change is copied less
-/// often.
-const COPY_PAUSE: Duration = Duration::from_millis(100);
+/// Pause between two checkpoints, so that a page that many requests change is copied less often.
+const CHECKPOINT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Job step: copies the pages that were added to the write-ahead log.
-async fn copy_log(app: &App) -> Result<u64> {
-    let count = app.db.copy_log().await?;
+/// Job step: copies the pages that were added to SQLite's write-ahead log.
+async fn checkpoint(app: &App) -> Result<u64> {
+    let count = app.db.checkpoint().await?;
     if count > 0 {
-        sleep(COPY_PAUSE).await;
+        sleep(CHECKPOINT_PAUSE).await;
     }
     Ok(count)
 }

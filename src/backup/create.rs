@@ -64,7 +64,7 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
         progress("copying the database");
         let created = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
         let path = partial.snapshot();
-        db::copy_sqlite(&source.database, &path).await?;
+        db::back_up_sqlite(&source.database, &path).await?;
         let snapshot = Db::open_existing(&format!("sqlite:{}", path.display())).await?;
         let images = media::stored_images(&mut snapshot.read().await.map_err(plain)?).await.map_err(plain)?;
         let (next, missing) = writer.add_images(images, progress).await?;

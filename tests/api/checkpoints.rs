@@ -5,13 +5,13 @@ use std::fs;
 use crate::support::{TestApp, wait_until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn large_log_is_copied_without_a_commit() {
+async fn large_wal_is_copied_without_a_commit() {
     let app = TestApp::on_sqlite().await;
     let file = app.database_url.strip_prefix("sqlite:").unwrap().to_owned();
     let size = || fs::metadata(&file).unwrap().len();
     let before = size();
 
-    // About 9 MiB. A commit copies the log from 64 MiB on.
+    // About 9 MiB. A commit copies the WAL from 64 MiB on.
     app.execute_sql(
         "insert into audit (at, key_id, operation, resource, status, request)
          with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)

@@ -32,7 +32,7 @@ on_both_databases![
     valid_tickets_for_future_events_prevent_deletion,
     unusable_tickets_do_not_prevent_deletion,
     deletion_refunds_payment_in_progress,
-    log_is_emptied_again_after_a_failure,
+    wal_is_truncated_again_after_a_failure,
 ];
 
 impl TestApp {
@@ -127,7 +127,7 @@ async fn deletion_leaves_no_personal_data_in_files(app: TestApp) {
             let text = b"zyxwvu";
             bytes.windows(text.len()).filter(|window| window.eq_ignore_ascii_case(text)).count()
         };
-        // The log first, because a job moves its content to the file.
+        // The WAL first, because a job moves its content to the database file.
         ["-wal", ""].map(of_file).into_iter().sum::<usize>()
     };
     assert!(count() > 10, "{}", count());
@@ -408,21 +408,21 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     assert_eq!(app.count_usable_tickets(&ama).await, 0);
 }
 
-async fn log_is_emptied_again_after_a_failure(app: TestApp) {
+async fn wal_is_truncated_again_after_a_failure(app: TestApp) {
     app.stop_jobs().await;
     let ctx = Context::immediate(Arc::clone(&app.state));
     app.state.has_erased.store(true, Ordering::Relaxed);
 
     let lock = app.state.db.begin().await.unwrap();
     if lock.is_postgres() {
-        // It has no such log.
+        // It has no such file.
         return;
     }
-    let failed = account_deletion::empty_log(&ctx).await;
+    let failed = account_deletion::truncate_wal(&ctx).await;
     lock.commit().await.unwrap();
 
     assert!(failed.is_err());
     assert!(app.state.has_erased.load(Ordering::Relaxed));
-    account_deletion::empty_log(&ctx).await.unwrap();
+    account_deletion::truncate_wal(&ctx).await.unwrap();
     assert!(!app.state.has_erased.load(Ordering::Relaxed));
 }

@@ -1,4 +1,4 @@
-//! Databases as they are: opened without migrations, checked, and copied while a server uses them.
+//! Databases as they are: opened without migrations, checked, and backed up while a server uses them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use sqlx::{Connection, SqliteConnection};
 use super::open::{self, DatabaseLocation};
 use super::transaction::Db;
 
-/// Time for which a read waits for another program that is recovering or merging the write-ahead log.
+/// Time for which a read waits for another program that recovers the write-ahead log or runs a checkpoint.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Db {
@@ -83,16 +83,16 @@ impl Db {
 /// Writes a consistent copy of a SQLite database to a new file: all transactions that were committed before, and none in part.
 ///
 /// `vacuum into` reads in one transaction, which does not block writers. The online backup interface of SQLite starts again with
-/// each change by another process, so under load it would only end if it copied everything in one step, as here. The copy also has
-/// no free pages, so it contains nothing that was deleted.
+/// each change by another process, so under load it would only end if it copied everything in one step, as here. The new file also
+/// has no free pages, so it contains nothing that was deleted.
 ///
 /// # Errors
 /// Returns an error if the database can't be read or the file can't be written.
-pub async fn copy_sqlite(database: &Path, copy: &Path) -> anyhow::Result<()> {
+pub async fn back_up_sqlite(database: &Path, backup: &Path) -> anyhow::Result<()> {
     let mut connection = SqliteConnection::connect_with(&read_only(database)).await?;
-    let copy = copy.to_str().ok_or_else(|| anyhow!("the path {} is not valid UTF-8", copy.display()))?;
-    let copied = sqlx::query("vacuum into $1").bind(copy).execute(&mut connection).await;
-    copied.with_context(|| format!("cannot copy the database to {copy}"))?;
+    let backup = backup.to_str().ok_or_else(|| anyhow!("the path {} is not valid UTF-8", backup.display()))?;
+    let written = sqlx::query("vacuum into $1").bind(backup).execute(&mut connection).await;
+    written.with_context(|| format!("cannot copy the database to {backup}"))?;
     Ok(connection.close().await?)
 }
 

@@ -34,7 +34,7 @@ mod writes;
 
 pub use batcher::Batcher;
 pub use copy::{Checksum, CopySummary, Value as CopiedValue, copy};
-pub use existing::copy_sqlite;
+pub use existing::back_up_sqlite;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
 pub use inspect::{DatabaseState, inspect, require_writable};
 pub use metrics::{DatabaseMetrics, Label, PoolStatus, durations};

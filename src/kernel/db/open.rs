@@ -225,8 +225,8 @@ impl Db {
             .pragma("temp_store", "memory")
             .pragma("wal_autocheckpoint", CHECKPOINT_PAGES);
         let writer = Pool::new(writer_options, 1, &metrics)?;
-        let [_, log, ..] = private_files::sqlite_files(options.get_filename());
-        let checkpoints = Arc::new(Checkpoints::new(Pool::new(options.clone(), 1, &metrics)?, log));
+        let [_, wal, ..] = private_files::sqlite_files(options.get_filename());
+        let checkpoints = Arc::new(Checkpoints::new(Pool::new(options.clone(), 1, &metrics)?, wal));
         let read_only = options.read_only(true);
         let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
         Ok(Self::Sqlite { writer, readers, snapshot_pool, checkpoints })

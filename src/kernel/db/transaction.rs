@@ -31,7 +31,7 @@ pub enum Db {
         writer: Pool<SqliteConnection>,
         /// The only connection that reads versions. It is read-only.
         snapshot_pool: Pool<SqliteConnection>,
-        /// Copies the write-ahead log.
+        /// The checkpoints of the write-ahead log.
         checkpoints: Arc<Checkpoints>,
     },
     /// A server, which several programs can share.
@@ -166,30 +166,30 @@ impl Db {
         tx.commit().await
     }
 
-    /// Copies SQLite's write-ahead log into the database file while transactions are committed, and returns the number of pages that
-    /// were copied. Does nothing on PostgreSQL.
+    /// Copies SQLite's write-ahead log (WAL) into the database file while transactions are committed, and returns the number of pages
+    /// that were copied. Does nothing on PostgreSQL.
     ///
     /// # Errors
     /// Returns an error if the file can't be written.
-    pub async fn copy_log(&self) -> Result<u64> {
+    pub async fn checkpoint(&self) -> Result<u64> {
         match self {
-            Self::Sqlite { checkpoints, .. } => checkpoints.copy_log().await,
+            Self::Sqlite { checkpoints, .. } => checkpoints.checkpoint().await,
             Self::Postgres { .. } => Ok(0),
         }
     }
 
-    /// Copies SQLite's write-ahead log into the database file and empties it: the log keeps the earlier content of changed rows.
+    /// Copies SQLite's WAL into the database file and empties it: the WAL keeps the earlier content of changed rows.
     /// Returns false if a reader prevented it; it doesn't wait for any. Does nothing on PostgreSQL.
     ///
     /// # Errors
     /// Returns an error if no connection is free in time.
-    pub async fn empty_log(&self) -> Result<bool> {
+    pub async fn truncate_wal(&self) -> Result<bool> {
         let Self::Sqlite { writer, .. } = self else { return Ok(true) };
         let mut connection = Tx::Sqlite(writer.acquire().await?);
         let _set: Option<(i64,)> = connection.query("pragma busy_timeout = 0").optional().await?;
-        let emptied = connection.query("pragma wal_checkpoint(truncate)").optional::<(i64, i64, i64)>().await;
+        let truncated = connection.query("pragma wal_checkpoint(truncate)").optional::<(i64, i64, i64)>().await;
         let _reset: Option<(i64,)> = connection.query("pragma busy_timeout = 5000").optional().await?;
-        Ok(emptied?.is_some_and(|(is_busy, _, _)| is_busy == 0))
+        Ok(truncated?.is_some_and(|(is_busy, _, _)| is_busy == 0))
     }
 
     /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
@@ -231,7 +231,7 @@ impl Db {
         }
     }
 
-    /// Closes all connections. SQLite then merges its write-ahead log into the database file.
+    /// Closes all connections. SQLite then copies its WAL into the database file.
     pub async fn close(&self) {
         match self {
             Self::Sqlite { readers, writer, snapshot_pool, checkpoints } => {

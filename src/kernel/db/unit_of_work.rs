@@ -226,12 +226,12 @@ impl UnitOfWork {
         self.open.lock().after_failure.take()
     }
 
-    /// Empties SQLite's log, see [`Db::empty_log`].
+    /// Empties SQLite's write-ahead log, see [`Db::truncate_wal`].
     ///
     /// # Errors
     /// Returns an error if no connection is free in time.
-    pub async fn empty_log(&self) -> Result<bool> {
-        self.db.empty_log().await
+    pub async fn truncate_wal(&self) -> Result<bool> {
+        self.db.truncate_wal().await
     }
 
     /// The database, outside this unit of work.

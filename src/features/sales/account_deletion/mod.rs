@@ -17,4 +17,4 @@ mod endpoints;
 mod service;
 
 pub use endpoints::register;
-pub use service::empty_log;
+pub use service::truncate_wal;

@@ -34,16 +34,16 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Resul
     Ok(())
 }
 
-/// Job step: empties SQLite's log after an erasure, because it keeps the earlier content of rows. Returns 0: if a reader prevents
-/// it, the next run of the job tries again.
-pub async fn empty_log(ctx: &Ctx) -> Result<u64> {
+/// Job step: empties SQLite's write-ahead log after an erasure, because it keeps the earlier content of rows. Returns 0: if a
+/// reader prevents it, the next run of the job tries again.
+pub async fn truncate_wal(ctx: &Ctx) -> Result<u64> {
     let has_erased = &ctx.app.has_erased;
     if has_erased.swap(false, Ordering::Relaxed) {
-        let emptied = ctx.unit.empty_log().await;
-        if !matches!(emptied, Ok(true)) {
+        let truncated = ctx.unit.truncate_wal().await;
+        if !matches!(truncated, Ok(true)) {
             has_erased.store(true, Ordering::Relaxed);
         }
-        emptied?;
+        truncated?;
     }
     Ok(0)
 }
