@@ -26,7 +26,7 @@ pub struct Caller {
     /// The admission token of a redeemer's key.
     pub admission_claims: Option<AdmissionClaims>,
     /// The version of the database at the lookup of the key, after the request had arrived.
-    pub snapshot: Arc<DbVersion>,
+    pub db_version: Arc<DbVersion>,
 }
 
 /// The admission token of a redeemer's key.

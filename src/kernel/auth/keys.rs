@@ -215,11 +215,11 @@ pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
 /// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.
 pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Result<Option<Caller>> {
     let (now, digest) = (kernel.clock.now(), secret::digest(key));
-    let (mut row, mut snapshot) = kernel.keys.find(kernel, digest, span).await?;
+    let (mut row, mut db_version) = kernel.keys.find(kernel, digest, span).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have extended the session since the key was cached.
         kernel.keys.cache.lock().entries().remove(&digest);
-        (row, snapshot) = kernel.keys.find(kernel, digest, span).await?;
+        (row, db_version) = kernel.keys.find(kernel, digest, span).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
@@ -237,15 +237,15 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
         preferred_region: row.preferred_region.filter(|_| scope != Scope::Public),
         is_session,
         admission_claims: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
-        snapshot,
+        db_version,
     }))
 }
 
 /// Loads the keys with these hashes, in the same order.
 async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<KeyLookup>> {
     let (digests, spans): (Vec<Digest>, Vec<Span>) = keys.into_iter().unzip();
-    let mut tx = kernel.db.snapshot_reader().await?.traced(&Span::of_batch("key lookup", &spans));
-    let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
+    let mut tx = kernel.db.version_reader().await?.traced(&Span::of_batch("key lookup", &spans));
+    let (changes, db_version) = tx.scalar_with_version("count", "key_changes").await?;
     let mut rows: Vec<Option<Arc<KeyRow>>> = {
         let mut cache = kernel.keys.cache.lock();
         let entries = cache.get_mut(&changes);
@@ -272,8 +272,8 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
             }
         }
     }
-    let snapshot = Arc::new(snapshot);
-    Ok(rows.into_iter().map(|row| (row, Arc::clone(&snapshot))).collect())
+    let db_version = Arc::new(db_version);
+    Ok(rows.into_iter().map(|row| (row, Arc::clone(&db_version))).collect())
 }
 
 /// Stores the time of use of a key, which extends a session. A failure is only logged and doesn't fail the request.

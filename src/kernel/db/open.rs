@@ -228,8 +228,8 @@ impl Db {
         let [_, wal, ..] = private_files::sqlite_files(options.get_filename());
         let checkpoints = Arc::new(Checkpoints::new(Pool::new(options.clone(), 1, &metrics)?, wal));
         let read_only = options.read_only(true);
-        let (readers, snapshot_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
-        Ok(Self::Sqlite { writer, readers, snapshot_pool, checkpoints })
+        let (readers, version_pool) = (Pool::new(read_only.clone(), 8, &metrics)?, Pool::new(read_only, 1, &metrics)?);
+        Ok(Self::Sqlite { writer, readers, version_pool, checkpoints })
     }
 
     fn postgres_pools(location: PostgresLocation) -> anyhow::Result<Self> {

@@ -9,10 +9,10 @@ use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::checkpoint::Checkpoints;
+use super::db_version::VersionReader;
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
-use super::snapshot::SnapshotReader;
 use super::standby::Standby;
 use super::{transient, violation};
 
@@ -30,7 +30,7 @@ pub enum Db {
         /// The only connection that writes.
         writer: Pool<SqliteConnection>,
         /// The only connection that reads versions. It is read-only.
-        snapshot_pool: Pool<SqliteConnection>,
+        version_pool: Pool<SqliteConnection>,
         /// The checkpoints of the write-ahead log.
         checkpoints: Arc<Checkpoints>,
     },
@@ -140,9 +140,9 @@ impl Db {
     ///
     /// # Errors
     /// Returns an error if no connection is free in time.
-    pub async fn snapshot_reader(&self) -> Result<SnapshotReader> {
-        Ok(SnapshotReader(match self {
-            Self::Sqlite { snapshot_pool, .. } => Tx::Sqlite(snapshot_pool.acquire().await?),
+    pub async fn version_reader(&self) -> Result<VersionReader> {
+        Ok(VersionReader(match self {
+            Self::Sqlite { version_pool, .. } => Tx::Sqlite(version_pool.acquire().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
         }))
     }
@@ -216,10 +216,10 @@ impl Db {
     /// Returns the connections of each pool at the moment.
     pub fn pools(&self) -> Vec<PoolStatus> {
         match self {
-            Self::Sqlite { readers, writer, snapshot_pool, checkpoints } => vec![
+            Self::Sqlite { readers, writer, version_pool, checkpoints } => vec![
                 readers.status("readers"),
                 writer.status("writer"),
-                snapshot_pool.status("versions"),
+                version_pool.status("versions"),
                 checkpoints.pool.status("checkpoints"),
             ],
             Self::Postgres { pool, precondition_pool, standby } => {
@@ -234,9 +234,9 @@ impl Db {
     /// Closes all connections. SQLite then copies its WAL into the database file.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { readers, writer, snapshot_pool, checkpoints } => {
+            Self::Sqlite { readers, writer, version_pool, checkpoints } => {
                 readers.close().await;
-                snapshot_pool.close().await;
+                version_pool.close().await;
                 checkpoints.pool.close().await;
                 writer.close().await;
             }

@@ -44,8 +44,8 @@ impl<A: AppState> Operator<A> {
     /// # Errors
     /// Returns an error if the database fails.
     pub async fn new(app: Arc<A>, routes: Routes<A>, contract: Arc<Contract>) -> Result<Self> {
-        let mut reader = app.kernel().db.snapshot_reader().await?;
-        let (_, snapshot): (i64, _) = reader.scalar_in_snapshot("count", "key_changes").await?;
+        let mut reader = app.kernel().db.version_reader().await?;
+        let (_, db_version): (i64, _) = reader.scalar_with_version("count", "key_changes").await?;
         let caller = Caller {
             key: Id::NONE,
             scope: Scope::Administrator,
@@ -54,7 +54,7 @@ impl<A: AppState> Operator<A> {
             preferred_region: None,
             is_session: false,
             admission_claims: None,
-            snapshot: Arc::new(snapshot),
+            db_version: Arc::new(db_version),
         };
         Ok(Self { app, caller, contract, endpoints: routes.into_endpoints() })
     }

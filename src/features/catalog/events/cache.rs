@@ -53,13 +53,13 @@ pub struct EventCache {
     /// Searches of published events.
     pub search: PublishedSearch,
     versions: Mutex<VersionCache>,
-    snapshots: Mutex<SnapshotCache>,
+    serialized: Mutex<SerializedCache>,
 }
 
-/// First-level cache: serialized events, for the database snapshot that was read during authentication. If the next caller's key
-/// was looked up in the same snapshot, nothing was committed in between, and the event is returned without a query. While tickets
-/// are sold, this is rare. An event may be newer than its snapshot, but then no later caller has the same snapshot.
-type SnapshotCache = VersionedCache<Arc<DbVersion>, HashMap<Id, Arc<CachedEvent>>>;
+/// First-level cache: serialized events, for the version of the database that was read during authentication. If the next
+/// caller's key was looked up in the same version, nothing was committed in between, and the event is returned without a query.
+/// While tickets are sold, this is rare. An event may be newer than its version, but then no later caller has the same version.
+type SerializedCache = VersionedCache<Arc<DbVersion>, HashMap<Id, Arc<CachedEvent>>>;
 
 /// Second-level cache: events and pages of published events, valid for one value of the `event_changes` counter of changes by
 /// hosts and platform administrators. Each read loads that counter, and everything that buyers change, before it uses the cache.
@@ -103,7 +103,7 @@ impl Default for EventCache {
             published: Batcher::of(MAX_BATCH),
             search: PublishedSearch::default(),
             versions: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
-            snapshots: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
+            serialized: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
         }
     }
 }
@@ -186,7 +186,7 @@ impl EventWithRelations {
 
 /// Returns an event, if the caller may see it.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
-    let cached = ctx.app.event_cache.snapshots.lock().get_mut(&caller.snapshot).get(&id).cloned();
+    let cached = ctx.app.event_cache.serialized.lock().get_mut(&caller.db_version).get(&id).cloned();
     let now = ctx.app.clock.now();
     let cached = cached.filter(|event| event.validity.contains(&now));
     ctx.app.metrics.record_event_read(cached.is_some());
@@ -201,7 +201,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
                 .submit((), (id, ctx.unit.span().clone()), move |(), ids| read_events(Arc::clone(&app), ids))
                 .await?;
             let event = event.ok_or(Error::NOT_FOUND)?;
-            ctx.app.event_cache.snapshots.lock().reserve(&caller.snapshot, event.weight()).insert(id, Arc::clone(&event));
+            ctx.app.event_cache.serialized.lock().reserve(&caller.db_version, event.weight()).insert(id, Arc::clone(&event));
             event
         }
     };

@@ -19,11 +19,11 @@ pub struct DbVersion {
 }
 
 /// A connection that reads data together with their [`DbVersion`].
-pub struct SnapshotReader(pub(super) Tx);
+pub struct VersionReader(pub(super) Tx);
 
-impl SnapshotReader {
+impl VersionReader {
     /// Reads a value from a table with one row. Returns it with the version that it was read from.
-    pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
+    pub async fn scalar_with_version<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
         let (connection, token) = match &self.0 {
             Tx::Sqlite(pooled) => (Some(pooled.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
             // The start time distinguishes servers: a promoted standby may assign the same numbers to other transactions.
