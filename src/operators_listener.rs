@@ -150,14 +150,11 @@ async fn readyz(app: Arc<App>, is_draining: bool) -> Response<Body> {
 /// Checks all dependencies, once for all requests that wait for it.
 async fn check_readiness(app: &Arc<App>) -> Readiness {
     let checking = Arc::clone(app);
-    let check = move |(), requests: Vec<()>| {
+    let check = move |(), _| {
         let app = Arc::clone(&checking);
-        async move {
-            let results = check_dependencies(&app).await;
-            Ok(vec![results; requests.len()])
-        }
+        async move { Ok(check_dependencies(&app).await) }
     };
-    app.readiness.submit((), (), check).await.unwrap_or_default()
+    app.readiness.submit_shared((), (), check).await.unwrap_or_default()
 }
 
 /// Checks all dependencies at the same time. Logs the reason of each failure.

@@ -82,6 +82,25 @@ where
         }
     }
 
+    /// Like [`submit`](Self::submit), for work with one result that all items of the batch share.
+    pub fn submit_shared<W, F>(
+        self: &Arc<Self>,
+        kind: K,
+        item: T,
+        work: W,
+    ) -> impl Future<Output = Result<R>> + Send + use<K, T, R, W, F>
+    where
+        R: Clone,
+        W: Fn(K, Vec<T>) -> F + Send + 'static,
+        F: Future<Output = Result<R>> + Send + 'static,
+    {
+        self.submit(kind, item, move |kind, items| {
+            let count = items.len();
+            let result = work(kind, items);
+            async move { Ok(vec![result.await?; count]) }
+        })
+    }
+
     async fn run<F>(self: Arc<Self>, kind: K, work: impl Fn(K, Vec<T>) -> F)
     where
         F: Future<Output = Result<Vec<R>>>,

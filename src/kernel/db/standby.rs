@@ -157,14 +157,11 @@ impl Standby {
     /// Returns a connection that shows everything that was acknowledged before the call, or the reason why there is none.
     async fn open(&self, primary: &Pool<PgConnection>) -> Result<anyhow::Result<Tx>> {
         let primary = primary.clone();
-        let read = move |(), reads: Vec<()>| {
+        let read = move |(), _| {
             let primary = primary.clone();
-            async move {
-                let position = Position::read(&mut Tx::Postgres(primary.acquire_for_reading().await?)).await?;
-                Ok(vec![position; reads.len()])
-            }
+            async move { Position::read(&mut Tx::Postgres(primary.acquire_for_reading().await?)).await }
         };
-        let position = self.primary_positions.submit((), (), read).await?;
+        let position = self.primary_positions.submit_shared((), (), read).await?;
         Ok(self.catch_up(&position).await)
     }
 

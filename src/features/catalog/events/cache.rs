@@ -224,11 +224,10 @@ pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQue
         let (app, search) = (Arc::clone(&app), search.clone());
         async move {
             let span = Span::of_batch("list published events", &spans);
-            let page = SerializedJson::new(&read_page(&app, span, &key, search.as_deref()).await?)?;
-            Ok(vec![page; spans.len()])
+            SerializedJson::new(&read_page(&app, span, &key, search.as_deref()).await?)
         }
     };
-    ctx.app.event_cache.published.submit(key, ctx.unit.span().clone(), list).await
+    ctx.app.event_cache.published.submit_shared(key, ctx.unit.span().clone(), list).await
 }
 
 /// Returns the serialized events with these identifiers, in this order.

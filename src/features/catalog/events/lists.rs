@@ -61,7 +61,7 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEvent
 async fn submit(ctx: &Ctx, key: ListKey, search: Option<Search>) -> Result<SerializedJson<Page<Event>>> {
     let app = Arc::clone(&ctx.app);
     let read = move |key, spans| read_batch(Arc::clone(&app), key, search.clone(), spans);
-    ctx.app.event_lists.0.submit(key, ctx.unit.span().clone(), read).await
+    ctx.app.event_lists.0.submit_shared(key, ctx.unit.span().clone(), read).await
 }
 
 /// Reads a page once for all requests of a batch.
@@ -70,10 +70,10 @@ async fn read_batch(
     key: ListKey,
     search: Option<Search>,
     spans: Vec<Span>,
-) -> Result<Vec<SerializedJson<Page<Event>>>> {
+) -> Result<SerializedJson<Page<Event>>> {
     let ListKey { visibility, host, status, public, filter, finder } = key;
     let list_filter = ListFilter { host, status, public, finder: finder.as_ref(), search, ..ListFilter::of(visibility) };
     let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("list events", &spans));
     let page = read_from_standby!(unit, |tx| service::page(&app, tx, &filter, &list_filter).await)?;
-    Ok(vec![SerializedJson::new(&page)?; spans.len()])
+    SerializedJson::new(&page)
 }

@@ -133,12 +133,10 @@ async fn read_events(app: &Arc<App>, span: &Span, events: Vec<Id>) -> Result<Arc
             let distinct: Vec<Id> = events.iter().flatten().copied().collect::<BTreeSet<Id>>().into_iter().collect();
             let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("read found events", &spans));
             let now = app.clock.now();
-            let loaded = read_from_standby!(unit, |tx| cache::load_sized(&app, tx, &distinct, now, MAX_BYTES).await)?;
-            let loaded = Arc::new(loaded);
-            Ok(vec![loaded; spans.len()])
+            read_from_standby!(unit, |tx| cache::load_sized(&app, tx, &distinct, now, MAX_BYTES).await).map(Arc::new)
         }
     };
-    app.event_cache.search.reads.submit((), (events, span.clone()), read).await
+    app.event_cache.search.reads.submit_shared((), (events, span.clone()), read).await
 }
 
 /// Adds further changes to the index. Concurrent searches share one update, which begins after all of them.
@@ -158,8 +156,8 @@ async fn update_index(app: &Arc<App>, span: &Span) -> Result<()> {
                 }
                 search.index.write().update(changes, is_last);
             }
-            Ok(vec![(); spans.len()])
+            Ok(())
         }
     };
-    app.event_cache.search.updates.submit((), span.clone(), update).await
+    app.event_cache.search.updates.submit_shared((), span.clone(), update).await
 }

@@ -82,12 +82,12 @@ impl GeneratedImages {
             return Ok(image);
         }
         let (workers, cache, drawn) = (self.workers.clone(), Arc::clone(&self.cache), Arc::clone(&self.drawn));
-        let draw = move |drawing: Drawing, requests: Vec<()>| {
+        let draw = move |drawing: Drawing, _| {
             let (workers, cache, drawn) = (workers.clone(), Arc::clone(&cache), Arc::clone(&drawn));
             async move {
                 // These requests may have been waiting while another batch drew the image.
                 if let Some(image) = cached(&cache, &drawing) {
-                    return Ok(vec![image; requests.len()]);
+                    return Ok(image);
                 }
                 drawn.fetch_add(1, Ordering::Relaxed);
                 let content = drawing.clone();
@@ -95,10 +95,10 @@ impl GeneratedImages {
                 let image = StoredImage::new(file.into());
                 let weight = drawing.weight() + image.bytes.len();
                 cache.lock().reserve(&(), weight).insert(drawing, image.clone());
-                Ok(vec![image; requests.len()])
+                Ok(image)
             }
         };
-        self.batches.submit(drawing, (), draw).await
+        self.batches.submit_shared(drawing, (), draw).await
     }
 }
 
