@@ -17,7 +17,8 @@ use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::connections::{Connection, Connections, RequestGuard};
+use crate::connection::{Connection, RequestGuard};
+use crate::connections::Connections;
 use crate::detach_on_drop::DetachOnDrop;
 use crate::dispatcher::Dispatcher;
 use crate::request_handler::RequestHandler;

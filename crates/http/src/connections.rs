@@ -1,4 +1,4 @@
-//! Open connections: their number, their timeouts, and the bytes that wait to be sent on them.
+//! The open connections of a server: their number, and the bytes that wait to be sent on all of them.
 //!
 //! A client that sends nothing, sends slowly or reads slowly occupies a file descriptor and memory. So each connection is closed
 //! when it makes no progress, and the sum over all connections is bounded.
@@ -6,112 +6,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use rustix::process::{Resource, getrlimit};
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::client_ip::{TrustedProxies, rate_limit_key};
+use crate::connection::Connection;
+use crate::connection_limits::{CloseReason, ConnectionLimits, default_maximum};
 
-/// File descriptors that are left for the database, images, mail and the log.
-const RESERVED_DESCRIPTORS: u64 = 96;
-/// Upper bound of the default of [`ConnectionLimits::maximum`]. An idle connection takes about 20 KiB of memory.
-const MAX_DEFAULT_CONNECTIONS: u64 = 4096;
-/// Bytes that a client must read within [`ConnectionLimits::send_timeout`].
-const MIN_PROGRESS: u64 = 8 * 1024;
 /// Largest size of a small response, in bytes. A connection has at most a hundred of them.
 pub(crate) const SMALL_RESPONSE: usize = 64 * 1024;
-/// Time without any progress after which a connection may be closed early to make room for other responses.
-const STALLED: Duration = Duration::from_secs(1);
-
-/// Limits of a server's connections and their requests.
-#[derive(Debug, Clone)]
-pub struct ConnectionLimits {
-    /// Maximum number of open connections; `None`: as many as the limit of open files allows, at most 4096.
-    pub maximum: Option<usize>,
-    /// Maximum number of open connections of one address, or of one /64 network of IPv6; 0: no limit.
-    pub per_address: usize,
-    /// Maximum number of requests in progress on all connections together, from the end of their bodies to their responses.
-    pub requests: usize,
-    /// Time from the start of a connection until the head of its first request is complete, including the TLS handshake.
-    pub head_timeout: Duration,
-    /// Time from the end of a response until the head of the next request is complete.
-    pub idle_timeout: Duration,
-    /// Time in which a client must read 8 KiB of a response, or its end.
-    pub send_timeout: Duration,
-    /// Maximum number of bytes that wait to be sent on one connection.
-    pub unsent_per_connection: usize,
-    /// Maximum number of bytes that wait to be sent on all connections together.
-    pub unsent: usize,
-}
-
-impl Default for ConnectionLimits {
-    fn default() -> Self {
-        Self {
-            maximum: None,
-            per_address: 0,
-            requests: 1024,
-            head_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(60),
-            send_timeout: Duration::from_secs(20),
-            unsent_per_connection: 8 << 20,
-            unsent: 64 << 20,
-        }
-    }
-}
-
-impl ConnectionLimits {
-    fn shortest_timeout(&self) -> Duration {
-        self.head_timeout.min(self.idle_timeout).min(self.send_timeout)
-    }
-}
-
-/// Returns the number of connections for which the process has file descriptors.
-fn default_maximum() -> usize {
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    // A server with very few descriptors still accepts some connections.
-    let available = descriptors.saturating_sub(RESERVED_DESCRIPTORS).max(descriptors / 4);
-    usize::try_from(available.min(MAX_DEFAULT_CONNECTIONS)).unwrap_or(usize::MAX)
-}
-
-/// The limit at which the server closes a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CloseReason {
-    /// The connection is new, and its address has [`ConnectionLimits::per_address`] others, none of which is idle.
-    AddressLimit,
-    /// The connection is new, and [`ConnectionLimits::maximum`] others are open, none of which is idle.
-    ConnectionLimit,
-    /// It was idle, and a new one has taken its place.
-    Idle,
-    /// [`ConnectionLimits::head_timeout`].
-    HeadTimeout,
-    /// [`ConnectionLimits::send_timeout`].
-    SendTimeout,
-    /// Its client has read nothing for a second, and [`ConnectionLimits::unsent`] left no room for other responses.
-    ResponseMemory,
-}
-
-impl CloseReason {
-    /// All reasons.
-    pub const ALL: [Self; 6] =
-        [Self::AddressLimit, Self::ConnectionLimit, Self::Idle, Self::HeadTimeout, Self::SendTimeout, Self::ResponseMemory];
-
-    /// Returns its name in the metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AddressLimit => "address_limit",
-            Self::ConnectionLimit => "connection_limit",
-            Self::Idle => "idle",
-            Self::HeadTimeout => "head_timeout",
-            Self::SendTimeout => "send_timeout",
-            Self::ResponseMemory => "response_memory",
-        }
-    }
-}
 
 /// The open connections of a server.
 #[derive(Debug)]
@@ -133,47 +39,21 @@ struct OpenConnections {
     closed: BTreeMap<CloseReason, u64>,
 }
 
-/// One open connection.
-#[derive(Debug)]
-pub struct Connection {
-    number: u64,
-    /// The client's address; `None` for a trusted proxy.
-    address: Option<IpAddr>,
-    /// Bytes that the operating system has accepted from this connection.
-    written: AtomicU64,
-    /// True if it did not accept the bytes that were last written: they wait above the socket, such as in the buffer of TLS.
-    is_blocked: AtomicBool,
-    activity: Mutex<Activity>,
-    is_evicted: AtomicBool,
-    evicted: Notify,
-}
-
-#[derive(Debug)]
-struct Activity {
-    /// Number of requests whose head is complete and whose response is not completely handed to hyper.
-    requests: usize,
-    /// True after the head of the first request.
-    had_request: bool,
-    /// Start of the connection, or the end of its last response.
-    idle_since: Instant,
-    /// Bytes of responses that were not sent.
-    unsent: usize,
-    /// Time at which unsent bytes appeared, or of the last [`MIN_PROGRESS`].
-    progress_at: Instant,
-    /// Value of `written` at that time.
-    progress: u64,
-    /// Time at which room was needed for other responses and `written` had changed since the time before.
-    changed_at: Instant,
-    /// Value of `written` at that time.
-    changed: u64,
-}
-
 /// Registration of a connection until dropped.
 #[derive(Debug)]
 pub struct ConnectionGuard {
     connections: Arc<Connections>,
     /// The connection.
     pub connection: Arc<Connection>,
+}
+
+impl ConnectionGuard {
+    /// Waits until the connection must be closed: it exceeds a timeout, or another one takes its place.
+    pub async fn wait_for_end(&self) {
+        if let Some(reason) = self.connection.wait_for_end(&self.connections.limits).await {
+            self.connections.open.lock().count_closed(reason);
+        }
+    }
 }
 
 impl Drop for ConnectionGuard {
@@ -217,7 +97,7 @@ impl OpenConnections {
     /// Returns false if no connection is idle.
     fn evict_idle(&mut self, of: Option<IpAddr>) -> bool {
         let candidates = self.by_number.values().filter(|connection| of.is_none() || connection.address == of);
-        let idle = candidates.filter_map(|connection| Some((connection, connection.activity.lock().idle_since(connection)?)));
+        let idle = candidates.filter_map(|connection| Some((connection, connection.idle_since()?)));
         let count = |connection: &Connection| connection.address.and_then(|address| self.per_address.get(&address)).copied();
         let oldest = idle.min_by_key(|(connection, since)| (std::cmp::Reverse(count(connection)), *since));
         let Some(connection) = oldest.map(|(connection, _)| Arc::clone(connection)) else { return false };
@@ -297,7 +177,7 @@ impl Connections {
     /// ones don't keep the others from being served.
     pub fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
         let is_small = bytes <= SMALL_RESPONSE;
-        if !is_small && connection.activity.lock().unsent + bytes > self.limits.unsent_per_connection {
+        if !is_small && connection.unsent() + bytes > self.limits.unsent_per_connection {
             return false;
         }
         let excess = (self.unsent.load(Ordering::Relaxed) + bytes).saturating_sub(self.limits.unsent);
@@ -308,10 +188,7 @@ impl Connections {
     fn evict_stalled(&self, excess: usize) -> bool {
         let mut open = self.open.lock();
         let now = Instant::now();
-        let stalled = |connection: &Arc<Connection>| {
-            let mut activity = connection.activity.lock();
-            activity.is_stalled(connection, now).then(|| (activity.unsent, Arc::clone(connection)))
-        };
+        let stalled = |connection: &Arc<Connection>| Some((connection.stalled_bytes(now)?, Arc::clone(connection)));
         let mut stalled: Vec<_> = open.by_number.values().filter_map(stalled).collect();
         stalled.sort_by_key(|(unsent, _)| std::cmp::Reverse(*unsent));
         let mut freed = 0;
@@ -330,13 +207,7 @@ impl Connections {
     /// Counts the data of a response as unsent until the last part of it is dropped, which is when it was sent.
     pub fn count_unsent(self: &Arc<Self>, connection: &Arc<Connection>, data: Bytes) -> Bytes {
         self.unsent.fetch_add(data.len(), Ordering::Relaxed);
-        let mut activity = connection.activity.lock();
-        if activity.unsent == 0 {
-            activity.progress_at = Instant::now();
-            activity.progress = connection.written.load(Ordering::Relaxed);
-        }
-        activity.unsent += data.len();
-        drop(activity);
+        connection.add_unsent(data.len());
         Bytes::from_owner(UnsentData { data, connection: Arc::clone(connection), connections: Arc::clone(self) })
     }
 }
@@ -357,133 +228,15 @@ impl AsRef<[u8]> for UnsentData {
 impl Drop for UnsentData {
     fn drop(&mut self) {
         self.connections.unsent.fetch_sub(self.data.len(), Ordering::Relaxed);
-        let mut activity = self.connection.activity.lock();
-        activity.unsent -= self.data.len();
-        activity.idle_since = Instant::now();
-    }
-}
-
-/// A request in progress until dropped.
-#[derive(Debug)]
-pub struct RequestGuard(Arc<Connection>);
-
-impl Drop for RequestGuard {
-    fn drop(&mut self) {
-        let mut activity = self.0.activity.lock();
-        activity.requests -= 1;
-        activity.idle_since = Instant::now();
-    }
-}
-
-impl Connection {
-    fn new(number: u64, address: Option<IpAddr>) -> Self {
-        let now = Instant::now();
-        let activity = Activity {
-            requests: 0,
-            had_request: false,
-            idle_since: now,
-            unsent: 0,
-            progress_at: now,
-            progress: 0,
-            changed_at: now,
-            changed: 0,
-        };
-        Self {
-            number,
-            address,
-            written: AtomicU64::new(0),
-            is_blocked: AtomicBool::new(false),
-            activity: Mutex::new(activity),
-            is_evicted: AtomicBool::new(false),
-            evicted: Notify::new(),
-        }
-    }
-
-    /// Records a write to the socket: the bytes that the operating system has accepted, or `None` if it accepts none at the moment.
-    pub fn record_write(&self, accepted: Option<usize>) {
-        self.is_blocked.store(accepted.is_none(), Ordering::Relaxed);
-        self.written.fetch_add(accepted.unwrap_or(0) as u64, Ordering::Relaxed);
-    }
-
-    fn is_blocked(&self) -> bool {
-        self.is_blocked.load(Ordering::Relaxed)
-    }
-
-    /// Counts a request whose head is complete.
-    pub fn begin_request(self: &Arc<Self>) -> RequestGuard {
-        let mut activity = self.activity.lock();
-        activity.requests += 1;
-        activity.had_request = true;
-        drop(activity);
-        RequestGuard(Arc::clone(self))
-    }
-
-    fn evict(&self) {
-        self.is_evicted.store(true, Ordering::Relaxed);
-        self.evicted.notify_one();
-    }
-
-    /// Waits until the connection must be closed: it exceeds a timeout, or another one takes its place.
-    pub async fn wait_for_end(&self, connections: &Connections) {
-        let limits = connections.limits();
-        loop {
-            let now = Instant::now();
-            let (deadline, reason) = self.activity.lock().deadline(self, limits, now);
-            if self.is_evicted.load(Ordering::Relaxed) {
-                return;
-            }
-            if deadline <= now {
-                if let Some(reason) = reason {
-                    connections.open.lock().count_closed(reason);
-                }
-                return;
-            }
-            tokio::select! {
-                // Checked several times, because progress and another timeout are noticed only then.
-                () = sleep_until(deadline.min(now + limits.shortest_timeout() / 4)) => {}
-                () = self.evicted.notified() => return,
-            }
-        }
-    }
-}
-
-impl Activity {
-    /// Returns the time since which the connection is idle; `None` if it isn't.
-    fn idle_since(&self, connection: &Connection) -> Option<Instant> {
-        (self.requests == 0 && self.unsent == 0 && !connection.is_blocked()).then_some(self.idle_since)
-    }
-
-    /// Returns whether bytes wait to be sent and none was sent for a while.
-    fn is_stalled(&mut self, connection: &Connection, now: Instant) -> bool {
-        let written = connection.written.load(Ordering::Relaxed);
-        if written != self.changed {
-            (self.changed, self.changed_at) = (written, now);
-        }
-        self.unsent > 0 && self.changed_at + STALLED <= now
-    }
-
-    /// Returns the time at which the connection must be closed, if nothing happens until then, and the reason. There is none between
-    /// two requests, where each connection ends.
-    fn deadline(&mut self, connection: &Connection, limits: &ConnectionLimits, now: Instant) -> (Instant, Option<CloseReason>) {
-        let written = connection.written.load(Ordering::Relaxed);
-        let is_sending = self.unsent > 0 || connection.is_blocked();
-        if !is_sending || written - self.progress >= MIN_PROGRESS {
-            (self.progress, self.progress_at) = (written, now);
-        }
-        if is_sending {
-            self.idle_since = now;
-            return (self.progress_at + limits.send_timeout, Some(CloseReason::SendTimeout));
-        }
-        let (idle_timeout, reason) =
-            if self.had_request { (limits.idle_timeout, None) } else { (limits.head_timeout, Some(CloseReason::HeadTimeout)) };
-        // While a request is in progress, its body, the database and the other dependencies have timeouts of their own.
-        (self.idle_since(connection).unwrap_or(now) + idle_timeout, reason)
+        self.connection.remove_unsent(self.data.len());
     }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn connections(maximum: usize, per_address: usize) -> Arc<Connections> {
@@ -496,13 +249,6 @@ mod tests {
     }
 
     #[test]
-    fn default_maximum_leaves_descriptors_for_other_files() {
-        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let maximum = default_maximum() as u64;
-        assert!((1..=MAX_DEFAULT_CONNECTIONS).contains(&maximum) && maximum < descriptors, "{maximum} of {descriptors}");
-    }
-
-    #[test]
     fn evicts_oldest_idle_connection_of_the_address_with_the_most() {
         let connections = connections(3, 0);
         let alone = connections.open(address(1)).unwrap();
@@ -511,7 +257,7 @@ mod tests {
         let third = connections.open(address(3));
 
         assert!(third.is_ok());
-        let evicted = |guard: &ConnectionGuard| guard.connection.is_evicted.load(Ordering::Relaxed);
+        let evicted = |guard: &ConnectionGuard| guard.connection.is_evicted();
         assert_eq!([&alone, &first, &second].map(evicted), [false, true, false]);
         assert_eq!(connections.closed(CloseReason::Idle), 1);
     }
@@ -542,32 +288,6 @@ mod tests {
         assert!(connections.open.lock().per_address.is_empty() && connections.open.lock().by_number.is_empty());
     }
 
-    #[test]
-    fn only_reading_enough_postpones_the_end() {
-        let connections = connections(1, 0);
-        let guard = connections.open(address(1)).unwrap();
-        let (connection, limits) = (&guard.connection, connections.limits());
-        let data = connections.count_unsent(connection, Bytes::from(vec![0; 100_000]));
-        let start = Instant::now();
-        let deadline = |after: Duration| {
-            let (deadline, reason) = connection.activity.lock().deadline(connection, limits, start + after);
-            (deadline - start, reason)
-        };
-        let send_timeout = |start: Duration| (start + limits.send_timeout, Some(CloseReason::SendTimeout));
-
-        let first = deadline(Duration::ZERO);
-        connection.record_write(Some(MIN_PROGRESS as usize - 1));
-        assert_eq!(deadline(Duration::from_secs(5)), first);
-        connection.record_write(Some(1));
-        assert_eq!(deadline(Duration::from_secs(5)), send_timeout(Duration::from_secs(5)));
-        connection.record_write(None);
-        drop(data);
-        assert_eq!(deadline(Duration::from_secs(6)), send_timeout(Duration::from_secs(5)), "TLS has the rest");
-        connection.record_write(Some(1));
-        let head_timeout = (Duration::from_secs(6) + limits.head_timeout, Some(CloseReason::HeadTimeout));
-        assert_eq!(deadline(Duration::from_secs(7)), head_timeout, "idle");
-    }
-
     #[tokio::test]
     async fn counts_timeouts_but_no_end_between_two_requests() {
         let short = Duration::from_millis(1);
@@ -580,7 +300,7 @@ mod tests {
         let _unread = connections.count_unsent(&slow.connection, Bytes::from_static(b"unread"));
 
         for guard in [&silent, &served, &slow] {
-            guard.connection.wait_for_end(&connections).await;
+            guard.wait_for_end().await;
         }
 
         let closed = CloseReason::ALL.map(|reason| (reason.name(), connections.closed(reason)));
@@ -610,9 +330,9 @@ mod tests {
         assert!(!connections.has_room(&slow.connection, SIZE), "the limit of a connection");
         assert!(connections.has_room(&other.connection, SIZE));
         assert!(!connections.has_room(&other.connection, SIZE + 1), "no connection has stalled");
-        slow.connection.activity.lock().changed_at -= STALLED;
+        slow.connection.stall();
         assert!(connections.has_room(&other.connection, SIZE + 1));
-        assert!(slow.connection.is_evicted.load(Ordering::Relaxed));
+        assert!(slow.connection.is_evicted());
         assert_eq!(connections.closed(CloseReason::ResponseMemory), 1);
         drop(data);
         assert_eq!(connections.unsent.load(Ordering::Relaxed), 0);
@@ -627,9 +347,9 @@ mod tests {
 
         assert!(connections.has_room(&other.connection, 50) && connections.has_room(&slow.connection, 50));
         assert!(!connections.has_room(&other.connection, 51), "no connection has stalled");
-        slow.connection.activity.lock().changed_at -= STALLED;
+        slow.connection.stall();
         assert!(connections.has_room(&other.connection, 51));
-        assert!(slow.connection.is_evicted.load(Ordering::Relaxed), "small ones make room, too");
+        assert!(slow.connection.is_evicted(), "small ones make room, too");
         drop(data);
     }
 }

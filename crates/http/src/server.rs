@@ -27,7 +27,8 @@ use crate::access_log::AccessLog;
 use crate::body_memory::BodyMemoryLimits;
 use crate::client_ip::TrustedProxies;
 use crate::connection_io::{ConnectionService, CountingIo};
-use crate::connections::{CloseReason, ConnectionGuard, ConnectionLimits, Connections};
+use crate::connection_limits::{CloseReason, ConnectionLimits};
+use crate::connections::{ConnectionGuard, Connections};
 use crate::dispatcher::Dispatcher;
 use crate::log::Throttle;
 use crate::request_body::{BodyReader, BodyTimeouts};
@@ -282,7 +283,7 @@ impl<H: RequestHandler> Acceptor<H> {
 
     /// Serves a connection until it ends, is idle for too long or makes no progress.
     async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, guard: ConnectionGuard, watcher: graceful::Watcher) {
-        let end = guard.connection.wait_for_end(&self.connections);
+        let end = guard.wait_for_end();
         let requests = async {
             // Without it, the last part of a response may wait for the client's acknowledgment of the part before.
             let _best_effort = stream.set_nodelay(true);
