@@ -39,7 +39,7 @@ use crate::request_handler::{
 use crate::responses::{
     IGNORED_PARAMETERS, allowed_methods, error_response, ignored_parameters, is_preflight, respond_options, without_body,
 };
-use crate::traces::{RequestTrace, TRACEPARENT, Tracer};
+use crate::traces::{RequestTrace, Span, TRACEPARENT, Tracer};
 
 /// Result of routing.
 enum Destination<'a, F> {
@@ -54,9 +54,9 @@ enum Destination<'a, F> {
 }
 
 /// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
-pub struct Dispatcher<B> {
+pub struct Dispatcher<H> {
     pub(crate) contract: Arc<Contract>,
-    pub(crate) handler: B,
+    pub(crate) handler: H,
     pub(crate) shutdown: Arc<GracefulShutdown>,
     pub(crate) bodies: BodyReader,
     pub(crate) requests: Arc<RequestLimit>,
@@ -67,6 +67,18 @@ pub struct Dispatcher<B> {
     pub(crate) access_log: AccessLog,
     pub(crate) tracer: Tracer,
     pub(crate) outage: Throttle,
+}
+
+/// The parts of a request that are needed after it was answered.
+struct ReceivedRequest {
+    /// Time at which its head was received.
+    start: Instant,
+    version: Version,
+    /// The method that the client has sent.
+    method: Method,
+    client_address: IpAddr,
+    id: String,
+    span: Span,
 }
 
 /// Facts about a request that are known once it is answered.
@@ -82,7 +94,7 @@ struct RequestFacts<'a> {
     code: Option<Code>,
 }
 
-impl<B: RequestHandler> Dispatcher<B> {
+impl<H: RequestHandler> Dispatcher<H> {
     /// Returns the response to any request; 503 once the server is closed, or in place of the response to a GET for which there is no
     /// memory. `has_room` returns whether a body of this many bytes can be sent.
     pub fn respond(
@@ -93,9 +105,9 @@ impl<B: RequestHandler> Dispatcher<B> {
     ) -> impl Future<Output = Response<Body>> + Send {
         let start = Instant::now();
         let (mut head, body) = request.into_parts();
-        head.method = request_head::in_upper_case(head.method);
-        let is_head = head.method == Method::HEAD;
-        if is_head {
+        let (version, method) = (head.version, request_head::in_upper_case(head.method));
+        head.method = method.clone();
+        if method == Method::HEAD {
             // The same response without its body (RFC 9110, section 9.3.2).
             head.method = Method::GET;
         }
@@ -103,17 +115,14 @@ impl<B: RequestHandler> Dispatcher<B> {
         let id = self.request_id(peer, &head.headers);
         let is_from_proxy = self.trusted_proxies.trusts(peer.to_canonical());
         let RequestTrace { span, header: traceparent } = self.tracer.request(&id, is_from_proxy.then_some(&head.headers));
+        let received = ReceivedRequest { start, version, method, client_address, id: id.clone(), span: span.clone() };
         // Outside the future, which would otherwise be larger by the whole request.
-        let incoming =
-            Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default(), span: span.clone() });
+        let incoming = Box::new(IncomingRequest { id, client_address, head, arguments: ParsedRequest::default(), span });
         async move {
-            let (version, method) = (incoming.head.version, incoming.head.method.clone());
-            let is_http_1 = version <= Version::HTTP_11;
-            let request_id = incoming.id.clone();
             let guard = self.shutdown.enter();
             let mut facts = RequestFacts::default();
             let mut response = match &guard {
-                Some(_) => self.dispatch(incoming, body, &request_id, &mut facts).await,
+                Some(_) => self.dispatch(incoming, body, &received.id, &mut facts).await,
                 None => {
                     error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into())
                 }
@@ -121,48 +130,58 @@ impl<B: RequestHandler> Dispatcher<B> {
             // After a change was committed, its response is always sent. One of unknown size, such as an export, counts as large.
             let size =
                 response.body().size_hint().upper().map_or(SMALL_RESPONSE + 1, |size| size.try_into().unwrap_or(usize::MAX));
-            if method == Method::GET && !is_head && !has_room(size) {
+            if received.method == Method::GET && !has_room(size) {
                 facts.code = Some(Code::ServerUnavailable);
                 response = error_response(&Code::ServerUnavailable.with_message(NO_ROOM).into());
             }
-            let RequestFacts { operation, key, account, rate_limit, code } = facts;
-            response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
-            response_headers::add_deprecation(response.headers_mut(), operation);
-            if let Some(rate_limit) = rate_limit {
-                rate_limit.write_headers(response.headers_mut());
-            }
-            let status = response.status();
-            if status == StatusCode::TOO_MANY_REQUESTS && !response.headers().contains_key(header::RETRY_AFTER) {
-                // Not the rate limit but the memory for bodies is exhausted.
-                self.bodies.write_limit_headers(response.headers_mut());
-            }
-            // HTTP/2 closes a connection with GOAWAY and forbids this header.
-            if is_http_1 && (status == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
-                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            }
-            response.headers_mut().extend(HeaderValue::try_from(&request_id).ok().map(|id| (REQUEST_ID, id)));
+            self.add_headers(&mut response, &received, &facts);
             response.headers_mut().extend(traceparent.map(|traceparent| (TRACEPARENT, traceparent)));
-            let duration = start.elapsed();
-            if let Some(operation) = operation {
-                self.handler.record(operation, status, duration);
-            }
-            // The operation instead of the path, which may contain an admission token's code.
-            let method = if is_head { Method::HEAD } else { method };
-            let line = AccessLogLine {
-                method: &method,
-                operation: operation.map(|operation| operation.id.as_str()),
-                status,
-                code,
-                duration,
-                key,
-                account: account.as_deref(),
-                client_address,
-                request_id: &request_id,
-            };
-            self.access_log.write(&self.log, &line);
-            span.end_request(&line, operation.map(|operation| operation.path.as_str()), version, self.is_tls);
-            if is_head { without_body(response) } else { response }
+            self.record(response.status(), &received, &facts);
+            if received.method == Method::HEAD { without_body(response) } else { response }
         }
+    }
+
+    /// Adds the headers that all responses have in common, and those of the rate limit.
+    fn add_headers(&self, response: &mut Response<Body>, received: &ReceivedRequest, facts: &RequestFacts<'_>) {
+        let (status, headers) = (response.status(), response.headers_mut());
+        response_headers::add(headers, facts.operation.is_some_and(|operation| operation.is_secret), self.is_tls);
+        response_headers::add_deprecation(headers, facts.operation);
+        if let Some(rate_limit) = &facts.rate_limit {
+            rate_limit.write_headers(headers);
+        }
+        if status == StatusCode::TOO_MANY_REQUESTS && !headers.contains_key(header::RETRY_AFTER) {
+            // Not the rate limit but the memory for bodies is exhausted.
+            self.bodies.write_limit_headers(headers);
+        }
+        // HTTP/2 closes a connection with GOAWAY and forbids this header.
+        let is_http_1 = received.version <= Version::HTTP_11;
+        if is_http_1 && (status == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        headers.extend(HeaderValue::try_from(&received.id).ok().map(|id| (REQUEST_ID, id)));
+    }
+
+    /// Records an answered request in the metrics, the access log and its span.
+    fn record(&self, status: StatusCode, received: &ReceivedRequest, facts: &RequestFacts<'_>) {
+        let duration = received.start.elapsed();
+        if let Some(operation) = facts.operation {
+            self.handler.record(operation, status, duration);
+        }
+        // The operation instead of the path, which may contain an admission token's code.
+        let line = AccessLogLine {
+            method: &received.method,
+            operation: facts.operation.map(|operation| operation.id.as_str()),
+            status,
+            code: facts.code,
+            duration,
+            key: facts.key,
+            account: facts.account.as_deref(),
+            client_address: received.client_address,
+            request_id: &received.id,
+        };
+        self.access_log.write(&self.log, &line);
+        let path = facts.operation.map(|operation| operation.path.as_str());
+        received.span.end_request(&line, path, received.version, self.is_tls);
     }
 
     /// Returns the identifier that a trusted proxy has given to the request, or else a new one.
@@ -189,7 +208,8 @@ impl<B: RequestHandler> Dispatcher<B> {
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 let mut response = outcome.unwrap_or_else(|error| {
                     facts.code = Some(error.code());
-                    self.reject(&error, &operation.id, request_id)
+                    self.log_cause(&error, &operation.id, request_id);
+                    error_response(&error)
                 });
                 response.headers_mut().extend(ignored.map(|names| (IGNORED_PARAMETERS, names)));
                 response
@@ -208,7 +228,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     }
 
     /// Checks the head's size, the host, the path and the method (step 1 of the order of checks).
-    fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
+    fn route(&self, head: &Parts) -> Destination<'_, H::Route> {
         let checked = request_head::check_size(&head.uri, &head.headers);
         if let Err(error) = checked.and_then(|()| request_head::check_host(head.version, &head.headers)) {
             return Destination::Error(error, HeaderMap::new());
@@ -245,7 +265,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
     }
 
-    fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
+    fn find(&self, method: &Method, path: &str) -> Result<(&Operation, H::Route), RouteError> {
         let operation = self.contract.find(method.as_str(), self.contract.without_prefix(path))?;
         Ok((operation, self.handler.look_up(operation).ok_or(RouteError::NotFound)?))
     }
@@ -254,7 +274,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     async fn handle(
         &self,
         operation: &Operation,
-        route: B::Route,
+        route: H::Route,
         mut incoming: Box<IncomingRequest>,
         body: Body,
         facts: &mut RequestFacts<'_>,
@@ -285,17 +305,17 @@ impl<B: RequestHandler> Dispatcher<B> {
         incoming.arguments = arguments;
         let _in_progress = self.requests.enter()?;
         let response = self.handler.respond(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
-        if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
+        if H::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
     /// Authenticates the caller. Requests that fail are limited for each address, because each of them looks for its key.
     async fn authenticate(
         &self,
         operation: &Operation,
-        route: &B::Route,
+        route: &H::Route,
         incoming: &IncomingRequest,
         rate_limit: &mut Option<RateLimitStatus>,
-    ) -> Result<B::Principal, ApiError> {
+    ) -> Result<H::Principal, ApiError> {
         let _authenticating = self.requests.enter_authentication()?;
         let authenticated = self.handler.authenticate(operation, route, incoming).await;
         if authenticated.as_ref().is_err_and(|error| error.status().is_client_error())
@@ -310,8 +330,8 @@ impl<B: RequestHandler> Dispatcher<B> {
     async fn check(
         &self,
         operation: &Operation,
-        route: &B::Route,
-        principal: &B::Principal,
+        route: &H::Route,
+        principal: &H::Principal,
         incoming: &IncomingRequest,
         mut body: Body,
         rate_limit: &mut Option<RateLimitStatus>,
@@ -346,7 +366,8 @@ impl<B: RequestHandler> Dispatcher<B> {
         Ok((arguments, reservation))
     }
 
-    fn reject(&self, error: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
+    /// Logs the cause of an error, if it has one.
+    fn log_cause(&self, error: &ApiError, operation: &str, request_id: &str) {
         if let Some(cause) = error.cause() {
             let cause = one_line(cause);
             // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
@@ -359,7 +380,6 @@ impl<B: RequestHandler> Dispatcher<B> {
                 }
             }
         }
-        error_response(error)
     }
 }
 

@@ -125,7 +125,7 @@ pub struct IncomingRequest {
 }
 
 /// A request that passed all checks.
-pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
+pub struct AuthorizedRequest<'a, H: RequestHandler + ?Sized> {
     /// The request.
     pub incoming: Box<IncomingRequest>,
     /// The contract that it was validated against.
@@ -133,15 +133,15 @@ pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
     /// The requested operation.
     pub operation: &'a Operation,
     /// The operation's endpoint.
-    pub route: B::Route,
+    pub route: H::Route,
     /// The authenticated caller.
-    pub principal: B::Principal,
+    pub principal: H::Principal,
 }
 
 /// Input of the rate limiter.
-pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
+pub struct RateLimitContext<'a, H: RequestHandler + ?Sized> {
     /// The authenticated caller.
-    pub principal: &'a B::Principal,
+    pub principal: &'a H::Principal,
     /// The address of the client.
     pub client_address: IpAddr,
     /// The identity whose credentials are being tried, if the operation can be used for that and the key's scope covers it.
@@ -149,13 +149,13 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
 }
 
 /// A request whose large body was not read yet.
-pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
+pub struct AccessContext<'a, H: RequestHandler + ?Sized> {
     /// The requested operation.
     pub operation: &'a Operation,
     /// The operation's endpoint.
-    pub route: &'a B::Route,
+    pub route: &'a H::Route,
     /// The authenticated caller.
-    pub principal: &'a B::Principal,
+    pub principal: &'a H::Principal,
     /// Its path, without the base path of the contract's server.
     pub path: &'a str,
     /// Its span.
@@ -163,13 +163,13 @@ pub struct AccessContext<'a, B: RequestHandler + ?Sized> {
 }
 
 /// A request that failed a check.
-pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
+pub struct RejectedRequest<'a, H: RequestHandler + ?Sized> {
     /// The contract that it was validated against.
     pub contract: &'a Contract,
     /// The requested operation.
     pub operation: &'a Operation,
     /// The authenticated caller; `None` if authentication failed.
-    pub principal: Option<&'a B::Principal>,
+    pub principal: Option<&'a H::Principal>,
     /// Its URI.
     pub uri: &'a Uri,
     /// Its identifier.
