@@ -179,7 +179,7 @@ async fn every_body_format_is_validated(app: TestApp) {
     for operation in operations().iter().filter(|operation| operation.body_schema().is_some()) {
         // 10,000 scans have a limit of their own.
         let limits: &[_] = if operation.id == "event_offline_scan_create" { &[2 << 20] } else { &[64 << 10, 8 << 20] };
-        assert!(limits.contains(&operation.body_limit), "{}: the decisions' limits", operation.id);
+        assert!(limits.contains(&operation.body_limit), "{}: an intended limit", operation.id);
         let request = || app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key);
 
         let broken = request().header("Content-Type", "application/json").body("{\"name\": ").send().await;

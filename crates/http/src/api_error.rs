@@ -43,7 +43,7 @@ struct Body<'a> {
 }
 
 impl Code {
-    /// The HTTP status of this error (requirement, decisions).
+    /// The HTTP status of this error.
     pub fn status(self) -> StatusCode {
         match self {
             Self::ArgumentsInvalid | Self::BodyMalformed | Self::HostInvalid | Self::AdmissionNone => StatusCode::BAD_REQUEST,
@@ -138,7 +138,7 @@ impl From<Code> for ApiError {
     }
 }
 
-/// Fields of the body. Every 400 has the property (decisions), even if no single argument is wrong.
+/// Fields of the body. Every 400 has the property, even if no single argument is wrong.
 fn fields_of(code: Code) -> Option<Vec<FieldError>> {
     match code {
         Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),

@@ -54,6 +54,21 @@ enum Destination<'a, F> {
 }
 
 /// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
+///
+/// # Order of checks
+///
+/// The first check that fails determines the response:
+///
+/// 1. the size of the head, the host, the path and the method;
+/// 2. the client's version;
+/// 3. the API key (both by [`RequestHandler::authenticate`]);
+/// 4. the rate limit ([`RequestHandler::count`]), and then the scope of the key ([`RequestHandler::authorize`]);
+/// 5. the access to the resource in the path, if the body may be large ([`RequestHandler::check_access`]);
+/// 6. the body and all arguments, against the contract;
+/// 7. the rules of the endpoint ([`RequestHandler::respond`]).
+///
+/// A request whose key has too low a scope counts against the rate limit, too. If an operation takes a password or a code, its body
+/// is received before step 4, because the rate limit is that of the identity in the body.
 pub struct Dispatcher<H> {
     pub(crate) contract: Arc<Contract>,
     pub(crate) handler: H,
@@ -227,7 +242,7 @@ impl<H: RequestHandler> Dispatcher<H> {
         }
     }
 
-    /// Checks the head's size, the host, the path and the method (step 1 of the order of checks).
+    /// Checks the head's size, the host, the path and the method (step 1 of the [order of checks](Self#order-of-checks)).
     fn route(&self, head: &Parts) -> Destination<'_, H::Route> {
         let checked = request_head::check_size(&head.uri, &head.headers);
         if let Err(error) = checked.and_then(|()| request_head::check_host(head.version, &head.headers)) {
@@ -394,7 +409,7 @@ const MAX_REQUEST_ID_BYTES: usize = 128;
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 
-/// Checks the client's version (step 2 of the order of checks).
+/// Checks the client's version (step 2 of the [order of checks](Dispatcher#order-of-checks)).
 ///
 /// # Errors
 /// 412 if it is missing, malformed or below `minimum`.

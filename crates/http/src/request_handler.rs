@@ -29,7 +29,7 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// Returns the endpoint of an operation of the contract, if there is one.
     fn look_up(&self, operation: &Operation) -> Option<Self::Route>;
 
-    /// Checks the client's version and its key (steps 2 and 3 of the order of checks).
+    /// Checks the client's version and its key (steps 2 and 3 of the [order of checks](crate::Dispatcher#order-of-checks)).
     fn authenticate(
         &self,
         operation: &Operation,
@@ -37,7 +37,7 @@ pub trait RequestHandler: Send + Sync + 'static {
         incoming: &IncomingRequest,
     ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
 
-    /// Checks that the principal's scope covers this operation (the rest of step 4).
+    /// Checks that the principal's scope covers this operation (step 4 of the [order of checks](crate::Dispatcher#order-of-checks)).
     ///
     /// # Errors
     /// 403 if it doesn't.
@@ -60,7 +60,7 @@ pub trait RequestHandler: Send + Sync + 'static {
         None
     }
 
-    /// Checks the access to the resource in the path, before a large body is read.
+    /// Checks the access to the resource in the path, before a large body is read (step 5).
     ///
     /// # Errors
     /// 404 or 403.

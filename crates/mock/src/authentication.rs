@@ -8,7 +8,8 @@ use http::request::Parts;
 
 use crate::prefer_header::AssumedScope;
 
-/// Checks the key, or the other credentials that the operation requires, and its scope (steps 3 and 4 of the order of checks).
+/// Checks the key, or the other credentials that the operation requires, and its scope (steps 3 and 4 of the
+/// [order of checks](boxoffice_http::Dispatcher#order-of-checks)).
 ///
 /// Any key is valid unless `accepted_key` is set. It has the scope that the client prefers, or else one that the operation
 /// allows.

@@ -305,6 +305,6 @@ fn credential_operations_are_marked() {
     let places = ["/sessions", "/lookups", "/verifications", "/resets"];
     for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
         let place = operation.path.split("/{").next().unwrap();
-        assert_eq!(operation.guessing_argument().is_some(), places.contains(&place), "{} (decisions)", operation.id);
+        assert_eq!(operation.guessing_argument().is_some(), places.contains(&place), "{}", operation.id);
     }
 }
