@@ -13,7 +13,7 @@ use super::operation_under_test::OperationUnderTest;
 use super::resources::with_declared_slash;
 
 /// Key that is sent if the options have none. A mock accepts any key.
-pub const PLACEHOLDER_KEY: &str = "compare";
+const PLACEHOLDER_KEY: &str = "compare";
 
 /// A server to check.
 #[derive(Debug)]

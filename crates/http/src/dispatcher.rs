@@ -406,7 +406,7 @@ const MAX_AUTHENTICATION_AGE: Duration = Duration::from_secs(1);
 /// Maximum length of an identifier that a proxy gives to a request.
 const MAX_REQUEST_ID_BYTES: usize = 128;
 /// Header with the identifier of the request, which the log has too.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 
 /// Checks the client's version (step 2 of the [order of checks](Dispatcher#order-of-checks)).

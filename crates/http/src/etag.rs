@@ -28,7 +28,7 @@ pub fn etag_of(body: &[u8]) -> String {
 }
 
 /// Returns whether these lines of `If-None-Match` contain a tag. The comparison is weak: a cache may have added `W/`.
-pub fn matches_weak<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+fn matches_weak<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
     parse_tags(lines).any(|listed| listed == "*" || listed.strip_prefix("W/").unwrap_or(listed) == tag)
 }
 

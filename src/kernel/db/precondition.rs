@@ -23,17 +23,12 @@ impl Precondition {
         Self { check: Box::new(check), is_satisfied: AtomicBool::new(false) }
     }
 
-    /// Returns whether something was committed under it.
-    pub fn is_satisfied(&self) -> bool {
-        self.is_satisfied.load(Ordering::Relaxed)
-    }
-
     /// Checks it, unless something was committed under it already: later commits of the request follow from the first.
     ///
     /// # Errors
     /// With the rejection, or when the database fails.
     pub async fn check_once(&self) -> Result<()> {
-        if self.is_satisfied() { Ok(()) } else { (self.check)().await }
+        if self.is_satisfied.load(Ordering::Relaxed) { Ok(()) } else { (self.check)().await }
     }
 
     /// Records that something was committed under it.

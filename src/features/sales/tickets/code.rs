@@ -34,7 +34,7 @@ const VERSION: u8 = 1;
 /// Length of the signed bytes.
 const CONTENT_LENGTH: usize = 29;
 /// Length of a code in characters.
-pub const CODE_LENGTH: usize = 149;
+const CODE_LENGTH: usize = 149;
 /// Precedes the signed bytes, so that a signature of another kind is not a ticket's.
 const DOMAIN: &[u8] = b"boxoffice ticket";
 
