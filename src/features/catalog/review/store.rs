@@ -82,7 +82,5 @@ pub async fn cancel(tx: &mut Tx, kind: SubmissionType, id: Id) -> Result<()> {
 
 /// Deletes every submission of this content, which is about to be removed.
 pub async fn delete_of_content(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
-    let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
-    let _deleted: Vec<(Id,)> = delete.push(" returning id").all().await?;
-    Ok(())
+    tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids).execute().await
 }

@@ -149,6 +149,5 @@ pub async fn delete_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
 pub async fn mark_refunded(tx: &mut Tx, payments: impl IntoIterator<Item = Id>) -> Result<()> {
     let all = "payments set status = 'Refunded' where status = 'Confirmed' and amount =
         (select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = payments.id and r.status = 'Done')";
-    let _marked: Vec<(Id,)> = tx.update(all).and_in("id", payments).push(" returning id").all().await?;
-    Ok(())
+    tx.update(all).and_in("id", payments).execute().await
 }
