@@ -9,7 +9,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`QueuedMail`]. A macro, because statements are literals.
+/// The columns of [`QueuedMail`].
 macro_rules! queued_columns {
     () => {
         "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,

@@ -11,7 +11,7 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`AdvertisementRow`]. A macro, because statements are literals.
+/// The columns of [`AdvertisementRow`].
 macro_rules! columns {
     () => {
         "id, event_id, name, description, status, artwork_id, width, height"

@@ -14,7 +14,7 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`EventRow`]. A macro, because statements are literals.
+/// The columns of [`EventRow`].
 macro_rules! columns {
     () => {
         "id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, \

@@ -10,7 +10,7 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`HostRow`]. A macro, because statements are literals.
+/// The columns of [`HostRow`].
 macro_rules! columns {
     () => {
         "id, name, contact, email, description, phone, website, country, first_address_line, second_address_line, \

@@ -8,15 +8,20 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const COLUMNS: &str = "id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active";
+/// The columns of [`ModifierRow`].
+macro_rules! columns {
+    () => {
+        "m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active"
+    };
+}
 
 /// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
-    tx.query(
-        "select m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active
-         from modifiers m join sections s on s.id = m.section_id
-         where m.id = $1 and m.section_id = $2 and s.event_id = $3",
-    )
+    tx.query(concat!(
+        "select ",
+        columns!(),
+        " from modifiers m join sections s on s.id = m.section_id where m.id = $1 and m.section_id = $2 and s.event_id = $3"
+    ))
     .bind(path.modifier)
     .bind(path.section)
     .bind(path.event)
@@ -26,15 +31,16 @@ pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
 
 /// Returns a page of the modifiers of a section, the oldest first.
 pub async fn list(tx: &mut Tx, section: Id, paging: PageRequest) -> Result<PagedRows<ModifierRow>> {
-    tx.list(COLUMNS, "from modifiers where true").and_where("section_id = ?", Some(section)).page("id", paging).await
+    tx.list(columns!(), "from modifiers m where true").and_where("m.section_id = ?", Some(section)).page("m.id", paging).await
 }
 
 /// Returns all modifiers of the sections of an event, the oldest first.
 pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
-    tx.query(
-        "select m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active
-         from sections s join modifiers m on m.section_id = s.id where s.event_id = $1 order by m.id",
-    )
+    tx.query(concat!(
+        "select ",
+        columns!(),
+        " from sections s join modifiers m on m.section_id = s.id where s.event_id = $1 order by m.id"
+    ))
     .bind(event)
     .all()
     .await
@@ -44,10 +50,10 @@ pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
 /// until this one ends.
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     let modifier = tx
-        .select(&format!("{COLUMNS} from modifiers where true"))
-        .and_where("id = ?", Some(path.modifier))
-        .and_where("section_id = ?", Some(path.section))
-        .and_where("section_id in (select s.id from sections s where s.event_id = ?)", Some(path.event));
+        .select(concat!(columns!(), " from modifiers m where true"))
+        .and_where("m.id = ?", Some(path.modifier))
+        .and_where("m.section_id = ?", Some(path.section))
+        .and_where("m.section_id in (select s.id from sections s where s.event_id = ?)", Some(path.event));
     modifier.for_update().optional().await
 }
 

@@ -9,7 +9,7 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`RegionRow`]. A macro, because statements are literals.
+/// The columns of [`RegionRow`].
 macro_rules! columns {
     () => {
         "id, name, country, district, city"

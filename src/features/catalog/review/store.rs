@@ -8,24 +8,29 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
+/// The columns of [`SubmissionRow`].
+macro_rules! columns {
+    () => {
+        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter"
+    };
+}
+
 /// Returns a page of pending submissions, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
-    tx.list(
-        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter",
-        "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'",
-    )
-    .and_where("s.type = ?", filter.kind)
-    .page("s.id", filter.paging)
-    .await
+    tx.list(columns!(), "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'")
+        .and_where("s.type = ?", filter.kind)
+        .page("s.id", filter.paging)
+        .await
 }
 
 /// Returns the latest submission of this content.
 pub async fn find(tx: &mut Tx, content: Content) -> Result<Option<SubmissionRow>> {
-    tx.query(
-        "select s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter
-         from submissions s left join accounts a on a.id = s.submitter_id
-         where s.type = $1 and s.content_id = $2 order by s.id desc limit 1",
-    )
+    tx.query(concat!(
+        "select ",
+        columns!(),
+        " from submissions s left join accounts a on a.id = s.submitter_id
+         where s.type = $1 and s.content_id = $2 order by s.id desc limit 1"
+    ))
     .bind(content.kind)
     .bind(content.id)
     .optional()

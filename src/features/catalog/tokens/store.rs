@@ -11,7 +11,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`TokenRow`]. A macro, because statements are literals.
+/// The columns of [`TokenRow`].
 macro_rules! columns {
     () => {
         "id, event_id, code, name, global"

@@ -9,7 +9,7 @@ use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`VenueRow`]. A macro, because statements are literals.
+/// The columns of [`VenueRow`].
 macro_rules! columns {
     () => {
         "id, name, region_id, address, longitude, latitude, approved, creator_id"

@@ -7,7 +7,7 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`ZoneRow`]. A macro, because statements are literals.
+/// The columns of [`ZoneRow`].
 macro_rules! columns {
     () => {
         "id, name, description, width, height"

@@ -11,9 +11,13 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
 /// The columns of [`ConflictRow`].
-const CONFLICT_COLUMNS: &str = "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, \
-     c.token_id, c.admission_id, a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, \
-     a.token_id as admission_token_id, k.name as admission_token_name";
+macro_rules! conflict_columns {
+    () => {
+        "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, c.token_id, c.admission_id, \
+         a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, a.token_id as admission_token_id, \
+         k.name as admission_token_name"
+    };
+}
 const FROM_CONFLICTS: &str = "from admission_conflicts c join tickets t on t.id = c.ticket_id join admissions a on a.id = c.admission_id \
      left join tokens k on k.id = a.token_id where true";
 
@@ -53,7 +57,7 @@ pub async fn has_conflict(tx: &mut Tx, admission: Id) -> Result<bool> {
 
 /// Returns the conflicts of these tickets.
 pub async fn conflicts_of_tickets(tx: &mut Tx, tickets: Vec<Id>) -> Result<Vec<ConflictRow>> {
-    tx.select(&format!("{CONFLICT_COLUMNS} {FROM_CONFLICTS}")).and_in("c.ticket_id", tickets).all().await
+    tx.select(concat!(conflict_columns!(), " ")).push(FROM_CONFLICTS).and_in("c.ticket_id", tickets).all().await
 }
 
 /// Returns a page of the conflicts of an event within the caller's admission scope, the oldest first.
@@ -63,7 +67,7 @@ pub async fn list_conflicts(
     scope: AdmissionScope,
     filter: &ConflictFilter,
 ) -> Result<PagedRows<ConflictRow>> {
-    tx.list(CONFLICT_COLUMNS, FROM_CONFLICTS)
+    tx.list(conflict_columns!(), FROM_CONFLICTS)
         .and_key("c.event_id", event)
         .and_where(&tokens::covers_sql("t.section_id"), scope.token())
         .and_where("(c.device = ? or a.device = ?)", filter.device.clone())

@@ -8,7 +8,7 @@ use crate::kernel::db::{DbRow, Tx, list_count_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`AdmissionRow`]. A macro, because statements are literals.
+/// The columns of [`AdmissionRow`].
 macro_rules! columns {
     () => {
         "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device,

@@ -13,7 +13,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`AccountRow`]. A macro, because statements are literals.
+/// The columns of [`AccountRow`].
 macro_rules! columns {
     () => {
         "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \

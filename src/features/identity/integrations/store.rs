@@ -9,12 +9,19 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`IntegrationRow`] and [`ProgramKeyRow`].
+macro_rules! columns {
+    () => {
+        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used"
+    };
+}
+
 /// Returns a page of integrations that have not ended, the oldest first. Keys without an account belong to client applications
 /// and are left out.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
     // The kind is part of the SQL text, so that the database can use the partial index of integrations.
     tx.list(
-        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",
+        columns!(),
         "from api_keys k join accounts a on a.id = k.account_id
          where k.kind = 'integration' and k.ended is null and a.removed = false",
     )
@@ -24,10 +31,12 @@ pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<Integrat
 
 /// Returns an integration that has not ended.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
-    tx.query(
-        "select k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used from api_keys k join accounts a on a.id = k.account_id
-         where k.id = $1 and k.kind = $2 and k.ended is null and a.removed = false",
-    )
+    tx.query(concat!(
+        "select ",
+        columns!(),
+        " from api_keys k join accounts a on a.id = k.account_id
+         where k.id = $1 and k.kind = $2 and k.ended is null and a.removed = false"
+    ))
     .bind(id)
     .bind(KeyKind::Integration)
     .optional()
@@ -44,7 +53,7 @@ pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
 /// Returns a page of all keys of client programs that have not ended, the oldest first, also of those without an account.
 pub async fn list_keys(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ProgramKeyRow>> {
     tx.list(
-        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",
+        columns!(),
         "from api_keys k left join accounts a on a.id = k.account_id where k.kind = 'integration' and k.ended is null",
     )
     .page("k.id", paging)

@@ -10,6 +10,13 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
+/// The columns of [`SessionRow`].
+macro_rules! columns {
+    () => {
+        "id, created, expires, last_used, ended"
+    };
+}
+
 /// Returns the account with this username or e-mail address, and its password hash. At most one account matches, because no
 /// username contains an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
@@ -45,7 +52,7 @@ pub async fn started_at(tx: &mut Tx, key: Id) -> Result<Timestamp> {
 
 /// Returns a page of the account's sessions, the oldest first.
 pub async fn list(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<SessionRow>> {
-    tx.list("id, created, expires, last_used, ended", "from api_keys where true")
+    tx.list(columns!(), "from api_keys where true")
         .and_where("account_id = ?", Some(account))
         .and_where("kind = ?", Some(KeyKind::Session))
         .page("id", paging)
@@ -53,7 +60,7 @@ pub async fn list(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<Paged
 }
 
 pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>> {
-    tx.query("select id, created, expires, last_used, ended from api_keys where id = $1 and account_id = $2 and kind = $3")
+    tx.query(concat!("select ", columns!(), " from api_keys where id = $1 and account_id = $2 and kind = $3"))
         .bind(id)
         .bind(account)
         .bind(KeyKind::Session)

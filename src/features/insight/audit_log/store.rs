@@ -8,7 +8,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`AuditRow`]. A macro, because statements are literals.
+/// The columns of [`AuditRow`].
 macro_rules! columns {
     () => {
         "t.id, t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request, t.count, t.operator"

@@ -9,17 +9,23 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const COLUMNS: &str = "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, failed, started, finished";
+/// The columns of [`EventReturnRow`].
+macro_rules! columns {
+    () => {
+        "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, failed, started, finished"
+    };
+}
+
 /// The fulfilled orders of a run's event that were not processed yet. `?` is the event.
 const REMAINING: &str = "from order_items i join orders o on o.id = i.order_id where o.status = 'Fulfilled' and i.event_id = ?";
 
 /// Returns a page of the runs of an event, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, paging: PageRequest) -> Result<PagedRows<EventReturnRow>> {
-    tx.list(COLUMNS, "from event_returns where true").and_where("event_id = ?", Some(event)).page("id", paging).await
+    tx.list(columns!(), "from event_returns where true").and_where("event_id = ?", Some(event)).page("id", paging).await
 }
 
 pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<EventReturnRow>> {
-    let runs = tx.select(&format!("{COLUMNS} from event_returns where true"));
+    let runs = tx.select(concat!(columns!(), " from event_returns where true"));
     runs.and_where("event_id = ?", Some(event)).and_where("id = ?", Some(id)).optional().await
 }
 
@@ -39,7 +45,7 @@ pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
 /// Locks and returns a run that is due and that no other server works on. It is a random one, so that a long run does not keep the job
 /// from the others.
 pub async fn lock_running(tx: &mut Tx, now: Timestamp) -> Result<Option<EventReturnRow>> {
-    let runs = tx.select(&format!("{COLUMNS} from event_returns where status = 'Running'")).and_where("due <= ?", Some(now));
+    let runs = tx.select(concat!(columns!(), " from event_returns where status = 'Running'")).and_where("due <= ?", Some(now));
     runs.push(" order by random() limit 1").push_lock(" for no key update skip locked").optional().await
 }
 

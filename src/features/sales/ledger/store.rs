@@ -10,7 +10,7 @@ use crate::kernel::db::{Statement, Tx, Writes};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`TransactionRow`]. A macro, because statements are literals.
+/// The columns of [`TransactionRow`].
 macro_rules! columns {
     () => {
         "id, type, order_id, payment_id, amount, fees, placed"

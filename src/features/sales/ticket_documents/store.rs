@@ -6,8 +6,7 @@ use super::model::DocumentTicketRow;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 
-/// The columns of [`DocumentTicketRow`] but its source, and the tables beside that of the tickets. A macro, because statements are
-/// literals.
+/// The columns of [`DocumentTicketRow`] but its source, and the tables beside that of the tickets.
 macro_rules! columns {
     () => {
         "t.id, t.serial, t.order_id, t.event_id, t.section_id, t.owner_id, t.status, t.issued, t.redeemed, t.modified,

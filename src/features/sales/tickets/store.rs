@@ -13,7 +13,13 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
-const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified";
+/// The columns of [`TicketRow`].
+macro_rules! columns {
+    () => {
+        "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified"
+    };
+}
+
 /// Sets the time of the last change but admissions to `?`, which is the current time. The time of a ticket always increases, even
 /// if the clock of the server that made the change before is ahead.
 pub const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
@@ -43,7 +49,7 @@ pub async fn list_of_event(
     let any_status = modified_since.is_some() || serial.is_some();
     let changes = Changes::of(event, modified_since.map(|since| since.0));
     changes
-        .select_from(tx.list(COLUMNS, "from "))
+        .select_from(tx.list(columns!(), "from "))
         .push(if any_status { "" } else { " and status <> 'Void'" })
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
@@ -73,10 +79,10 @@ impl Changes {
     fn select_from<'tx>(&self, select: Statement<'tx>) -> Statement<'tx> {
         let Some(since) = self.since else { return select.push("tickets where true").and_key("event_id", self.event) };
         select
-            .push_bind(&format!("(select {COLUMNS} from tickets where event_id = ?"), self.event)
+            .push_bind(concat!("(select ", columns!(), " from tickets where event_id = ?"), self.event)
             .push_bind(&format!(" and modified >= (select ?) and modified < {}", i64::MAX), since)
             .push_bind(
-                &format!(" union all select {COLUMNS} from (select ticket_id from admissions where event_id = ?"),
+                concat!(" union all select ", columns!(), " from (select ticket_id from admissions where event_id = ?"),
                 self.event,
             )
             .push_bind(&format!(" and id >= (select ?) and id < {}) admitted", i64::MAX), Id::first_at(since))
@@ -96,7 +102,7 @@ impl Changes {
 /// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
 async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
     let sold = "coalesce((select cast(sum(s.sold) as bigint) from sections s where s.event_id = ?";
-    let tickets = tx.list(COLUMNS, "from tickets where status <> 'Void'").and_key("event_id", event);
+    let tickets = tx.list(columns!(), "from tickets where status <> 'Void'").and_key("event_id", event);
     let tickets = match scope.token() {
         None => tickets.push_total(&format!("{sold}), 0)"), event),
         Some(token) => {
@@ -141,18 +147,18 @@ pub async fn list_of_accounts(
     accounts: impl IntoIterator<Item = Id>,
     paging: PageRequest,
 ) -> Result<HashMap<Id, PagedRows<TicketRow>>> {
-    let tickets = tx.list(COLUMNS, "from tickets where replaced_by is null").with_list_counts("account tickets");
+    let tickets = tx.list(columns!(), "from tickets where replaced_by is null").with_list_counts("account tickets");
     tickets.pages_by_key("tickets", "owner_id", accounts, SortOrder::Asc, paging).await
 }
 
 /// Returns a page of the tickets of an order, the oldest first, without those that were replaced.
 pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("order_id = ?", Some(order)).page("id", paging).await
+    tx.list(columns!(), "from tickets where replaced_by is null").and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
 /// Returns a ticket, unless it was replaced.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
-    let ticket = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null")).and_where("id = ?", Some(id));
+    let ticket = tx.select(concat!(columns!(), " from tickets where replaced_by is null")).and_where("id = ?", Some(id));
     ticket.optional().await
 }
 
@@ -210,7 +216,7 @@ pub async fn redeem(
         .and_in("serial", serials)
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .push(" returning ")
-        .push(COLUMNS)
+        .push(columns!())
         .all()
         .await
 }
@@ -231,7 +237,7 @@ pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Ve
     let orders = tx.select("id from orders where id in (select order_id from tickets where true");
     let orders = orders.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials.clone());
     orders.push(")").for_share().lock().await?;
-    let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
+    let tickets = tx.select(concat!(columns!(), " from tickets where replaced_by is null"));
     // Without the sign, the database would read all tickets of the owner by its index.
     let tickets = tickets.and_where("+owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.for_update().all().await
@@ -252,7 +258,7 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
 
 /// Locks the Pending tickets of an account among these by ascending identifier, and returns them.
 pub async fn lock_pending(tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<Vec<TicketRow>> {
-    tx.select(&format!("{COLUMNS} from tickets where true"))
+    tx.select(concat!(columns!(), " from tickets where true"))
         .and_where("owner_id = ?", Some(owner))
         .and_where("status = ?", Some(TicketStatus::Pending))
         .and_in("id", tickets.to_vec())
@@ -293,13 +299,13 @@ pub async fn release(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<bool
 
 /// Returns the tickets of an order, the oldest first, without those that were replaced.
 pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
-    let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
+    let tickets = tx.select(concat!(columns!(), " from tickets where replaced_by is null"));
     tickets.and_where("order_id = ?", Some(order)).push(" order by id").all().await
 }
 
 /// Locks the tickets of an order until the transaction ends, and returns them, the oldest first, without those that were replaced.
 pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
-    tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"))
+    tx.select(concat!(columns!(), " from tickets where replaced_by is null"))
         .and_where("order_id = ?", Some(order))
         .for_update()
         .all()

@@ -12,7 +12,7 @@ use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
-/// The columns of [`TransferRow`]. A macro, because statements are literals.
+/// The columns of [`TransferRow`].
 macro_rules! columns {
     () => {
         "id, status, sender_id, recipient_id"
