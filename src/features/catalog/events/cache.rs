@@ -12,11 +12,12 @@ use boxoffice_http::traces::Span;
 use futures::FutureExt;
 use parking_lot::Mutex;
 
+use super::cache_store::{self, SectionCounts};
+use super::list_store::{self, ListFilter, Visibility};
 use super::model::{Event, EventRow};
 use super::published_search::{self, FirstPage, PublishedSearch};
 use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
-use super::store::{ListFilter, SectionCounts, Visibility};
 use super::view::{self, EventWithRelations, Relations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
@@ -291,7 +292,7 @@ fn cache_page(app: &App, key: &PublishedListKey, page: CachedPage) {
 /// Reads a page from the database.
 async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
     let (now, query) = (app.clock.now(), &key.query);
-    let changes = store::change_counter(tx).await?;
+    let changes = cache_store::change_counter(tx).await?;
     let list_filter = ListFilter {
         host: query.host.as_ref().map(|host| host.id),
         preferred_region: key.preferred_region,
@@ -299,11 +300,11 @@ async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Optio
         search: search.cloned(),
         ..ListFilter::of(Visibility::Published)
     };
-    let PagedRows { rows, total, bytes, permit: _permit, .. } = store::list(tx, &query.filter, &list_filter, now).await?;
+    let PagedRows { rows, total, bytes, permit: _permit, .. } = list_store::list(tx, &query.filter, &list_filter, now).await?;
     // Sales change a list by popularity.
     if query.filter.sort != Some(EventSort::Popularity) {
         let depends_on_time = query.finder.active(&query.filter).is_some();
-        let end = if depends_on_time { store::next_end(tx, now).await? } else { None };
+        let end = if depends_on_time { list_store::next_end(tx, now).await? } else { None };
         let events = rows.iter().map(|row| row.id).collect();
         cache_page(app, key, CachedPage { changes, validity: now..end.unwrap_or(Timestamp::NEVER), total, bytes, events });
     }
@@ -331,7 +332,7 @@ pub async fn with_relations(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Ti
 }
 
 async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Loaded> {
-    let counts = store::section_counts(tx, ids.iter().copied(), now).await?;
+    let counts = cache_store::section_counts(tx, ids.iter().copied(), now).await?;
     let Some(changes) = counts.first().map(|count| count.changes) else {
         return Ok(Loaded { changes: None, events: HashMap::new() });
     };
@@ -390,12 +391,13 @@ pub struct SizedEvent {
 pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_bytes: i64) -> Result<Option<SizedEvents>> {
     let (cached_version, mut cached) = app.event_cache.sized_events(ids);
     let missing: Vec<Id> = ids.iter().copied().filter(|id| !cached.contains_key(id)).collect();
-    let counts = if cached.is_empty() { Vec::new() } else { store::section_counts(tx, cached.keys().copied(), now).await? };
-    let mut rows = if missing.is_empty() { Vec::new() } else { store::sized_of_ids(tx, missing).await? };
+    let counts =
+        if cached.is_empty() { Vec::new() } else { cache_store::section_counts(tx, cached.keys().copied(), now).await? };
+    let mut rows = if missing.is_empty() { Vec::new() } else { cache_store::sized_of_ids(tx, missing).await? };
     let versions = [counts.first().map(|count| count.changes), rows.first().map(|row| row.changes)];
     let changes = match versions.into_iter().flatten().next_back() {
         Some(changes) => changes,
-        None => store::change_counter(tx).await?,
+        None => cache_store::change_counter(tx).await?,
     };
     let is_outdated = !cached.is_empty() && cached_version != Some(changes);
     if is_outdated || versions.into_iter().flatten().any(|version| version != changes) {

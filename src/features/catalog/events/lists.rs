@@ -5,11 +5,11 @@ use std::sync::Arc;
 use boxoffice_http::error::Result;
 use boxoffice_http::traces::Span;
 
+use super::list_store::{ListFilter, Visibility};
 use super::model::{Event, EventStatus};
 use super::requests::{EventFilter, EventFinder, EventQuery, HostEventQuery};
 use super::search::Search;
 use super::service;
-use super::store::{ListFilter, Visibility};
 use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Batcher, UnitOfWork, read_from_standby};

@@ -10,9 +10,11 @@
 //! New images are in the object store before the event's row refers to them.
 
 mod cache;
+mod cache_store;
 mod calendar;
 mod endpoints;
 mod images;
+mod list_store;
 mod lists;
 mod model;
 pub mod notices;
@@ -26,10 +28,11 @@ mod view;
 pub mod word_index;
 
 pub use cache::EventCache;
+pub use cache_store::{ChangeCursor, PublishedChange};
 pub use endpoints::register;
 pub use lists::EventLists;
 pub use model::{Event, EventPath, EventRow, EventStatus};
 pub use search_index::complete as complete_search_index;
 pub use service::{apply_decision, check_copy, check_title, insert, load, load_managed, load_visible, lock_managed};
-pub use store::{ChangeCursor, PublishedChange, bytes_sql, find, lock, lock_all, of_ids};
+pub use store::{bytes_sql, find, lock, lock_all, of_ids};
 pub use view::{view_one, views};

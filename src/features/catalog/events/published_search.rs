@@ -18,7 +18,7 @@ use super::model::Event;
 use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
 use super::word_index::{FoundEvents, Selection, WordIndex};
-use super::{store, view};
+use super::{cache_store, view};
 use crate::kernel::db::{Batcher, UnitOfWork, permit_page, read_from_standby};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -149,7 +149,8 @@ async fn update_index(app: &Arc<App>, span: &Span) -> Result<()> {
             let cursor = search.index.read().cursor();
             if let Some(cursor) = cursor {
                 let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("update the index of words", &spans));
-                let changes = read_from_standby!(unit, |tx| store::published_changes(tx, &cursor, UPDATE_BATCH as i64).await)?;
+                let changes =
+                    read_from_standby!(unit, |tx| cache_store::published_changes(tx, &cursor, UPDATE_BATCH as i64).await)?;
                 let is_last = changes.len() < UPDATE_BATCH;
                 if changes.is_empty() {
                     return Err(Error::Internal(anyhow!("the table event_changes has no row")));

@@ -7,10 +7,11 @@ use boxoffice_openapi::{Scope, is_blank_text};
 
 use super::cache;
 use super::images::{EventImages, discard_replaced};
+use super::list_store::{self, ListFilter, Visibility};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
 use super::requests::{EventCreate, EventFilter, EventUpdate};
-use super::store::{self, ListFilter, Visibility};
+use super::store;
 use super::view::{view, view_one};
 use crate::features::catalog::advertisements;
 use crate::features::catalog::categories;
@@ -111,7 +112,7 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
 /// Returns a page of events.
 pub async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
     let now = app.clock.now();
-    let result = store::list(tx, filter, list_filter, now).await?;
+    let result = list_store::list(tx, filter, list_filter, now).await?;
     let events = cache::with_relations(app, tx, result.rows, now).await?.into_iter();
     Ok(filter.paging.page(result.total, events.map(|event| view(app, event, now)).collect::<Result<_>>()?))
 }

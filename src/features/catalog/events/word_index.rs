@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound;
 
+use super::cache_store::{ChangeCursor, PublishedChange};
 use super::search::Search;
-use super::store::{ChangeCursor, PublishedChange};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::SortOrder;
