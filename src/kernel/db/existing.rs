@@ -9,7 +9,8 @@ use boxoffice_http::error::Result;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
-use super::open::{self, DatabaseLocation};
+use super::location::DatabaseLocation;
+use super::open;
 use super::transaction::Db;
 
 /// Time for which a read waits for another program that recovers the write-ahead log or runs a checkpoint.

@@ -9,10 +9,11 @@ use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
+use super::location::DatabaseLocation;
 use super::open::{
-    DatabaseLocation, MAKE_OWNER, POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres,
-    has_unfinished_copy_sqlite, require_supported, server_name,
+    POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres, has_unfinished_copy_sqlite, require_supported,
 };
+use super::open_errors::{MAKE_OWNER, server_name};
 use crate::kernel::private_files;
 
 /// The state of a database.

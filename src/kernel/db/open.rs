@@ -1,61 +1,34 @@
-//! Opening a database: its location, the migrations, and the reasons why it can't be opened.
+//! Opening a database: its connections and its migrations.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail, ensure};
-use boxoffice_http::error::{Result, one_line};
+use anyhow::{Context, bail, ensure};
+use boxoffice_http::error::Result;
 use log::LevelFilter;
 use slog::Logger;
-use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSslMode};
+use sqlx::migrate::Migrator;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, Executor, PgConnection, Row, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
 use super::checkpoint::{CHECKPOINT_PAGES, Checkpoints};
 use super::copy;
+use super::location::{DatabaseLocation, PostgresLocation};
+use super::open_errors::{migration_error, reason, server_name};
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
 use super::transaction::Db;
-use super::transient::{is_starting, is_unknown_host};
+use super::transient::is_starting;
 use crate::kernel::private_files::{self, FolderLock};
 
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
 pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/postgres");
 
-/// Number of statements that each connection to PostgreSQL keeps prepared. All operations together have several hundred.
-const PREPARED_STATEMENTS: usize = 500;
-
-/// The parameters of a PostgreSQL URL that take a file, with their other names.
-const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
-/// The other parameters of a PostgreSQL URL.
-const PARAMETERS: [&str; 11] = [
-    "sslmode",
-    "ssl-mode",
-    "host",
-    "hostaddr",
-    "port",
-    "dbname",
-    "user",
-    "password",
-    "application_name",
-    "options",
-    STATEMENT_CACHE,
-];
-/// The parameter for the number of statements that each connection keeps prepared.
-const STATEMENT_CACHE: &str = "statement-cache-capacity";
-/// The parameter for a connection pooler in transaction mode.
-const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
 /// The oldest version of PostgreSQL that the server supports.
 const OLDEST_POSTGRES: u32 = 13;
-/// The code of PostgreSQL's errors about missing rights.
-const INSUFFICIENT_PRIVILEGE: &str = "42501";
-/// The remedy for a user who may not create tables.
-pub(super) const MAKE_OWNER: &str = "make this user the owner of the database (`alter database NAME owner to USER`)";
 const UNFINISHED_COPY: &str = "it is the target of an unfinished copy: run the same `boxoffice copy` again to complete it";
 /// The advisory lock of migrations through a pooler.
 const MIGRATION_LOCK: i64 = 0x626f_786f_6666_6963;
@@ -66,106 +39,6 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) const STATEMENT_LEVEL: LevelFilter = LevelFilter::Trace;
 /// Pause between two attempts to connect or to lock.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
-
-/// The reason why a password with special characters is rejected: its end would be taken for the host or a parameter, and be shown in
-/// the next error.
-const NOT_ENCODED: &str = "in the username and the password, write %2F for `/`, %3F for `?`, %23 for `#` and %25 for `%`";
-
-/// The location of a database.
-#[derive(Debug, Clone)]
-pub enum DatabaseLocation {
-    /// The file of an embedded database.
-    Sqlite(PathBuf),
-    /// A PostgreSQL server, with the database and the credentials.
-    Postgres(Box<PostgresLocation>),
-}
-
-/// A PostgreSQL server.
-#[derive(Debug, Clone)]
-pub struct PostgresLocation {
-    /// Its address, the database and the credentials.
-    pub(super) options: PgConnectOptions,
-    /// True with the parameter `statement-cache-capacity=0`: a pooler such as PgBouncer in transaction mode passes each transaction
-    /// to any connection. Then each statement is unnamed and in a transaction, because sqlx prepares and executes it in two steps.
-    pub(super) is_behind_pooler: bool,
-}
-
-impl FromStr for DatabaseLocation {
-    type Err = anyhow::Error;
-
-    /// Parses `sqlite:PATH` or `postgres://…`. Errors don't contain the password.
-    fn from_str(url: &str) -> anyhow::Result<Self> {
-        match url.split_once(':') {
-            Some(("sqlite", path)) => {
-                let path = path.trim_start_matches("//");
-                ensure!(!path.is_empty(), "the path of the file is missing, as in sqlite:data/boxoffice.db");
-                ensure!(
-                    path != ":memory:",
-                    "a database in memory is not supported: give the path of a file, as in sqlite:data/boxoffice.db"
-                );
-                ensure!(
-                    !path.contains('?'),
-                    "a SQLite database has no parameters: give only the path, as in sqlite:data/boxoffice.db"
-                );
-                Ok(Self::Sqlite(path.into()))
-            }
-            Some(("postgres" | "postgresql", rest)) => {
-                let before_parameters = rest.split('?').next().unwrap_or_default();
-                let user = before_parameters.trim_start_matches('/').rsplit_once('@').map_or("", |(user, _)| user);
-                ensure!(!user.contains(['/', '#']), NOT_ENCODED);
-                let parameters = parse_parameters(url)?;
-                let is_behind_pooler = url.contains(NO_STATEMENT_CACHE);
-                ensure!(rest.starts_with("//"), "the host is missing, as in postgres://USER@HOST/NAME");
-                let mut options = PgConnectOptions::from_str(url).map_err(|error| match error {
-                    sqlx::Error::Configuration(cause) => {
-                        anyhow!("not a PostgreSQL URL such as postgres://USER@HOST/NAME: {cause}")
-                    }
-                    error => error.into(),
-                })?;
-                let has_authority =
-                    parameters.iter().any(|name| ["sslrootcert", "ssl-root-cert", "ssl-ca"].contains(&name.as_str()));
-                // As in libpq: `require` verifies the certificate if there is an authority. sqlx would ignore the authority.
-                if has_authority && matches!(options.get_ssl_mode(), PgSslMode::Require) {
-                    options = options.ssl_mode(PgSslMode::VerifyCa);
-                }
-                if !parameters.iter().any(|name| name == STATEMENT_CACHE) {
-                    options = options.statement_cache_capacity(PREPARED_STATEMENTS);
-                }
-                // PgBouncer rejects this parameter. The server reads numbers in binary form, which it does not affect.
-                let options = options.extra_float_digits(None);
-                Ok(Self::Postgres(Box::new(PostgresLocation { options, is_behind_pooler })))
-            }
-            _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
-        }
-    }
-}
-
-/// Checks the parameters of a PostgreSQL URL, because sqlx ignores unknown ones. Returns their names.
-fn parse_parameters(url: &str) -> anyhow::Result<Vec<String>> {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut names = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
-        if FILE_PARAMETERS.contains(&name) {
-            let pem = std::fs::read_to_string(&*value);
-            let pem = pem.with_context(|| format!("cannot read {value}, the file of the parameter {name}"))?;
-            let content = if name.ends_with("key") { "PRIVATE KEY-----" } else { "BEGIN CERTIFICATE-----" };
-            ensure!(pem.contains(content), "{value}, the file of the parameter {name}, is no PEM file with {content}");
-        } else if ["sslmode", "ssl-mode"].contains(&name) {
-            value
-                .parse::<PgSslMode>()
-                .map_err(|_| anyhow!("`{name}={value}` is none of disable, allow, prefer, require, verify-ca and verify-full"))?;
-        } else if !PARAMETERS.contains(&name) && !name.starts_with("options[") {
-            ensure!(!name.contains('@'), NOT_ENCODED);
-            let known: Vec<&str> =
-                ["sslmode", "sslrootcert", "sslcert", "sslkey"].into_iter().chain(PARAMETERS.into_iter().skip(2)).collect();
-            bail!("the parameter `{name}` is unknown; the parameters are {}", known.join(", "));
-        }
-        names.push(name.to_owned());
-    }
-    Ok(names)
-}
 
 impl Db {
     /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`) and runs its migrations. Creates the embedded database if it
@@ -184,9 +57,7 @@ impl Db {
             }
         }
     }
-}
 
-impl Db {
     /// Adds the standby at `url` for reads. They don't use it until [`watch_standby`](Self::watch_standby) was called.
     ///
     /// # Errors
@@ -407,92 +278,4 @@ pub(super) async fn connect(options: &PgConnectOptions) -> anyhow::Result<PgConn
         (Err(_), None) => bail!("the server has not answered within {} seconds", ACQUIRE_TIMEOUT.as_secs()),
     };
     bail!(reason(&error, options))
-}
-
-/// Returns the database, the user and the server, such as `database boxoffice as user boxoffice at db.example.com:5432`.
-pub(super) fn server_name(options: &PgConnectOptions) -> String {
-    let user = options.get_username();
-    let database = options.get_database().unwrap_or(user);
-    let server = match options.get_socket() {
-        Some(socket) => format!("socket {}", socket.display()),
-        None => format!("{}:{}", options.get_host(), options.get_port()),
-    };
-    format!("database {database} at {server} as user {user}")
-}
-
-/// Returns the server and the reason why it can't be reached.
-pub(super) fn connection_problem(error: &sqlx::Error, options: &PgConnectOptions) -> String {
-    format!("cannot open the PostgreSQL {}: {}", server_name(options), reason(error, options))
-}
-
-/// Returns the reason why a connection failed, and what to do about it.
-fn reason(error: &sqlx::Error, options: &PgConnectOptions) -> String {
-    match error {
-        sqlx::Error::Io(error) => match error.kind() {
-            ErrorKind::ConnectionRefused => format!("no server accepts connections there ({error})"),
-            ErrorKind::NotFound => format!("there is no such socket; the server may not be running ({error})"),
-            ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-                format!("the server can't be reached ({error})")
-            }
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "the server closed the connection".to_owned(),
-            ErrorKind::InvalidData => {
-                format!("the server's certificate is not accepted; sslrootcert names a file of trusted authorities ({error})")
-            }
-            _ if is_unknown_host(error) => format!("the host {} is unknown ({error})", options.get_host()),
-            _ => error.to_string(),
-        },
-        sqlx::Error::Tls(cause) if cause.to_string().contains("does not support TLS") => {
-            "the server has no TLS; sslmode=disable connects without".to_owned()
-        }
-        sqlx::Error::Tls(cause) => format!("TLS failed: {cause}"),
-        sqlx::Error::Database(error) => {
-            let (code, message) = (error.code().unwrap_or_default(), error.message());
-            match code.as_ref() {
-                "28P01" => format!("the password is wrong or missing ({message})"),
-                "28000" => format!("the server rejects this user or this machine ({message})"),
-                "3D000" => format!("the database does not exist; create it first ({message})"),
-                "53300" => format!("the server has no free connection ({message})"),
-                "08P01" if message.contains("startup parameter") => format!(
-                    "a connection pooler rejects the connection; let it ignore the parameter, for PgBouncer with \
-                     ignore_startup_parameters ({message})"
-                ),
-                _ => format!("{message} (SQLSTATE {code})"),
-            }
-        }
-        error => one_line(&anyhow!("{error}")),
-    }
-}
-
-/// Returns the reason why the migrations failed.
-fn migration_error(error: MigrateError) -> anyhow::Error {
-    match &error {
-        MigrateError::VersionMissing(version) | MigrateError::VersionTooOld(version, _) => {
-            anyhow!(
-                "a newer version of boxoffice has changed its tables (migration {version}): start that version, or restore a backup"
-            )
-        }
-        MigrateError::VersionMismatch(version) => {
-            anyhow!("its tables were made by another build of boxoffice (migration {version} differs)")
-        }
-        MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
-            if ["26000", "42P05"].contains(&cause.code().unwrap_or_default().as_ref()) =>
-        {
-            anyhow!(
-                "a connection pooler does not keep prepared statements: add {NO_STATEMENT_CACHE} to the parameters of the URL, or set \
-                 the pooler to session mode ({})",
-                cause.message()
-            )
-        }
-        MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
-            if cause.try_downcast_ref::<PgDatabaseError>().is_some() =>
-        {
-            // Without the position in PostgreSQL's own source, which the text of the error has.
-            let (code, message) = (cause.code().unwrap_or_default(), cause.message());
-            match code.as_ref() {
-                INSUFFICIENT_PRIVILEGE => anyhow!("cannot bring the tables up to date: {message}; {MAKE_OWNER}"),
-                _ => anyhow!("cannot bring the tables up to date: {message} (SQLSTATE {code})"),
-            }
-        }
-        _ => anyhow::Error::new(error).context("cannot bring the tables up to date"),
-    }
 }

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use super::connection_permits::ConnectionPermits;
 use super::metrics::{DatabaseMetrics, PoolStatus};
-use super::open;
+use super::open_errors;
 use super::statement_span::statement_span;
 use super::transient::{
     database_error, is_closed_connection, is_outdated_connection, is_starting, is_too_many_connections, with_timeout,
@@ -88,7 +88,7 @@ impl DbConnection for PgConnection {
     }
 
     fn connection_problem(options: &PgConnectOptions, error: &sqlx::Error) -> String {
-        open::connection_problem(error, options)
+        open_errors::connection_problem(error, options)
     }
 }
 

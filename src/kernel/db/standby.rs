@@ -16,8 +16,10 @@ use sqlx::{ConnectOptions, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use super::batcher::Batcher;
+use super::location::DatabaseLocation;
 use super::metrics::DatabaseMetrics;
-use super::open::{DatabaseLocation, STATEMENT_LEVEL, connect_postgres, server_name};
+use super::open::{STATEMENT_LEVEL, connect_postgres};
+use super::open_errors::server_name;
 use super::pool::Pool;
 use super::transaction::{Db, Tx};
 use super::{transient, violation};

@@ -13,7 +13,8 @@ use tokio::time::sleep;
 
 use super::table::Table;
 use super::value::{ColumnType, Value};
-use crate::kernel::db::open::{self, DatabaseLocation};
+use crate::kernel::db::location::DatabaseLocation;
+use crate::kernel::db::{open, open_errors};
 
 /// A page ends after the row with which it exceeds this size in bytes, so that the memory is bounded.
 const PAGE_BYTES: usize = 4 << 20;
@@ -69,7 +70,9 @@ impl CopyDatabase {
                 let options = &location.options;
                 ensure!(!location.is_behind_pooler, "a copy needs a connection to PostgreSQL itself, not to a pooler");
                 let opened = open::connect(&options.clone().application_name("boxoffice copy")).await;
-                opened.map(Self::Postgres).with_context(|| format!("cannot open the PostgreSQL {}", open::server_name(options)))
+                opened
+                    .map(Self::Postgres)
+                    .with_context(|| format!("cannot open the PostgreSQL {}", open_errors::server_name(options)))
             }
         }
     }

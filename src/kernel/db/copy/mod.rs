@@ -20,7 +20,7 @@ use table::Table;
 pub use value::{Checksum, Value};
 
 use super::inspect::inspect;
-use super::open::DatabaseLocation;
+use super::location::DatabaseLocation;
 use super::transaction::Db;
 
 /// Interval of the lines about the progress.
