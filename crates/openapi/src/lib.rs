@@ -43,6 +43,7 @@ mod scope;
 mod security;
 mod source;
 mod subtypes;
+mod value_kind;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::composition::{self, combined_properties, is_read_only, names_only, property, required_in_requests};
+use crate::composition::{self, combined_properties, is_read_only, items, names_only, property, required_in_requests};
 use crate::error::{FieldError, RequestError, Result};
-use crate::parameter::{Parameter, ParameterLocation, coerce};
+use crate::parameter::{Parameter, ParameterLocation};
 use crate::request_body::field_errors;
 use crate::response::{essence, is_json, matches_range, media_type_parameter, parameters};
 use crate::schema::Schema;
+use crate::value_kind::{ValueKind, coerce, kinds};
 
 /// A declared multipart form.
 #[derive(Debug)]
@@ -104,9 +105,32 @@ impl DeclaredPart {
             errors.push(FieldError::invalid(&self.parameter.name, format!("must be {}", self.media_types.join(" or "))));
         } else if !self.is_binary && sent.iter().all(|part| part.is_text() || part.is_json() && !self.parameter.is_scalar()) {
             let texts: Vec<&str> = sent.iter().map(|part| part.content.as_ref()).collect();
-            return Ok(self.parameter.parse_parts(&texts, errors)?);
+            return Ok(self.parse(&texts, errors)?);
         }
         Ok(None)
+    }
+
+    /// Parses and validates the value of text parts: an array as one part for each item or as JSON, any other value as one part. An
+    /// object is JSON. Appends errors to `errors`. Returns `None` if the value is invalid.
+    ///
+    /// # Errors
+    /// If the schema can't be compiled.
+    fn parse(&self, texts: &[&str], errors: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
+        let mut candidates = Vec::new();
+        for kind in &self.parameter.kinds {
+            let whole = match texts {
+                [text] => parse_part(*kind, text),
+                _ => Err("is given more than once".to_owned()),
+            };
+            if *kind == ValueKind::Array {
+                let schema = items(&self.parameter.schema.resolved);
+                candidates.push(Ok(texts.iter().map(|text| item_of_part(schema, text)).collect()));
+                candidates.extend(whole.ok().map(Ok));
+            } else {
+                candidates.push(whole);
+            }
+        }
+        self.parameter.first_valid(candidates.into_iter(), errors)
     }
 
     /// Returns whether a part has a declared media type. The one for any bytes is sent if the right one is not known.
@@ -146,6 +170,17 @@ impl<'a> Part<'a> {
     fn is_json(&self) -> bool {
         self.media_type.as_deref().is_some_and(|media_type| is_json(essence(media_type)))
     }
+}
+
+/// Converts the text of a part, in which arrays and objects are JSON, to a value of a type. The error is a message for the client.
+fn parse_part(kind: ValueKind, text: &str) -> Result<Value, String> {
+    let kind = if matches!(kind, ValueKind::Array | ValueKind::Object) { ValueKind::Json } else { kind };
+    kind.parse(text)
+}
+
+/// Returns the item of an array that a part has: a value of the most specific type that the schema allows, or else a string.
+fn item_of_part(schema: &Value, text: &str) -> Value {
+    kinds(schema).into_iter().find_map(|kind| parse_part(kind, text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
 /// Splits a form into its parts. A delimiter begins a line. The text before the first one is ignored, and the text after the last one,

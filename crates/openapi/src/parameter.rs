@@ -10,14 +10,14 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use crate::charset_policy::{AllowedCharacters, NUL};
+use crate::charset_policy::AllowedCharacters;
 use crate::composition::{additional, items, properties, property};
 use crate::error::FieldError;
-use crate::json;
 use crate::request_body::message_at;
-use crate::resolver::{References, reference};
+use crate::resolver::References;
 use crate::response::{essence, examples, is_json};
 use crate::schema::{Direction, Schema, client_message, to_plain_string};
+use crate::value_kind::{ValueKind, coerce, kinds};
 
 /// The part of a request that contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,25 +73,12 @@ pub struct Parameter {
     /// The characters that strings may contain, if this is the built-in document.
     pub characters: AllowedCharacters,
     allows_empty: bool,
-    kinds: Vec<ValueKind>,
+    /// The types that the schema allows, the most specific first.
+    pub(crate) kinds: Vec<ValueKind>,
 }
 
 /// The names and decoded texts in one location of a request, in the order sent. Headers have the names of the document.
 pub type RawValues<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
-
-/// The type of a value that a text can be converted to. The variants are ordered from specific to general, the order in which they
-/// are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum ValueKind {
-    /// Serialized JSON, regardless of the style.
-    Json,
-    Boolean,
-    Integer,
-    Number,
-    Text,
-    Array,
-    Object,
-}
 
 impl ParameterLocation {
     /// Parses the value of `in`.
@@ -197,31 +184,8 @@ impl Parameter {
         self.first_valid(self.candidates(raw), errors)
     }
 
-    /// Parses and validates a value that is sent as parts of a multipart form: an array as one part for each item or as JSON, any other
-    /// value as one part. An object is JSON. Appends errors to `errors`. Returns `None` if the value is invalid.
-    ///
-    /// # Errors
-    /// If the schema can't be compiled.
-    pub(crate) fn parse_parts(&self, texts: &[&str], errors: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
-        let mut candidates = Vec::new();
-        for kind in &self.kinds {
-            let whole = match texts {
-                [text] => kind.parse_part(text),
-                _ => Err("is given more than once".to_owned()),
-            };
-            if *kind == ValueKind::Array {
-                let schema = items(&self.schema.resolved);
-                candidates.push(Ok(texts.iter().map(|text| item_of_part(schema, text)).collect()));
-                candidates.extend(whole.ok().map(Ok));
-            } else {
-                candidates.push(whole);
-            }
-        }
-        self.first_valid(candidates.into_iter(), errors)
-    }
-
     /// Returns the first valid value, or else appends the error of the first one. Without any value, the parameter is absent.
-    fn first_valid(
+    pub(crate) fn first_valid(
         &self,
         candidates: impl Iterator<Item = Result<Value, String>>,
         errors: &mut Vec<FieldError>,
@@ -498,34 +462,6 @@ impl Parameter {
     }
 }
 
-impl ValueKind {
-    /// Converts a part of a multipart form, in which arrays and objects are JSON, to a value of this type.
-    fn parse_part(self, text: &str) -> Result<Value, String> {
-        if matches!(self, Self::Array | Self::Object) { Self::Json.parse(text) } else { self.parse(text) }
-    }
-
-    /// Converts a text to a value of this type. The error is a message for the client.
-    fn parse(self, text: &str) -> Result<Value, String> {
-        let (value, message) = match self {
-            Self::Json => return serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})")),
-            Self::Integer => (parse_integer(text), "must be an integer"),
-            Self::Number => (text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from), "must be a number"),
-            Self::Boolean => (text.parse::<bool>().ok().map(Value::from), "must be true or false"),
-            _ => (Some(Value::from(text)), "must be a string"),
-        };
-        match value {
-            None => Err(message.to_owned()),
-            Some(_) if text.contains('\0') => Err(NUL.to_owned()),
-            Some(value) => Ok(value),
-        }
-    }
-}
-
-/// Returns the item of an array that a part of a multipart form has: the most specific type that the schema allows, or else a string.
-fn item_of_part(schema: &Value, text: &str) -> Value {
-    kinds(schema).into_iter().find_map(|kind| kind.parse_part(text).ok()).unwrap_or_else(|| Value::from(text))
-}
-
 /// Returns the names and texts of a value in the style `deepObject`. OpenAPI defines one level of brackets. More levels and the numbers
 /// of items are as PHP, Rails, Stripe and the library qs read them.
 fn bracketed_texts(name: &str, value: &Value) -> Vec<(String, String)> {
@@ -539,64 +475,4 @@ fn bracketed_texts(name: &str, value: &Value) -> Vec<(String, String)> {
         Value::Null => Vec::new(),
         scalar => vec![(name.to_owned(), to_plain_string(scalar))],
     }
-}
-
-/// Parses an integer, also with a zero fraction or an exponent: `7`, `7.0`, `1e2`. One beyond 64 bits becomes a floating-point number,
-/// so that the schema rejects it with its bound.
-fn parse_integer(text: &str) -> Option<Value> {
-    let integer = text.parse::<i64>().ok().map(Value::from);
-    let is_whole = |number: &Value| number.as_f64().is_some_and(|number| number.fract() == 0.0);
-    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(is_whole))
-}
-
-/// Converts a text to the most specific type that the schema allows, or else to a string.
-pub(crate) fn coerce(schema: &Value, text: &str) -> Value {
-    kinds(schema).into_iter().find_map(|kind| kind.parse(text).ok()).unwrap_or_else(|| Value::from(text))
-}
-
-/// Returns the types that a schema allows, the most specific first.
-fn kinds(schema: &Value) -> Vec<ValueKind> {
-    let mut kinds = Vec::new();
-    collect_kinds(schema, &mut kinds);
-    kinds.sort();
-    kinds.dedup();
-    if kinds.is_empty() { vec![ValueKind::Text] } else { kinds }
-}
-
-fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
-    match schema["type"].as_str() {
-        Some("boolean") => kinds.push(ValueKind::Boolean),
-        Some("integer") => kinds.push(ValueKind::Integer),
-        Some("number") => kinds.push(ValueKind::Number),
-        Some("array") => kinds.push(ValueKind::Array),
-        Some("object") => kinds.push(ValueKind::Object),
-        Some(_) => kinds.push(ValueKind::Text),
-        // Recursive schemas are objects in practice.
-        None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
-        None if schema["items"].is_object() => kinds.push(ValueKind::Array),
-        None => {
-            let branches = |keyword: &str| schema[keyword].as_array().into_iter().flatten();
-            branches("allOf").for_each(|branch| collect_kinds(branch, kinds));
-            for branch in branches("oneOf").chain(branches("anyOf")) {
-                let mut of_branch = Vec::new();
-                collect_kinds(branch, &mut of_branch);
-                // A branch without a type allows any text.
-                kinds.extend(if of_branch.is_empty() { vec![ValueKind::Text] } else { of_branch });
-            }
-            kinds.extend(schema["enum"].as_array().into_iter().flatten().filter_map(kind_of));
-        }
-    }
-}
-
-/// Returns the type of a value; `None` for null.
-fn kind_of(value: &Value) -> Option<ValueKind> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(_) => ValueKind::Boolean,
-        Value::Number(number) if number.is_f64() => ValueKind::Number,
-        Value::Number(_) => ValueKind::Integer,
-        Value::String(_) => ValueKind::Text,
-        Value::Array(_) => ValueKind::Array,
-        Value::Object(_) => ValueKind::Object,
-    })
 }

@@ -24,10 +24,11 @@ use crate::composition::{combined_properties, is_read_only, property, required_i
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
 use crate::multipart::Multipart;
-use crate::parameter::{Parameter, ParameterLocation, RawValues, coerce};
+use crate::parameter::{Parameter, ParameterLocation, RawValues};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json, matches_range};
 use crate::schema::{Direction, Schema, client_message, counted};
+use crate::value_kind::coerce;
 
 /// Maximum size of a body of the built-in document, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;

@@ -1,22 +1,22 @@
 //! Generation of a random value for a schema, level by level.
 //!
-//! At each level, the schema is flattened: `allOf` is merged, one branch of `oneOf` and `anyOf` is chosen, and references are followed.
-//! A value of the flat schema's type is then generated. It may still be invalid, so [`Sampler`](super::Sampler) validates it.
+//! At each level, the schema is flattened ([`flat_schema`](super::flat_schema)): `allOf` is merged, one branch of `oneOf` and `anyOf`
+//! is chosen, and references are followed. A value of the flat schema's type is then generated: objects and arrays here, texts and
+//! numbers in [`scalar`](super::scalar). It may still be invalid, so [`Sampler`](super::Sampler) validates it.
 
 use std::collections::HashSet;
 
 use anyhow::{anyhow, bail};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::{IndexedRandom, SliceRandom};
+use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};
 
 use super::ExampleUse;
-use super::bundle::{ROOT, SchemaBundle, is_simple, reference};
-use super::merge::merge;
-use super::number::NumberRange;
+use super::bundle::{ROOT, SchemaBundle, reference};
+use super::flat_schema::is_flat;
 use super::text;
-use crate::{compile, escape};
+use crate::escape;
 
 /// Beyond this depth or number of values, only required values of minimum size are generated. Otherwise, values of recursive schemas
 /// would be infinite or huge.
@@ -27,23 +27,17 @@ const FULL_VALUES: usize = 300;
 const MAX_DEPTH: usize = 40;
 
 /// Maximum length of strings and arrays.
-const MAX_LENGTH: usize = 100_000;
-
-/// Number of characters for which the generation of a text from a pattern leaves room, if no minimum length requires more.
-const PATTERN_LENGTH: usize = 1_000;
+pub(super) const MAX_LENGTH: usize = 100_000;
 
 /// Maximum cost of all attempts together: each value costs 1, and each [`CHARACTERS_PER_COST`] characters of a string cost 1. Spending
 /// it takes about a second and blocks the thread.
 pub const BUDGET: usize = 100_000;
-const CHARACTERS_PER_COST: usize = 16;
-
-/// Maximum number of attempts to generate a single string or number.
-const VALUE_ATTEMPTS: u32 = 50;
+pub(super) const CHARACTERS_PER_COST: usize = 16;
 
 /// Generator of one value.
 pub struct Generator<'a> {
-    bundle: &'a SchemaBundle,
-    rng: &'a mut Xoshiro256PlusPlus,
+    pub(super) bundle: &'a SchemaBundle,
+    pub(super) rng: &'a mut Xoshiro256PlusPlus,
     /// The probability of an optional property.
     optional: f64,
     examples: ExampleUse,
@@ -148,10 +142,7 @@ impl<'a> Generator<'a> {
             "object" => self.object(flat, &pointer, level),
             "array" => self.array(flat, &pointer, level),
             "boolean" => Ok(json!(self.rng.random_bool(0.5))),
-            "integer" | "number" => {
-                let numbers = NumberRange::new(flat).ok_or_else(|| anyhow!("`{pointer}` has no number within its bounds"))?;
-                self.retry_until_valid(flat, &pointer, |generator, _| Some(numbers.pick(generator.rng)))
-            }
+            "integer" | "number" => self.number(flat, &pointer),
             _ => self.text(flat, &pointer),
         }
     }
@@ -164,7 +155,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Subtracts a cost from the budget, or fails if it is spent.
-    fn spend(&mut self, cost: usize, pointer: &str) -> anyhow::Result<()> {
+    pub(super) fn spend(&mut self, cost: usize, pointer: &str) -> anyhow::Result<()> {
         *self.budget = self.budget.saturating_sub(cost);
         if *self.budget == 0 {
             bail!("`{pointer}` requires more than {BUDGET} values");
@@ -173,7 +164,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Follows references. Fails if every value of the target is infinite.
-    fn resolve_terminating<'s>(&self, schema: &'s Value, pointer: &str) -> anyhow::Result<(&'s Value, String)>
+    pub(super) fn resolve_terminating<'s>(&self, schema: &'s Value, pointer: &str) -> anyhow::Result<(&'s Value, String)>
     where
         'a: 's,
     {
@@ -184,102 +175,8 @@ impl<'a> Generator<'a> {
         Ok((target, pointer))
     }
 
-    fn is_minimal(&self, level: usize) -> bool {
+    pub(super) fn is_minimal(&self, level: usize) -> bool {
         level >= FULL_DEPTH || self.generated >= FULL_VALUES
-    }
-
-    /// Merges a schema with its `allOf` and with one branch of its `oneOf` and `anyOf`. The result is not a reference, and its
-    /// exclusive bounds are numbers.
-    pub fn flatten(&mut self, schema: &Value, pointer: &str, level: usize) -> anyhow::Result<Map<String, Value>> {
-        let bundle = self.bundle;
-        let (schema, pointer) = self.resolve_terminating(schema, pointer)?;
-        let mut flat = schema.as_object().cloned().unwrap_or_default();
-        for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-            match flat.get(exclusive) {
-                Some(Value::Bool(true)) => drop(flat.remove(bound).map(|limit| flat.insert(exclusive.to_owned(), limit))),
-                Some(Value::Bool(false)) => drop(flat.remove(exclusive)),
-                _ => {}
-            }
-        }
-        flat.remove("allOf");
-        self.flatten_condition(schema, &pointer, level, &mut flat)?;
-        for (number, parent) in schema["allOf"].as_array().into_iter().flatten().enumerate() {
-            merge(&mut flat, self.flatten(parent, &format!("{pointer}/allOf/{number}"), level)?);
-            let (parent, _) = bundle.follow(parent, "");
-            if let Some(constraint) =
-                discriminator_value(&parent["discriminator"], &pointer, &flat).filter(|_| !has_branches(parent))
-            {
-                merge(&mut flat, constraint);
-            }
-        }
-        if let Some(constraint) = any_discriminator_value(&schema["discriminator"]).filter(|_| !has_branches(schema)) {
-            merge(&mut flat, constraint);
-        }
-        for keyword in ["oneOf", "anyOf"] {
-            flat.remove(keyword);
-            let Some(branches) = schema[keyword].as_array() else { continue };
-            let mut candidates: Vec<(Option<usize>, usize)> =
-                branches.iter().enumerate().map(|(number, branch)| (bundle.min_depth(branch), number)).collect();
-            candidates.retain(|(depth, _)| depth.is_some());
-            // A branch that only excludes values says nothing about the others.
-            let only_excludes = |branch: &Value| branch.as_object().is_some_and(|branch| branch.keys().eq(["not"]));
-            if candidates.iter().any(|(_, number)| !only_excludes(&branches[*number])) {
-                candidates.retain(|(_, number)| !only_excludes(&branches[*number]));
-            }
-            candidates.shuffle(self.rng);
-            if self.is_minimal(level) {
-                candidates.sort_by_key(|(depth, _)| *depth);
-            }
-            let Some((_, number)) = candidates.first() else { bail!("`{pointer}/{keyword}` has only branches without end") };
-            let branch = &branches[*number];
-            let chosen = self.flatten(branch, &format!("{pointer}/{keyword}/{number}"), level)?;
-            merge(&mut flat, chosen);
-            if let Some(constraint) = discriminator_value(&schema["discriminator"], &bundle.follow(branch, "").1, &flat) {
-                merge(&mut flat, constraint);
-            }
-        }
-        self.flatten_dependent_schemas(schema, &pointer, level, &mut flat)?;
-        require_dependents(&mut flat);
-        Ok(flat)
-    }
-
-    /// Merges the schemas that depend on a required property.
-    fn flatten_dependent_schemas(
-        &mut self,
-        schema: &Value,
-        pointer: &str,
-        level: usize,
-        flat: &mut Map<String, Value>,
-    ) -> anyhow::Result<()> {
-        flat.remove("dependentSchemas");
-        for (name, dependent) in schema["dependentSchemas"].as_object().into_iter().flatten() {
-            let required = flat.get("required").and_then(Value::as_array);
-            if required.is_some_and(|required| required.iter().any(|other| other == name)) {
-                merge(flat, self.flatten(dependent, &format!("{pointer}/dependentSchemas/{}", escape(name)), level)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// Merges either `if` and `then`, or `else`.
-    fn flatten_condition(
-        &mut self,
-        schema: &Value,
-        pointer: &str,
-        level: usize,
-        flat: &mut Map<String, Value>,
-    ) -> anyhow::Result<()> {
-        for keyword in ["if", "then", "else"] {
-            flat.remove(keyword);
-        }
-        if !schema["if"].is_object() {
-            return Ok(());
-        }
-        let chosen = if self.rng.random_bool(0.5) { ["if", "then"].as_slice() } else { &["else"] };
-        for keyword in chosen.iter().filter(|keyword| schema[**keyword].is_object()) {
-            merge(flat, self.flatten(&schema[*keyword], &format!("{pointer}/{keyword}"), level)?);
-        }
-        Ok(())
     }
 
     fn object(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
@@ -362,14 +259,6 @@ impl<'a> Generator<'a> {
         Ok(if number <= 3 { text::word(self.rng).to_owned() } else { format!("{}{number}", text::word(self.rng)) })
     }
 
-    /// Generates the name of a property that matches a pattern.
-    fn matching_name(&mut self, pattern: &str, pointer: &str) -> anyhow::Result<String> {
-        let found = self.bundle.patterns.get(pattern).and_then(Option::as_ref).and_then(|pattern| {
-            (0..VALUE_ATTEMPTS).map(|_| pattern.text(self.rng, &(0..=4), PATTERN_LENGTH)).find(|name| pattern.matches(name))
-        });
-        found.ok_or_else(|| anyhow!("no name for a property of `{pointer}` can be generated from its pattern, {pattern}"))
-    }
-
     fn array(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
         let minimum = count_limit(flat, "minItems").unwrap_or(0);
         let maximum = count_limit(flat, "maxItems").unwrap_or(usize::MAX);
@@ -428,150 +317,12 @@ impl<'a> Generator<'a> {
         }
         Ok(items)
     }
-
-    fn text(&mut self, flat: &Map<String, Value>, pointer: &str) -> anyhow::Result<Value> {
-        let minimum = count_limit(flat, "minLength").unwrap_or(0);
-        let maximum = count_limit(flat, "maxLength").unwrap_or(usize::MAX);
-        if minimum > maximum || minimum > MAX_LENGTH {
-            bail!("`{pointer}` has contradictory numbers of characters");
-        }
-        self.spend(minimum / CHARACTERS_PER_COST, pointer)?;
-        let format = flat.get("format").and_then(Value::as_str);
-        let pattern = match flat.get("pattern").and_then(Value::as_str) {
-            Some(pattern) => match self.bundle.patterns.get(pattern) {
-                Some(Some(pattern)) => Some(pattern),
-                _ => bail!("no text for `{pointer}` can be generated from its pattern, {pattern}"),
-            },
-            None => None,
-        };
-        self.retry_until_valid(flat, pointer, |generator, attempt| {
-            let rng = &mut *generator.rng;
-            // The format has characters of its own, so less and less is added.
-            let padding = if attempt == 0 { 0 } else { minimum.saturating_sub(attempt as usize / 2) };
-            let formatted = format.and_then(|format| {
-                let text = text::formatted(rng, format, padding)?;
-                Some(text::shortest(format).filter(|_| text.len() > maximum).map_or(text, str::to_owned))
-            });
-            let candidate = match (pattern, formatted) {
-                (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
-                (Some(pattern), formatted) => {
-                    let repeats = [0..=4, minimum..=minimum, minimum / 2..=minimum / 2 + 2, 0..=minimum, 0..=0, 0..=12];
-                    let date_time = text::date_times(rng).find(|text| pattern.matches(text));
-                    let mut text = date_time.unwrap_or_else(|| {
-                        pattern.text(rng, &repeats[attempt as usize % repeats.len()], minimum.max(PATTERN_LENGTH))
-                    });
-                    // A pattern without an anchor at its end allows more characters.
-                    text.extend(std::iter::repeat_n('x', minimum.saturating_sub(text.chars().count())));
-                    let rest = formatted.as_deref().and_then(|formatted| formatted.get(text.len()..));
-                    text.push_str(rest.filter(|_| attempt % 4 == 1).unwrap_or_default());
-                    text
-                }
-                (None, _) => text::words(rng, minimum, maximum.min(minimum.max(10) + 14)),
-            };
-            let fits = (minimum..=maximum).contains(&candidate.chars().count())
-                && pattern.is_none_or(|pattern| pattern.matches(&candidate));
-            fits.then_some(Value::String(candidate))
-        })
-    }
-
-    /// Calls `make` with the number of the attempt until it returns a value that satisfies `not`, and the format if there is a pattern
-    /// too, which `make` satisfies.
-    fn retry_until_valid(
-        &mut self,
-        flat: &Map<String, Value>,
-        pointer: &str,
-        make: impl Fn(&mut Self, u32) -> Option<Value>,
-    ) -> anyhow::Result<Value> {
-        // A text that matches the pattern may violate the format.
-        let has_both = flat.contains_key("format") && flat.contains_key("pattern");
-        let validator = if has_both && is_simple(flat) || flat.contains_key("not") {
-            let mut rest = flat.clone();
-            let not = rest.remove("not");
-            rest.remove("nullable");
-            // Compiling a pattern takes longer than all else.
-            rest.remove("pattern");
-            let schema = match not {
-                Some(not) => json!({ "allOf": [rest], "not": not, "$defs": self.bundle.root["$defs"] }),
-                None => Value::Object(rest),
-            };
-            Some(compile(&schema)?)
-        } else {
-            None
-        };
-        (0..VALUE_ATTEMPTS)
-            .filter_map(|attempt| make(self, attempt))
-            .find(|value| validator.as_ref().is_none_or(|validator| validator.is_valid(value)))
-            .ok_or_else(|| anyhow!("`{pointer}` had no valid value in {VALUE_ATTEMPTS} attempts"))
-    }
-}
-
-/// Makes the properties required on which a required property depends.
-fn require_dependents(flat: &mut Map<String, Value>) {
-    let Some(Value::Object(dependents)) = flat.remove("dependentRequired") else { return };
-    let mut required = flat.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut next = 0;
-    while let Some(name) = required.get(next) {
-        let added = name.as_str().and_then(|name| dependents.get(name)?.as_array()).into_iter().flatten();
-        let added: Vec<Value> = added.filter(|name| !required.contains(name)).cloned().collect();
-        required.extend(added);
-        next += 1;
-    }
-    flat.insert("required".to_owned(), required.into());
-}
-
-/// Returns the constraint of a discriminator on the schema at `pointer`, which is a branch of the discriminator's schema or includes
-/// it with `allOf`: a property contains the schema's name. Only the schemas of the mapping and the named schemas of the document have a
-/// constraint.
-fn discriminator_value(discriminator: &Value, pointer: &str, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let property = discriminator["propertyName"].as_str()?;
-    let schema = pointer.strip_prefix("#/components/schemas/").filter(|name| !name.contains('/'));
-    let is_schema = |target: &Value| target.as_str().is_some_and(|target| target == pointer || Some(target) == schema);
-    let mapped = discriminator["mapping"].as_object().into_iter().flatten().find(|(_, target)| is_schema(target));
-    let name = match mapped {
-        Some((name, _)) => name,
-        // The branch restricts its own name.
-        None if flat.get("properties")?.get(property)?.get("enum").is_some() => return None,
-        None => schema?,
-    };
-    property_constraint(property, json!([name]))
-}
-
-/// Returns the constraint of a discriminator on its own schema, if other schemas include it with `allOf`: any of their names.
-fn any_discriminator_value(discriminator: &Value) -> Option<Map<String, Value>> {
-    let names = discriminator["mapping"].as_object()?.keys().cloned().collect();
-    property_constraint(discriminator["propertyName"].as_str()?, names)
-}
-
-fn property_constraint(property: &str, values: Value) -> Option<Map<String, Value>> {
-    json!({ "required": [property], "properties": { property: { "enum": values } } }).as_object().cloned()
-}
-
-/// Returns whether [`Generator::flatten`] would return a copy of a schema. Copying is most of the work of a small value.
-fn is_flat(schema: &Map<String, Value>) -> bool {
-    let combining = [
-        "allOf",
-        "oneOf",
-        "anyOf",
-        "if",
-        "then",
-        "else",
-        "discriminator",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "dependentRequired",
-        "dependentSchemas",
-    ];
-    !combining.iter().any(|keyword| schema.contains_key(*keyword))
 }
 
 /// Returns whether a schema allows null. An enumeration without null excludes it.
 fn allows_null(schema: &Value) -> bool {
     let values = schema["enum"].as_array();
     schema["nullable"] == true && values.is_none_or(|values| values.contains(&Value::Null))
-}
-
-fn has_branches(schema: &Value) -> bool {
-    ["oneOf", "anyOf"].iter().any(|keyword| schema[keyword].is_array())
 }
 
 /// Returns the type of a schema, or the type that its other keywords imply.

@@ -7,10 +7,12 @@
 
 mod boundary_values;
 mod bundle;
+mod flat_schema;
 mod generator;
 mod merge;
 mod number;
 mod pattern;
+mod scalar;
 mod text;
 
 use anyhow::bail;
