@@ -20,7 +20,6 @@ mod subtypes;
 mod versions;
 
 use std::path::Path;
-use std::sync::Arc;
 
 use boxoffice_openapi::{Contract, FieldErrorKind, ParameterLocation, RequestError, SecurityScheme, compile, resolve};
 use http::{HeaderMap, HeaderName};
