@@ -13,7 +13,7 @@ use http::HeaderMap;
 use serde_json::json;
 use slog::warn;
 
-use crate::config::{InvalidSettings, MailTransportSettings};
+use crate::config::InvalidSettings;
 use crate::contract;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
@@ -22,6 +22,7 @@ use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::http::{run_as_operator, user_name};
 use crate::kernel::private_files;
+use crate::kernel::settings::MailTransportSettings;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;

@@ -39,15 +39,13 @@ use serve::ServeOptions;
 use slog::{Level, Logger};
 
 use crate::bootstrap;
-use crate::config::{
-    CONFIG_FILE, InvalidSettings, PlatformOptions, Secret, SecretFile, Setting, Settings, StorageOptions, setting, suggest,
-};
+use crate::config::{CONFIG_FILE, InvalidSettings, PlatformOptions, SecretFile, Setting, StorageOptions, setting, suggest};
 use crate::contract;
 use crate::demo;
 use crate::error_catalogue;
 use crate::features::identity::accounts::{AccountRole, Role};
 use crate::kernel::db::{DatabaseLocation, Db};
-use crate::kernel::http::LimitSettings;
+use crate::kernel::settings::{LimitSettings, Secret, Settings};
 use crate::kernel::types::clock::{Clock, Timestamp};
 use crate::kernel::{outbox, private_files};
 use crate::routes::routes;

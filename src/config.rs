@@ -1,9 +1,8 @@
-//! Settings: command-line options, each with an environment variable and a key in the configuration file.
+//! Command-line options for the settings of the platform, each with an environment variable and a key in the configuration file.
 
-mod fees;
 mod file;
+mod http;
 mod mail;
-mod media;
 mod retention;
 mod secret;
 mod setting;
@@ -14,22 +13,21 @@ use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, ensure};
+use ::http::Uri;
+use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::traces::Tracer;
 use clap::Args;
 use clap::builder::FalseyValueParser;
-pub use fees::FeeSchedule;
 pub use file::{CONFIG_FILE, ConfigFile};
-use http::Uri;
+use http::{BodyMemoryOptions, ConnectionOptions, LimitOptions};
+pub use http::{ListenAddress, TlsOptions};
 use mail::MailOptions;
-pub use mail::{MailSettings, MailTransportSettings, SmtpServer, SmtpSettings, SmtpTls};
-pub use media::{MediaLocation, RESTORING};
+pub use mail::SmtpServer;
 use retention::RetentionOptions;
-pub use retention::RetentionSettings;
+pub use secret::SecretFile;
 use secret::given_twice;
-pub use secret::{Secret, SecretFile};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
 use slog::Logger;
 pub use storage::{StorageOptions, database_url};
@@ -37,8 +35,8 @@ pub use suggestion::suggest;
 
 use crate::kernel::auth::PasswordSettings;
 use crate::kernel::db::DatabaseLocation;
-use crate::kernel::http::{BodyMemoryOptions, ConnectionOptions, LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::private_files;
+use crate::kernel::settings::{FeeSchedule, MailTransportSettings, MediaLocation, Secret, Settings};
 
 /// The currencies of ISO 4217, without those of funds, metals and tests.
 const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD \
@@ -78,7 +76,7 @@ struct SettingsOptions {
     #[arg(long, env = "BOXOFFICE_SITE_URL", value_name = "URL", value_parser = setting(public_url))]
     site_url: Option<Setting<String>>,
     /// Image store: a folder, or an S3 bucket as `s3://BUCKET/PREFIX` with the usual `AWS_*` variables [default: DATA_DIR/media]
-    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(MediaLocation::parse), help_heading = "Media")]
+    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(media_location), help_heading = "Media")]
     media: Option<Setting<MediaLocation>>,
     /// File with the secret access key of the bucket, such as a credential of systemd, instead of the variable
     /// `AWS_SECRET_ACCESS_KEY`
@@ -154,45 +152,6 @@ impl SettingsOptions {
                 .then(|| format!("{name}: SQLite has no standby; set --database to the PostgreSQL database of the standby"))
         })
     }
-}
-
-/// The platform's settings.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The start of all absolute URIs, without a trailing slash.
-    pub public_url: String,
-    /// The address of the operator's website, without a trailing slash.
-    pub site_url: Option<String>,
-    /// The URL of a standby for reads.
-    pub read_database: Option<Secret>,
-    /// The image store: a folder or an S3 URL.
-    pub media: MediaLocation,
-    /// The secret access key of the bucket, unless the variables of AWS have it.
-    pub media_secret_key: Option<Secret>,
-    /// Accesses to the image store that may be in progress.
-    pub image_accesses: usize,
-    /// The file with the key that signs the codes of tickets and the lists for gates.
-    pub ticket_key_file: PathBuf,
-    /// The currency, as an ISO 4217 code.
-    pub currency: String,
-    /// The time for which an open order reserves its places.
-    pub reservation: Duration,
-    /// The convenience fees.
-    pub fee_steps: FeeSchedule,
-    /// The lowest client version that is accepted.
-    pub minimum_client_version: ClientVersion,
-    /// The settings of passwords.
-    pub passwords: PasswordSettings,
-    /// Rate limits and trusted proxies.
-    pub limits: LimitSettings,
-    /// The settings of mail.
-    pub mail: MailSettings,
-    /// The settings of the retention.
-    pub retention: RetentionSettings,
-    /// The time from which a database statement is logged as slow; `None`: never.
-    pub slow_statement: Option<Duration>,
-    /// Creates the spans of traces. `serve` sets it if there is a collector.
-    pub tracer: Tracer,
 }
 
 impl PlatformOptions {
@@ -321,6 +280,22 @@ fn folder(path: &str) -> anyhow::Result<PathBuf> {
     let path = PathBuf::from(path);
     ensure!(!path.exists() || path.is_dir(), "`{}` is not a folder", path.display());
     Ok(path)
+}
+
+/// Parses the location of the images: a path of a folder, or `s3://bucket/prefix`.
+///
+/// # Errors
+/// Returns an error if it names no bucket, or a file that is not a folder.
+pub fn media_location(text: &str) -> anyhow::Result<MediaLocation> {
+    const EXPECTED: &str = "give a folder, or a bucket such as s3://tickets/images";
+    ensure!(!text.is_empty(), "it is empty; {EXPECTED}");
+    let Some((scheme, bucket)) = text.split_once("://") else { return folder(text).map(MediaLocation::Folder) };
+    if scheme != "s3" {
+        bail!("`{text}` is neither a folder nor an S3 bucket; {EXPECTED}");
+    }
+    let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+    ensure!(!name.is_empty(), "`{text}` names no bucket; {EXPECTED}");
+    Ok(MediaLocation::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
 }
 
 /// Checks the URL of a standby.

@@ -1,12 +1,12 @@
 //! `boxoffice`: an event-ticketing platform as a REST API, written against one OpenAPI document.
 //!
-//! - [`kernel`]: database, HTTP, authentication, idempotency, audit log, mail, jobs. It names no feature.
+//! - [`kernel`]: settings, database, HTTP, authentication, idempotency, audit log, mail, jobs. It names no feature.
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`operators_listener`]: the health checks and the metrics, for operators.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
-//! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
+//! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, its options, the first start, demo data.
 //! - [`open_page`]: the page to which links in mails lead.
 //! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.

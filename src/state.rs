@@ -13,7 +13,6 @@ use tokio::sync::Mutex;
 
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
-use crate::config::Settings;
 use crate::contract;
 use crate::features::catalog::events::{EventCache, EventLists};
 use crate::features::catalog::folded_names;
@@ -29,6 +28,7 @@ use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
 use crate::kernel::db::{Batcher, GroupCommit};
 use crate::kernel::http::AppState;
+use crate::kernel::settings::Settings;
 use crate::kernel::worker_pool::WorkerPool;
 use crate::operators_listener::Readiness;
 

@@ -15,10 +15,10 @@ use super::archive::{ArchiveWriter, is_backup_file};
 use super::manifest::{FORMAT, Manifest};
 use super::{DATABASE, ICONS, MAIL_KEY, MEDIA, Progress};
 use crate::bootstrap::plain;
-use crate::config::MediaLocation;
 use crate::features::catalog::media;
 use crate::kernel::db::{self, Db};
 use crate::kernel::private_files::{self, FolderLock};
+use crate::kernel::settings::MediaLocation;
 
 /// Interval of the lines about the progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);

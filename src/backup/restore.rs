@@ -14,11 +14,11 @@ use super::archive;
 use super::manifest::Manifest;
 use super::{DATABASE, MAIL_KEY, MEDIA, Progress};
 use crate::bootstrap::plain;
-use crate::config::RESTORING;
 use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
 use crate::kernel::private_files::{self, FolderLock};
+use crate::kernel::settings::RESTORING;
 use crate::kernel::types::clock::Clock;
 
 /// The places of a server's data.

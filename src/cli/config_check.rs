@@ -15,11 +15,12 @@ use slog::Logger;
 use tokio::time::timeout;
 
 use super::serve::{ServeSettings, reserve};
-use crate::config::{MailSettings, MailTransportSettings, MediaLocation, PlatformOptions, Settings};
+use crate::config::PlatformOptions;
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
 use crate::kernel::http::certificate_validity;
 use crate::kernel::outbox;
+use crate::kernel::settings::{MailSettings, MailTransportSettings, MediaLocation, Settings};
 use crate::kernel::signing::SigningKey;
 
 /// Time limit of a check.

@@ -15,9 +15,8 @@ use slog::{Logger, info, warn};
 
 use super::print;
 use super::signals::{StopSignals, handle_other_signals};
-use crate::config::{InvalidSettings, Setting, setting};
+use crate::config::{InvalidSettings, ListenAddress, Setting, TlsOptions, setting};
 use crate::contract;
-use crate::kernel::http::{ListenAddress, TlsOptions};
 
 /// The default address.
 const LISTEN: &str = "127.0.0.1:8081";

@@ -1,4 +1,4 @@
-//! Settings of mail.
+//! Command-line options for mail.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use chrono_tz::Tz;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use lettre::message::Mailbox;
 use slog::Logger;
 
 use super::secret::given_twice;
-use super::{Secret, SecretFile, Setting, setting, whole_number};
+use super::{SecretFile, Setting, setting, whole_number};
+use crate::kernel::settings::{MailSettings, MailTransportSettings, Secret, SmtpSettings, SmtpTls};
 use crate::kernel::types::language::Language;
 
 /// Options for sending mail.
@@ -56,60 +57,6 @@ pub(super) struct MailOptions {
     /// Time limit for sending one mail, from 1 to 600 seconds
     #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<1, 600>))]
     smtp_timeout_seconds: Setting<u32>,
-}
-
-/// The settings of mail.
-#[derive(Debug, Clone)]
-pub struct MailSettings {
-    /// The sender of all mail.
-    pub from: Mailbox,
-    /// The file with the key that encrypts mail until it is sent.
-    pub key_file: PathBuf,
-    /// The folder with the operator's templates.
-    pub templates: Option<PathBuf>,
-    /// The language of mail to accounts that have chosen none.
-    pub language: Language,
-    /// The time zone of the times in mail and on tickets.
-    pub time_zone: Tz,
-    /// The destination.
-    pub route: MailTransportSettings,
-}
-
-/// The destination of mail.
-#[derive(Debug, Clone)]
-pub enum MailTransportSettings {
-    /// Files in this folder.
-    Folder(PathBuf),
-    /// A mail server.
-    Smtp(SmtpSettings),
-}
-
-/// The settings of a mail server.
-#[derive(Debug, Clone)]
-pub struct SmtpSettings {
-    /// The host name or address.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// The encryption of the connection.
-    pub tls: SmtpTls,
-    /// The username and password.
-    pub credentials: Option<(String, Secret)>,
-    /// A PEM file of additional certificate authorities.
-    pub certificates: Option<PathBuf>,
-    /// The time limit for one mail.
-    pub timeout: Duration,
-}
-
-/// The encryption of the connection to a mail server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SmtpTls {
-    /// No encryption.
-    None,
-    /// STARTTLS, required: nothing is sent if the server doesn't support it.
-    Starttls,
-    /// TLS from the first byte.
-    Tls,
 }
 
 /// A mail server in an option, such as `mail.example.com`, `mail.example.com:465` or `[::1]:25`.
@@ -248,7 +195,12 @@ impl MailOptions {
 
 /// Parses the encryption of the connection to a mail server.
 fn smtp_tls(text: &str) -> anyhow::Result<SmtpTls> {
-    SmtpTls::from_str(text, true).map_err(|_| anyhow!("`{text}` is none of none, starttls and tls"))
+    match text.to_ascii_lowercase().as_str() {
+        "none" => Ok(SmtpTls::None),
+        "starttls" => Ok(SmtpTls::Starttls),
+        "tls" => Ok(SmtpTls::Tls),
+        _ => bail!("`{text}` is none of none, starttls and tls"),
+    }
 }
 
 /// Parses the path of a folder that exists.

@@ -1,4 +1,4 @@
-//! Settings of the retention: the time after which stored rows and files are deleted.
+//! Command-line options of the retention: the time after which stored rows and files are deleted.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::{Setting, folder, setting, whole_number};
+use crate::kernel::settings::RetentionSettings;
 
 /// The largest number of days: a hundred years.
 const MAX_DAYS: u32 = 36_500;
@@ -33,23 +34,6 @@ pub(super) struct RetentionOptions {
     /// Days for which cancelled and timed-out orders without any payment are kept; 0: for ever
     #[arg(long, env = "BOXOFFICE_KEEP_UNPAID_ORDERS_DAYS", default_value = "365", value_name = "DAYS", value_parser = setting(whole_number::<0, MAX_DAYS>))]
     keep_unpaid_orders_days: Setting<u32>,
-}
-
-/// The settings of the retention.
-#[derive(Debug, Clone)]
-pub struct RetentionSettings {
-    /// The age at which entries of the audit log are deleted; `None`: never.
-    pub audit: Option<Duration>,
-    /// The folder to which these entries are written before.
-    pub audit_archive: Option<PathBuf>,
-    /// The time between the end of a session, or of a key of an admission token, and its deletion.
-    pub sessions: Duration,
-    /// The time between the end of a code and its deletion.
-    pub codes: Duration,
-    /// The age at which mails that were given up, or were written to files, are deleted.
-    pub mail: Duration,
-    /// The age at which orders that ended without any payment are deleted; `None`: never.
-    pub unpaid_orders: Option<Duration>,
 }
 
 impl RetentionOptions {

@@ -1,6 +1,5 @@
-//! Secrets in settings, and files with a secret.
+//! Files with a secret.
 
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -9,25 +8,10 @@ use anyhow::{Context, ensure};
 use slog::{Logger, warn};
 
 use crate::kernel::private_files;
+use crate::kernel::settings::Secret;
 
 /// The largest file with a secret, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
-
-/// A secret in plain text. Its debug output hides the text, so that it is never logged.
-#[derive(Clone)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-}
 
 /// A file with a secret, such as a credential of systemd. It is read once, at the start.
 #[derive(Debug, Clone)]

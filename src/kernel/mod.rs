@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod open_files;
 pub mod outbox;
 pub mod private_files;
+pub mod settings;
 pub mod signing;
 pub mod types;
 pub mod worker_pool;
@@ -24,10 +25,9 @@ use db::Db;
 use idempotency::InProgressSet;
 use metrics::Metrics;
 use outbox::{MailCipher, MailTemplates, MailTransport};
+use settings::Settings;
 use slog::Logger;
 use types::clock::{Clock, Timestamp};
-
-use crate::config::Settings;
 
 /// 2025-01-01T00:00:00Z, before this version was made. An earlier clock was not set, for example because its battery is empty.
 const EARLIEST: Timestamp = Timestamp(1_735_689_600_000_000);

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use boxoffice::config::Settings;
 use boxoffice::kernel::audit::{self, redact};
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice::kernel::types::secret;
 use futures::future::join_all;
 use serde_json::{Value, json};

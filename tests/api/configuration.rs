@@ -9,7 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use boxoffice::config::{MediaLocation, SmtpServer, SmtpTls};
+use boxoffice::config::{SmtpServer, media_location};
+use boxoffice::kernel::settings::SmtpTls;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -322,14 +323,14 @@ fn parses_mail_servers_with_and_without_port() {
 #[test]
 fn parses_folders_and_buckets() {
     for text in ["data/media", "s3://tickets", "s3://tickets/images/2026"] {
-        assert_eq!(MediaLocation::parse(text).unwrap().to_string(), text);
+        assert_eq!(media_location(text).unwrap().to_string(), text);
     }
-    assert_eq!(MediaLocation::parse("data/media").unwrap().folder(), Some(Path::new("data/media")));
+    assert_eq!(media_location("data/media").unwrap().folder(), Some(Path::new("data/media")));
 }
 
 #[test]
 fn rejects_a_bucket_without_a_name() {
     for text in ["s3://", "s3:///prefix", "gs://tickets", ""] {
-        assert!(MediaLocation::parse(text).is_err(), "{text}");
+        assert!(media_location(text).is_err(), "{text}");
     }
 }

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice::config::FeeSchedule;
 use boxoffice::features::catalog::advertisements::parse_markdown;
 use boxoffice::features::catalog::media;
 use boxoffice::features::catalog::review::Content;
 use boxoffice::features::catalog::sections::{self, SectionUri};
 use boxoffice::features::sales::orders::read_number_filter;
+use boxoffice::kernel::settings::FeeSchedule;
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;

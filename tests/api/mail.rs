@@ -4,9 +4,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, Mail, MailCipher, MailRow, MailTemplate, OutgoingMail, Recipient};
+use boxoffice::kernel::settings::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::server::RunningApp;

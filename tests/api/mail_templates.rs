@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use boxoffice::config::Settings;
 use boxoffice::kernel::outbox::{MailTemplate, MailTemplates, RenderedMail, write_embedded};
+use boxoffice::kernel::settings::Settings;
 use boxoffice::kernel::types::language::Language;
 use serde_json::{Value, json};
 use tempfile::tempdir;

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice::config::Settings;
 use boxoffice::features::catalog::media::{self, icon_name, initials};
+use boxoffice::kernel::settings::Settings;
 use futures::future::{Either, select};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Amounts of money in requests and responses, and the convenience fees of tickets by their price.
 
-use boxoffice::config::FeeSchedule;
+use boxoffice::kernel::settings::FeeSchedule;
 use boxoffice::kernel::types::money::{AmountInput, Money, PriceDelta};
 use proptest::collection::btree_map;
 use proptest::prelude::*;

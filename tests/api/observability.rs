@@ -4,8 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use boxoffice::config::Settings;
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice::server::RunningApp;
 use boxoffice_http::{ConnectionLimits, Listener};
 use regex::Regex;

@@ -5,8 +5,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use boxoffice::bootstrap;
-use boxoffice::config::Settings;
 use boxoffice::kernel::auth::{HashRequester, PasswordCost, PasswordSettings, Passwords};
+use boxoffice::kernel::settings::Settings;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::worker_pool::{WorkerPool, WorkerPoolStatus};
 use boxoffice::server::RunningApp;

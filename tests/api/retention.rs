@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::config::{RetentionSettings, Settings};
 use boxoffice::kernel::context::Context;
+use boxoffice::kernel::settings::{RetentionSettings, Settings};
 use boxoffice::retention;
 use boxoffice::state::App;
 use boxoffice_http::log;

@@ -3,7 +3,7 @@
 mod races;
 mod voids;
 
-use boxoffice::config::{FeeSchedule, Settings};
+use boxoffice::kernel::settings::{FeeSchedule, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};

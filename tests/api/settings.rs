@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::config::Settings;
+use boxoffice::kernel::settings::Settings;
 use serde_json::json;
 
 use crate::support::{RESERVATION_TTL, TestApp, rejection, section};

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
-use boxoffice::config::Settings;
 use boxoffice::features::sales::tickets::serial_of_bytes;
+use boxoffice::kernel::settings::Settings;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};

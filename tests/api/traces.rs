@@ -2,10 +2,9 @@
 
 use std::net::TcpListener;
 
-use boxoffice::config::Settings;
 use boxoffice::features::sales::mail::deliver_due;
 use boxoffice::kernel::db::statement_summary;
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice_http::log;
 use boxoffice_http::traces::{SpanKind, Tracer};
 use futures::future::join_all;

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use boxoffice::config::{Secret, Settings};
 use boxoffice::kernel::db::check_standby;
+use boxoffice::kernel::settings::{Secret, Settings};
 use serde_json::{Value, json};
 use slog::{Drain, Logger, o};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};

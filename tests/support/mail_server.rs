@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use boxoffice::config::{Secret, SmtpSettings, SmtpTls};
+use boxoffice::kernel::settings::{Secret, SmtpSettings, SmtpTls};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};

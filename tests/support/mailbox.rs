@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use boxoffice::config::{MailSettings, MailTransportSettings, SmtpSettings};
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
+use boxoffice::kernel::settings::{MailSettings, MailTransportSettings, SmtpSettings};
 use parking_lot::RwLock;
 use tokio::sync::OwnedRwLockWriteGuard;
 

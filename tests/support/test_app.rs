@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::bootstrap::{self, InitialCredentials};
-use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
 use boxoffice::kernel::db::{Db, DbRow, Scalar, Tx};
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{
+    FeeSchedule, LimitSettings, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings,
+};
 use boxoffice::kernel::types::language::Language;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;

@@ -8,7 +8,7 @@ use boxoffice_http::error::Result;
 use boxoffice_http::rate_limit::{Attempt, AttemptLimit, PER_ADDRESS_FACTOR};
 
 use super::Caller;
-use crate::kernel::http::LimitSettings;
+use crate::kernel::settings::LimitSettings;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);

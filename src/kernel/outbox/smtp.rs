@@ -12,7 +12,7 @@ use lettre::transport::smtp::extension::ClientId;
 use tokio::time::timeout;
 
 use super::transport::{DeliveryError, MailTransport, OutgoingMail};
-use crate::config::{SmtpSettings, SmtpTls};
+use crate::kernel::settings::{SmtpSettings, SmtpTls};
 
 /// Timeout of the QUIT command.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);

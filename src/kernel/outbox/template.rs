@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::samples;
-use crate::config::Settings;
+use crate::kernel::settings::Settings;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::language::Language;
 

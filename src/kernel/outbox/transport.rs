@@ -7,7 +7,7 @@ use lettre::Message;
 
 use super::file_transport::FileTransport;
 use super::smtp::Smtp;
-use crate::config::{MailSettings, MailTransportSettings};
+use crate::kernel::settings::{MailSettings, MailTransportSettings};
 
 /// A mail that is ready to be sent.
 #[derive(Debug)]

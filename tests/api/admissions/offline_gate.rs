@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use boxoffice::config::Settings;
+use boxoffice::kernel::settings::Settings;
 use boxoffice_client::{Client, ClientBuilder, RetryPolicy};
 use chrono::{DateTime, Utc};
 use serde_json::json;

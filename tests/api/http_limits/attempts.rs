@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use boxoffice::config::Settings;
 use boxoffice::features::identity::sessions;
 use boxoffice::kernel::context::Context;
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use futures::future::join_all;
 use serde_json::{Value, json};
 

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use boxoffice::config::Settings;
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};

@@ -2,8 +2,7 @@
 
 use std::net::SocketAddr;
 
-use boxoffice::config::Settings;
-use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@ use std::fs;
 use std::future::pending;
 use std::path::Path;
 
-use boxoffice::config::MediaLocation;
 use boxoffice::features::catalog::media::drawing::disc;
 use boxoffice::features::catalog::media::{Image, MediaStore, StoredImage};
+use boxoffice::kernel::settings::MediaLocation;
 use boxoffice_http::etag;
 use futures::future::join_all;
 use object_store::Error;

@@ -20,8 +20,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::image::{self, Image};
-use crate::config::{MediaLocation, Secret};
 use crate::kernel::private_files;
+use crate::kernel::settings::{MediaLocation, Secret};
 
 /// Time limit of one access, as of a database statement. A bucket that accepts connections and does not answer would otherwise keep each
 /// request for an image for minutes, until the requests in progress are at their limit and orders are refused too.

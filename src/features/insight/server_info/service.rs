@@ -2,8 +2,8 @@
 
 use super::countries;
 use super::model::{Countries, Defaults, FeeStep, ServerTime};
-use crate::config::FeeSchedule;
 use crate::features::identity::accounts::AccountTitle;
+use crate::kernel::settings::FeeSchedule;
 use crate::kernel::types::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
 use crate::state::App;
 

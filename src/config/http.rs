@@ -13,8 +13,9 @@ use boxoffice_http::{BodyMemoryLimits, Certificate, ConnectionLimits, Listener};
 use clap::Args;
 use slog::{Logger, warn};
 
-use crate::config::{InvalidSettings, Setting, setting, whole_number};
+use super::{InvalidSettings, Setting, setting, whole_number};
 use crate::kernel::private_files;
+use crate::kernel::settings::LimitSettings;
 
 /// An address to listen on: a host name or an IP address, and a port.
 #[derive(Debug, Clone)]
@@ -137,23 +138,6 @@ pub struct LimitOptions {
     /// `10.0.0.0/8,2001:db8::1`
     #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>), help_heading = "Reverse proxies")]
     trusted_proxies: Setting<TrustedProxies>,
-}
-
-/// Rate limits and trusted proxies. By default: unlimited, no proxies trusted.
-#[derive(Debug, Clone, Default)]
-pub struct LimitSettings {
-    /// Guesses per minute from one address on one account; ten times as many across all accounts; 0: no limit.
-    pub guesses: u32,
-    /// Requests per minute with one key, or with one public key from one address; 0: no limit.
-    pub keys: u32,
-    /// Failed log-ins per hour to one account; 0: no limit.
-    pub failed_logins: u32,
-    /// Changes of one account's password or e-mail address per hour; 0: no limit.
-    pub credential_changes: u32,
-    /// Codes of one kind per hour that are mailed to one e-mail address; 0: no limit.
-    pub codes: u32,
-    /// Proxies whose headers determine the client's address.
-    pub trusted_proxies: TrustedProxies,
 }
 
 impl LimitOptions {

@@ -3,10 +3,6 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{bail, ensure};
-
-use super::folder;
-
 /// The end of the names of files that `restore` has not checked yet, and the name of the folder with the images that it has not.
 pub const RESTORING: &str = ".restoring";
 
@@ -25,22 +21,6 @@ pub enum MediaLocation {
 }
 
 impl MediaLocation {
-    /// Parses a path of a folder, or `s3://bucket/prefix`.
-    ///
-    /// # Errors
-    /// Returns an error if it names no bucket, or a file that is not a folder.
-    pub fn parse(text: &str) -> anyhow::Result<Self> {
-        const EXPECTED: &str = "give a folder, or a bucket such as s3://tickets/images";
-        ensure!(!text.is_empty(), "it is empty; {EXPECTED}");
-        let Some((scheme, bucket)) = text.split_once("://") else { return folder(text).map(Self::Folder) };
-        if scheme != "s3" {
-            bail!("`{text}` is neither a folder nor an S3 bucket; {EXPECTED}");
-        }
-        let (name, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
-        ensure!(!name.is_empty(), "`{text}` names no bucket; {EXPECTED}");
-        Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
-    }
-
     /// Returns whether an entry of the folder has the name of one of the platform's. A folder of images may be the root of a disk, and
     /// have images of a restore that was killed.
     pub fn is_own_entry(name: &str) -> bool {
