@@ -28,6 +28,7 @@ use boxoffice_conformance::options::CompareOptions;
 use boxoffice_conformance::proxy::ProxyOptions;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::{self, LevelControl};
+use boxoffice_http::traces::Tracer;
 use checks::{DiffOptions, DriftOptions};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use config::ConfigCommand;
@@ -308,7 +309,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
         Command::Demo(options) => {
             // Without rate limits, because the requests come from this program.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
-            let app = open_with(&options, settings, log).await?;
+            let app = open_with(&options, settings, log, Tracer::default()).await?;
             bootstrap::check_fixed_settings(&app).await?;
             print(demo::seed(&app).await?)
         }
@@ -336,13 +337,13 @@ async fn open_existing(options: &PlatformOptions, log: &Logger) -> anyhow::Resul
         let (path, is_there) = (path.display(), path.exists());
         ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
     }
-    open_with(options, settings, log).await
+    open_with(options, settings, log, Tracer::default()).await
 }
 
-async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) -> anyhow::Result<Arc<App>> {
+async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger, tracer: Tracer) -> anyhow::Result<Arc<App>> {
     private_files::set_umask();
     options.restrict_access(log)?;
-    App::open(&options.database_url()?, settings, log.clone()).await
+    App::open(&options.database_url()?, settings, log.clone(), tracer).await
 }
 
 /// Returns the environment variables that look like settings but are none, each with a suggestion.

@@ -17,7 +17,6 @@ use ::http::Uri;
 use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
-use boxoffice_http::traces::Tracer;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 pub use file::{CONFIG_FILE, ConfigFile};
@@ -243,7 +242,6 @@ impl PlatformOptions {
             retention: options.retention.settings()?,
             slow_statement: Some(Duration::from_millis(u64::from(*options.slow_statement_ms.get()?)))
                 .filter(|time| !time.is_zero()),
-            tracer: Tracer::default(),
         })
     }
 

@@ -7,6 +7,7 @@ use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use boxoffice_http::traces::Tracer;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
 use tokio::sync::Mutex;
@@ -98,14 +99,14 @@ impl App {
     ///
     /// # Errors
     /// Returns an error if one of them can't be opened, or the settings are invalid.
-    pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
+    pub async fn open(database_url: &str, settings: Settings, log: Logger, tracer: Tracer) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media, settings.media_secret_key.as_ref(), settings.image_accesses)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
         let ticket_keys = TicketKeys::open(&settings.ticket_key_file)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         let app = Self {
-            kernel: Arc::new(Kernel::open(database_url, settings, log).await?),
+            kernel: Arc::new(Kernel::open(database_url, settings, log, tracer).await?),
             // The other cores are for all other requests.
             passwords: Passwords::new((cores / 2).max(1), passwords),
             attempts,

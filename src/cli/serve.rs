@@ -121,14 +121,13 @@ pub async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -
     let ServeSettings { listener, admin_listener, settings, otlp_endpoint, trace_sample, max_stop_time } = options.validate()?;
     let traces = otlp_endpoint.map(|endpoint| Tracer::open(&endpoint, trace_sample, log)).transpose()?;
     let (tracer, trace_exporter) = traces.unzip();
-    let settings = Settings { tracer: tracer.unwrap_or_default(), ..settings };
     let socket = ListenFd::from_env().take_tcp_listener(0).context("cannot use the socket of the service manager")?;
     let listener = Listener { socket: socket.map(Arc::new), ..listener };
     handle_other_signals(listener.certificate.clone(), log, level)?;
     warn_of_unknown_variables(log);
     open_files::raise_limit(log);
     let platform = tokio::select! {
-        started = start(&options.platform, listener, admin_listener, settings, log) => started?,
+        started = start(&options.platform, listener, admin_listener, settings, log, tracer.unwrap_or_default()) => started?,
         () = stop.recv() => return Err(anyhow!("stopped before the start was complete")),
     };
     notify_service_manager(NotifyState::Ready, log);
@@ -175,9 +174,10 @@ async fn start(
     admin_listener: Option<Listener>,
     settings: Settings,
     log: &Logger,
+    tracer: Tracer,
 ) -> anyhow::Result<RunningApp> {
     let reserved = if listener.socket.is_none() { Some(reserve(listener.address)?) } else { None };
-    let app = open_with(options, settings, log).await?;
+    let app = open_with(options, settings, log, tracer).await?;
     bootstrap::check_fixed_settings(&app).await?;
     bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;
     drop(reserved);

@@ -21,6 +21,7 @@ pub mod worker_pool;
 use anyhow::{Context as _, anyhow, ensure};
 use audit::{AuditWriter, RejectionCounts};
 use auth::KeyStore;
+use boxoffice_http::traces::Tracer;
 use db::Db;
 use idempotency::InProgressSet;
 use metrics::Metrics;
@@ -56,6 +57,8 @@ pub struct Kernel {
     pub mailer: Box<dyn MailTransport>,
     /// Metrics.
     pub metrics: Metrics,
+    /// Creates the spans of traces.
+    pub tracer: Tracer,
     /// The name of this server, different from those of all others, also on the same machine.
     pub server_name: String,
     /// The log.
@@ -67,7 +70,7 @@ impl Kernel {
     ///
     /// # Errors
     /// Returns an error if the database can't be opened or migrated, or the mail settings or a template are invalid.
-    pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Self> {
+    pub async fn open(database_url: &str, settings: Settings, log: Logger, tracer: Tracer) -> anyhow::Result<Self> {
         let clock = Clock::default();
         ensure!(
             clock.now() >= EARLIEST,
@@ -86,6 +89,7 @@ impl Kernel {
         clock.ensure_ids_after(highest.context("cannot read the database")?);
         Ok(Self {
             metrics: Metrics::new(db.metrics()),
+            tracer,
             db,
             clock,
             keys: KeyStore::default(),

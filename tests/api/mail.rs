@@ -12,6 +12,7 @@ use boxoffice::kernel::types::id::Id;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use boxoffice_http::traces::Tracer;
 use lettre::Message;
 use serde_json::json;
 
@@ -103,7 +104,7 @@ impl TestApp {
     async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
         let mail = MailSettings { route: MailTransportSettings::Smtp(server), ..self.state.settings.mail.clone() };
         let settings = Settings { mail, ..self.state.settings.clone() };
-        App::open(&self.database_url, settings, log::silent()).await.unwrap()
+        App::open(&self.database_url, settings, log::silent(), Tracer::default()).await.unwrap()
     }
 }
 
@@ -442,7 +443,7 @@ async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     let mail = MailSettings { key_file: folder.path().join("other.key"), route, ..app.state.settings.mail.clone() };
     let settings = Settings { mail, ..app.state.settings.clone() };
     let log = LogBuffer::default();
-    let other = App::open(&app.database_url, settings, log.logger()).await.unwrap();
+    let other = App::open(&app.database_url, settings, log.logger(), Tracer::default()).await.unwrap();
     app.stop_jobs().await;
     outbox::warn_of_other_keys(&other).await.unwrap();
     assert!(!log.text().contains("another key"), "{}", log.text());

@@ -13,6 +13,7 @@ use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::log;
+use boxoffice_http::traces::Tracer;
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
 use futures::future::join_all;
@@ -171,7 +172,7 @@ async fn overloaded_hashing_returns_unavailable(app: TestApp) {
 
 /// Starts another server that can't compute any hash, so no request may wait for one.
 async fn start_without_hashing(app: &TestApp) -> RunningApp {
-    let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
+    let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent(), Tracer::default()).await.unwrap();
     Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0, PasswordSettings::default());
     RunningApp::start(state, ANY_PORT).unwrap()
 }

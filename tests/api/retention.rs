@@ -8,6 +8,7 @@ use boxoffice::kernel::settings::{RetentionSettings, Settings};
 use boxoffice::retention;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use boxoffice_http::traces::Tracer;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -38,7 +39,9 @@ async fn apply(server: &Arc<App>) -> u64 {
 /// Opens the state of a server with this retention. Only the test runs its job.
 async fn open(app: &TestApp, retention: RetentionSettings) -> Arc<App> {
     app.stop_jobs().await;
-    App::open(&app.database_url, Settings { retention, ..app.state.settings.clone() }, log::silent()).await.unwrap()
+    App::open(&app.database_url, Settings { retention, ..app.state.settings.clone() }, log::silent(), Tracer::default())
+        .await
+        .unwrap()
 }
 
 async fn deletes_what_is_no_longer_needed(app: TestApp) {

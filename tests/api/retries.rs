@@ -9,6 +9,7 @@ use boxoffice::kernel::idempotency::{self, ResponseCipher, StoredResponse};
 use boxoffice::kernel::types::secret;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
+use boxoffice_http::traces::Tracer;
 use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -270,7 +271,8 @@ struct DuplicatePayment {
 /// `meanwhile` runs before the gateway responds to the first server.
 async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
     let (ama, _, order) = app.create_order(2).await;
-    let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice_http::log::silent()).await.unwrap();
+    let second =
+        App::open(&app.database_url, app.state.settings.clone(), boxoffice_http::log::silent(), Tracer::default()).await.unwrap();
     let server = RunningApp::start(Arc::clone(&second), ANY_PORT).unwrap();
     app.gateway.block();
     let first = pay(app, &ama, &order, "one", partial_card_payment(203.98));

@@ -29,10 +29,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns settings with this tracer. Proxies on this machine are trusted, such as the one of the tests.
-fn traced(app: &TestApp, tracer: Tracer) -> Settings {
+/// Returns settings that trust proxies on this machine, such as the one of the tests.
+fn trusting_settings(app: &TestApp) -> Settings {
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..LimitSettings::default() };
-    Settings { tracer, limits, ..app.state.settings.clone() }
+    Settings { limits, ..app.state.settings.clone() }
 }
 
 fn find<'a>(spans: &'a [Span], name: &str) -> &'a Span {
@@ -44,7 +44,7 @@ async fn order_has_spans_of_batch_and_statements(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer)).await;
+    let server = app.start_traced_server(trusting_settings(&app), tracer).await;
     let traceparent = format!("00-{TRACE}-{PARENT}-01");
 
     let order = app.request("POST", "/orders").at(server.address).key(&ama.key).header("traceparent", &traceparent);
@@ -90,10 +90,8 @@ async fn order_has_spans_of_batch_and_statements(app: TestApp) {
 async fn trace_is_continued_for_trusted_proxy_only(app: TestApp) {
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
-    let settings = traced(&app, tracer);
-    let untrusting = Settings { limits: LimitSettings::default(), ..settings.clone() };
-    let trusting = app.start_second_server(settings).await;
-    let untrusting = app.start_second_server(untrusting).await;
+    let trusting = app.start_traced_server(trusting_settings(&app), tracer.clone()).await;
+    let untrusting = app.start_traced_server(app.state.settings.clone(), tracer).await;
     let time = async |address, traceparent: &str| {
         let response = app.request("GET", "/time").at(address).header("traceparent", traceparent).send().await;
         response.header("traceparent").to_owned()
@@ -123,7 +121,7 @@ async fn mail_has_span(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer)).await;
+    let server = app.start_traced_server(trusting_settings(&app), tracer).await;
 
     // The job of the other server may deliver a mail first.
     let mut delivered = 0;
@@ -149,10 +147,10 @@ async fn silent_collector_blocks_no_request(app: TestApp) {
     let url = format!("http://{}/v1/traces", silent.local_addr().unwrap());
     let buffer = LogBuffer::default();
     let (tracer, exporter) = Tracer::open(&url, 1, &buffer.logger()).unwrap();
-    let server = app.start_second_server(traced(&app, tracer)).await;
+    let server = app.start_traced_server(trusting_settings(&app), tracer).await;
 
     // More spans than the queue has room for.
-    let tracer = &server.state.settings.tracer;
+    let tracer = &server.state.tracer;
     (0..5000).for_each(|_| drop(tracer.root("filling", SpanKind::Internal)));
     let requests = (0..64).map(|_| app.request("GET", "/time").at(server.address).send());
     let responses = join_all(requests).await;

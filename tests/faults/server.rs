@@ -11,6 +11,7 @@ use boxoffice::config::PlatformOptions;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use boxoffice_http::traces::Tracer;
 use clap::Parser;
 use slog::Level;
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,7 +53,7 @@ async fn server_process() {
 
 async fn serve(options: Options) -> anyhow::Result<()> {
     let (log, _, _written_when_dropped) = log::open(Level::Warning)?;
-    let mut state = App::open(&options.platform.database_url()?, options.platform.settings()?, log).await?;
+    let mut state = App::open(&options.platform.database_url()?, options.platform.settings()?, log, Tracer::default()).await?;
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(RemoteFakeGateway(options.gateway));
     parts.clock.advance(Duration::from_secs(options.ahead));

@@ -152,9 +152,9 @@ impl TestApp {
         let settings = test_settings(folder.path());
         let mailbox = Mailbox::new(&settings.mail, &folder.path().join("mail"));
         let gateway = FakeGateway::default();
-        let state = open(database_url, settings.clone(), log::silent(), &gateway, &mailbox).await;
+        let state = open(database_url, settings.clone(), log::silent(), Tracer::default(), &gateway, &mailbox).await;
         let other_state = match servers {
-            2 => Some(open(database_url, settings, log::silent(), &gateway, &mailbox).await),
+            2 => Some(open(database_url, settings, log::silent(), Tracer::default(), &gateway, &mailbox).await),
             _ => None,
         };
         let credentials = match credentials {
@@ -203,7 +203,17 @@ impl TestApp {
 
     /// Like [`TestApp::start_second_server`], with a log and a listener of its own. The proxy in front of it speaks plain HTTP.
     pub async fn start_second_server_on(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> SecondServer {
-        let state = open(&self.database_url, settings, log, &self.gateway, &self.mailbox).await;
+        let state = open(&self.database_url, settings, log, Tracer::default(), &self.gateway, &self.mailbox).await;
+        self.serve(state, listener).await
+    }
+
+    /// Like [`TestApp::start_second_server`], with this tracer.
+    pub async fn start_traced_server(&self, settings: Settings, tracer: Tracer) -> SecondServer {
+        let state = open(&self.database_url, settings, log::silent(), tracer, &self.gateway, &self.mailbox).await;
+        self.serve(state, ANY_PORT).await
+    }
+
+    async fn serve(&self, state: Arc<App>, listener: impl Into<Listener>) -> SecondServer {
         let platform = RunningApp::start(Arc::clone(&state), listener).unwrap();
         let server = platform.address();
         let address = proxy::start_proxy(server, self.failures.0.clone()).await.unwrap();
@@ -336,13 +346,19 @@ pub fn test_settings(folder: &Path) -> Settings {
             unpaid_orders: Some(DAY * 365),
         },
         slow_statement: None,
-        tracer: Tracer::default(),
     }
 }
 
 /// Opens the server's state, with the gateway and the mailbox of a test.
-async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &FakeGateway, mailbox: &Mailbox) -> Arc<App> {
-    let mut state = App::open(database_url, settings, log).await.unwrap();
+async fn open(
+    database_url: &str,
+    settings: Settings,
+    log: Logger,
+    tracer: Tracer,
+    gateway: &FakeGateway,
+    mailbox: &Mailbox,
+) -> Arc<App> {
+    let mut state = App::open(database_url, settings, log, tracer).await.unwrap();
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(gateway.clone());
     Arc::get_mut(&mut parts.kernel).unwrap().mailer = Box::new(mailbox.clone());
@@ -352,7 +368,7 @@ async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &Fak
 
 /// Migrates an empty database and runs the first start on it.
 async fn create_template(database_url: &str, folder: &Path) -> Credentials {
-    let state = App::open(database_url, test_settings(folder), log::silent()).await.unwrap();
+    let state = App::open(database_url, test_settings(folder), log::silent(), Tracer::default()).await.unwrap();
     let credentials = first_start(&state).await;
     state.db.close().await;
     credentials

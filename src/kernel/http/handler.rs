@@ -102,7 +102,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     fn tracer(&self) -> Tracer {
-        self.app.kernel().settings.tracer.clone()
+        self.app.kernel().tracer.clone()
     }
 
     fn record(&self, operation: &Operation, status: StatusCode, duration: Duration) {

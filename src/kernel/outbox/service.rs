@@ -288,7 +288,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> DeliveryResult {
     let name = name(mail);
     let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
-    let span = kernel.settings.tracer.root("send mail", SpanKind::Client);
+    let span = kernel.tracer.root("send mail", SpanKind::Client);
     span.set("boxoffice.mail", || mail.id.0.into());
     let outcome = match prepared {
         Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code or offer has expired".to_owned())),

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_http::client_version::ClientVersion;
-use boxoffice_http::traces::Tracer;
 pub use fees::FeeSchedule;
 pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
 pub use media::{MediaLocation, RESTORING};
@@ -52,8 +51,6 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// The time from which a database statement is logged as slow; `None`: never.
     pub slow_statement: Option<Duration>,
-    /// Creates the spans of traces. `serve` sets it if there is a collector.
-    pub tracer: Tracer,
 }
 
 /// Rate limits and trusted proxies. By default: unlimited, no proxies trusted.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
+use boxoffice_http::traces::Tracer;
 use boxoffice_http::{BodyTimeouts, ConnectionLimits, Listener, log};
 use futures::future::{join, join_all};
 use http::Request;
@@ -310,7 +311,7 @@ async fn limits_connections_of_address(app: TestApp) {
 /// The clients are behind a proxy that the server doesn't trust.
 async fn metrics_and_log_show_connections_closed_at_a_limit(app: TestApp) {
     let log = LogBuffer::default();
-    let state = App::open(&app.database_url, app.state.settings.clone(), log.logger()).await.unwrap();
+    let state = App::open(&app.database_url, app.state.settings.clone(), log.logger(), Tracer::default()).await.unwrap();
     let connections = ConnectionLimits { per_address: 3, ..patient() };
     let listener = Listener { connections, body_timeouts: BodyTimeouts { total: LONG, idle: LONG }, ..ANY_PORT.into() };
     let platform = RunningApp::start_with_admin(state, listener, Some(ANY_PORT.into())).unwrap();
