@@ -18,15 +18,19 @@ use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 use slog::Logger;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::bootstrap::plain;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
+use crate::kernel::db::Batcher;
 use crate::kernel::http::{OutsideContractFn, Routes, certificate_validity};
 use crate::kernel::{jobs, metrics, outbox};
 use crate::state::App;
 
+/// Requests for the readiness that share one check.
+const MAX_READINESS_REQUESTS: usize = 1000;
 /// Time limit of the check of one dependency.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time limit of the check of the image store, below the usual interval of health checks: one that hangs must not delay the others.
@@ -124,8 +128,25 @@ struct DependencyCheck {
     status: &'static str,
 }
 
-/// The results of all checks. Requests that arrive during a check share the next one.
-pub type Readiness = Vec<(&'static str, bool)>;
+/// The results of all checks.
+type Readiness = Vec<(&'static str, bool)>;
+
+/// The state of the checks of the dependencies.
+pub struct ReadinessState {
+    /// Runs one check at a time. Requests that arrive during a check share the next one.
+    batcher: Arc<Batcher<(), (), Readiness>>,
+    /// The moment at which the database was opened.
+    opened: Instant,
+    /// The moment at which a check has last written to the database.
+    last_write: Mutex<Option<Instant>>,
+}
+
+impl ReadinessState {
+    /// Creates the state of checks that have not run yet. The database was opened at this moment.
+    pub fn new(opened: Instant) -> Self {
+        Self { batcher: Batcher::of(MAX_READINESS_REQUESTS), opened, last_write: Mutex::default() }
+    }
+}
 
 /// 200 if the server can sell, and 503 otherwise. While the server is stopping, it isn't ready. Without images it is: all servers use the
 /// same image store, so a load balancer would have no server left.
@@ -154,7 +175,7 @@ async fn check_readiness(app: &Arc<App>) -> Readiness {
         let app = Arc::clone(&checking);
         async move { Ok(check_dependencies(&app).await) }
     };
-    app.readiness.submit_shared((), (), check).await.unwrap_or_default()
+    app.readiness.batcher.submit_shared((), (), check).await.unwrap_or_default()
 }
 
 /// Checks all dependencies at the same time. Logs the reason of each failure.
@@ -190,12 +211,12 @@ async fn within<T>(limit: Duration, check: impl Future<Output = T>) -> anyhow::R
 
 /// Checks that the database can be written, unless it was written a moment ago.
 async fn check_write(app: &App) -> anyhow::Result<()> {
-    let mut last_write = app.last_write.lock().await;
+    let mut last_write = app.readiness.last_write.lock().await;
     if last_write.is_some_and(|last| last.elapsed() < WRITE_INTERVAL) {
         return Ok(());
     }
     match timeout(CHECK_TIMEOUT, repeat_once(|| jobs::check_writable(&app.kernel))).await {
-        Err(_) if last_write.unwrap_or(app.opened).elapsed() < MAX_WRITE_AGE => Ok(()),
+        Err(_) if last_write.unwrap_or(app.readiness.opened).elapsed() < MAX_WRITE_AGE => Ok(()),
         Err(_) => Err(anyhow!("the database could not be written within {} seconds", CHECK_TIMEOUT.as_secs())),
         Ok(Err(error)) => Err(plain(error).context("the database can't be written")),
         Ok(Ok(())) => {

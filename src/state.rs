@@ -10,7 +10,6 @@ use anyhow::Context as _;
 use boxoffice_http::traces::Tracer;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
-use tokio::sync::Mutex;
 
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
@@ -27,14 +26,11 @@ use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
-use crate::kernel::db::{Batcher, GroupCommit};
+use crate::kernel::db::GroupCommit;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
 use crate::kernel::worker_pool::WorkerPool;
-use crate::operators_listener::Readiness;
-
-/// Requests for the readiness that share one check.
-const MAX_READINESS_REQUESTS: usize = 1000;
+use crate::operators_listener::ReadinessState;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
@@ -66,12 +62,8 @@ pub struct App {
     pub has_erased: AtomicBool,
     /// The start page, the API reference and the OpenAPI document.
     pub reference_pages: Arc<ReferencePages>,
-    /// Runs one check of the dependencies at a time.
-    pub readiness: Arc<Batcher<(), (), Readiness>>,
-    /// The moment at which the database was opened.
-    pub opened: Instant,
-    /// The moment at which a check of the dependencies has last written to the database.
-    pub last_write: Mutex<Option<Instant>>,
+    /// State of the checks of the dependencies.
+    pub readiness: ReadinessState,
     /// State of the job that watches the clock.
     pub clock_watch: ClockWatch,
     /// Places orders in batches.
@@ -119,9 +111,7 @@ impl App {
             refund_cursor: AtomicI64::new(0),
             has_erased: AtomicBool::new(true),
             reference_pages,
-            readiness: Batcher::of(MAX_READINESS_REQUESTS),
-            opened: Instant::now(),
-            last_write: Mutex::default(),
+            readiness: ReadinessState::new(Instant::now()),
             clock_watch: ClockWatch::default(),
             order_commits: GroupCommit::default(),
             payment_commits: GroupCommit::default(),
