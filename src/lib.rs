@@ -4,7 +4,7 @@
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
-//! - [`operators_listener`]: the health checks and the metrics, for operators.
+//! - [`admin_listener`]: the health checks and the metrics, for operators.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, its options, the first start, demo data.
 //! - [`open_page`]: the page to which links in mails lead.
@@ -18,6 +18,7 @@
 //! `boxoffice-mock`, `boxoffice-reference` (the start page and the API reference), and `boxoffice-conformance` (`boxoffice compare`
 //! and `boxoffice proxy`).
 
+pub mod admin_listener;
 pub mod backup;
 pub mod bootstrap;
 pub mod cli;
@@ -31,7 +32,6 @@ pub mod features;
 pub mod invariants;
 pub mod kernel;
 pub mod open_page;
-pub mod operators_listener;
 pub mod retention;
 pub mod routes;
 pub mod server;

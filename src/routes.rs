@@ -2,6 +2,7 @@
 
 use futures::FutureExt;
 
+use crate::admin_listener;
 use crate::features::catalog::{
     advertisements, categories, event_copies, events, hosts, media, preferences, price_modifiers, regions, review, sections,
     tokens, venues, zones,
@@ -13,7 +14,6 @@ use crate::features::sales::{account_deletion, event_returns, ledger, orders, pa
 use crate::kernel::http::Routes;
 use crate::kernel::outbox::OPEN_PAGE;
 use crate::open_page;
-use crate::operators_listener;
 use crate::state::App;
 
 /// Returns the table of endpoints.
@@ -59,7 +59,7 @@ pub fn routes() -> Routes<App> {
     ] {
         register(&mut routes);
     }
-    operators_listener::add_health_checks(&mut routes);
+    admin_listener::add_health_checks(&mut routes);
     routes.add_outside_contract(OPEN_PAGE, |_, app, _| async move { open_page::respond(&app) }.boxed());
     for path in boxoffice_reference::PATHS {
         routes.add_outside_contract(path, |path, app, _| app.reference_pages.respond(path));

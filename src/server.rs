@@ -9,6 +9,7 @@ use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
 use tokio::time::{sleep, timeout};
 
+use crate::admin_listener;
 use crate::clock_watch;
 use crate::contract;
 use crate::features::catalog::events;
@@ -20,7 +21,6 @@ use crate::kernel::context::Context;
 use crate::kernel::http;
 use crate::kernel::idempotency;
 use crate::kernel::jobs::{Job, Jobs};
-use crate::operators_listener;
 use crate::retention;
 use crate::routes::routes;
 use crate::state::App;
@@ -118,13 +118,13 @@ impl RunningApp {
         Self::start_with_admin(app, listener, None)
     }
 
-    /// The same with a listener for operators.
+    /// The same with an admin listener.
     ///
     /// # Errors
     /// Returns an error if the server can't listen on an address.
     pub fn start_with_admin(app: Arc<App>, listener: impl Into<Listener>, admin: Option<Listener>) -> anyhow::Result<Self> {
         let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
-        let start_admin = |listener| operators_listener::start(Arc::clone(&app), &server, listener, &app.log);
+        let start_admin = |listener| admin_listener::start(Arc::clone(&app), &server, listener, &app.log);
         let admin = admin.map(start_admin).transpose()?;
         let jobs = Jobs::start(&app, JOBS);
         Ok(Self { app, server, admin, jobs })
@@ -135,7 +135,7 @@ impl RunningApp {
         self.server.address()
     }
 
-    /// The address of the listener for operators.
+    /// The address of the admin listener.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(ServerHandle::address)
     }

@@ -11,6 +11,7 @@ use boxoffice_http::traces::Tracer;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
+use crate::admin_listener::ReadinessState;
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::contract;
@@ -30,7 +31,6 @@ use crate::kernel::db::GroupCommit;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
 use crate::kernel::worker_pool::WorkerPool;
-use crate::operators_listener::ReadinessState;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;

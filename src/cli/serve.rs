@@ -91,7 +91,7 @@ impl ServeOptions {
         })
     }
 
-    /// Returns the listener for operators, if one is set. Resolves the host name.
+    /// Returns the admin listener, if one is set. Resolves the host name.
     fn admin_listener(&self) -> anyhow::Result<Option<Listener>> {
         let address = self.admin_listen.as_ref().map(Setting::get).transpose()?;
         let address = address.map(|address| address.resolve("--admin-listen")).transpose();
@@ -103,7 +103,7 @@ impl ServeOptions {
 pub struct ServeSettings {
     /// The listener for clients.
     pub listener: Listener,
-    /// The listener for operators.
+    /// The admin listener.
     pub admin_listener: Option<Listener>,
     /// The settings of the platform.
     pub settings: Settings,

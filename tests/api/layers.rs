@@ -17,7 +17,7 @@ const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
 const APPLICATION: [&str; 15] = [
-    "operators_listener",
+    "admin_listener",
     "backup",
     "bootstrap",
     "cli",

@@ -1,4 +1,4 @@
-//! Health checks and metrics, for operators.
+//! The admin listener: health checks and metrics, for operators.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub fn add_health_checks(routes: &mut Routes<App>) {
     }
 }
 
-/// The handler of the listener for operators.
+/// The handler of the admin listener.
 struct AdminHandler {
     app: Arc<App>,
     main: Arc<MainListener>,
@@ -70,7 +70,7 @@ struct MainListener {
     certificate: Option<Arc<Certificate>>,
 }
 
-/// Starts the listener for operators: health checks and metrics of the main listener, `server`.
+/// Starts the admin listener: health checks and metrics of the main listener, `server`.
 ///
 /// # Errors
 /// Returns an error if it can't listen on the address.
