@@ -5,6 +5,7 @@
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`admin_listener`]: the health checks and the metrics, for operators.
+//! - [`attempt_limits`]: limits of failed log-ins, mails and other attempts, by account or address.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, its options, the first start, demo data.
 //! - [`open_page`]: the page to which links in mails lead.
@@ -19,6 +20,7 @@
 //! and `boxoffice proxy`).
 
 pub mod admin_listener;
+pub mod attempt_limits;
 pub mod backup;
 pub mod bootstrap;
 pub mod cli;

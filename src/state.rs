@@ -12,6 +12,7 @@ use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
 use crate::admin_listener::ReadinessState;
+use crate::attempt_limits::AttemptLimits;
 use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::contract;
@@ -25,7 +26,7 @@ use crate::features::sales::payments::{Gateway, PaymentStep, Sandbox};
 use crate::features::sales::tickets::{AccountTickets, EventTicketLists, TicketKeys};
 use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
-use crate::kernel::auth::{AttemptLimits, Passwords};
+use crate::kernel::auth::Passwords;
 use crate::kernel::context::Context;
 use crate::kernel::db::GroupCommit;
 use crate::kernel::http::AppState;

@@ -16,8 +16,9 @@ use regex::Regex;
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 15] = [
+const APPLICATION: [&str; 16] = [
     "admin_listener",
+    "attempt_limits",
     "backup",
     "bootstrap",
     "cli",

@@ -1,13 +1,11 @@
-//! Authentication: API keys, the caller of a key, passwords, and limits of attempts.
+//! Authentication: API keys, the caller of a key, and passwords.
 //!
 //! This module checks only the key and its scope. Permissions for a resource are checked where the resource is loaded.
 
-mod attempts;
 mod caller;
 mod keys;
 mod password;
 
-pub use attempts::AttemptLimits;
 pub use caller::{AdmissionClaims, Caller};
 pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, end, issue, require_not_revoked};
 pub use password::{HashRequester, PasswordCost, PasswordSettings, Passwords};

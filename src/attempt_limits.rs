@@ -7,7 +7,7 @@ use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::Result;
 use boxoffice_http::rate_limit::{Attempt, AttemptLimit, PER_ADDRESS_FACTOR};
 
-use super::Caller;
+use crate::kernel::auth::Caller;
 use crate::kernel::settings::LimitSettings;
 
 const MINUTE: Duration = Duration::from_secs(60);
