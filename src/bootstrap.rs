@@ -174,7 +174,7 @@ pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
     if administrators.is_empty() {
         warn!(app.log, "no administrator is active: create one with `boxoffice account create --role administrator`");
     }
-    let has_mail_server = matches!(app.settings.mail.route, MailTransportSettings::Smtp(_));
+    let has_mail_server = matches!(app.settings.mail.transport, MailTransportSettings::Smtp(_));
     let administrators = accounts::find_all(&mut tx, administrators).await.map_err(plain)?;
     let unreachable = administrators.into_iter().find(|account| has_mail_server && account.email == FIRST_EMAIL);
     if let Some(account) = unreachable {

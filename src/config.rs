@@ -184,7 +184,7 @@ impl PlatformOptions {
         if let MediaLocation::Folder(folder) = &media {
             private_files::restrict_all(folder, MediaLocation::is_own_entry, log);
         }
-        if let MailTransportSettings::Folder(folder) = &mail.route {
+        if let MailTransportSettings::Folder(folder) = &mail.transport {
             let is_mail = |name: &str| [".eml", ".part"].iter().any(|suffix| name.ends_with(suffix));
             private_files::restrict_all(folder, is_mail, log);
         }

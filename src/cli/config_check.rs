@@ -150,7 +150,7 @@ async fn check_media(settings: &Settings) -> anyhow::Result<String> {
 
 /// Checks that mail can be delivered. Logs in to the mail server, and sends nothing.
 async fn check_mail(mail: &MailSettings) -> anyhow::Result<String> {
-    match &mail.route {
+    match &mail.transport {
         MailTransportSettings::Folder(folder) => {
             check_folder(folder)?;
             Ok(format!("no mail server: mails are written to {}", folder.display()))

@@ -114,8 +114,8 @@ impl MailOptions {
         let templates = self.mail_templates.as_ref().map(|folder| folder.get().cloned()).transpose()?;
         let (language, time_zone) = (*self.mail_language.get()?, *self.time_zone.get()?);
         let Some(server) = &self.smtp else {
-            let route = MailTransportSettings::Folder(data_dir.join("mail"));
-            return Ok(MailSettings { from, key_file, templates, language, time_zone, route });
+            let transport = MailTransportSettings::Folder(data_dir.join("mail"));
+            return Ok(MailSettings { from, key_file, templates, language, time_zone, transport });
         };
         let server = server.get()?;
         let tls = self.smtp_tls.as_ref().map(|tls| tls.get().copied()).transpose()?.unwrap_or_else(|| server.tls());
@@ -124,7 +124,7 @@ impl MailOptions {
             SmtpTls::Starttls => 587,
             SmtpTls::Tls => 465,
         };
-        let route = MailTransportSettings::Smtp(SmtpSettings {
+        let transport = MailTransportSettings::Smtp(SmtpSettings {
             host: server.host.clone(),
             port: server.port.unwrap_or(default_port),
             tls,
@@ -132,7 +132,7 @@ impl MailOptions {
             certificates: self.smtp_ca.clone(),
             timeout: Duration::from_secs(u64::from(*self.smtp_timeout_seconds.get()?)),
         });
-        Ok(MailSettings { from, key_file, templates, language, time_zone, route })
+        Ok(MailSettings { from, key_file, templates, language, time_zone, transport })
     }
 
     /// Returns the password for the mail server, which an option or a file has.

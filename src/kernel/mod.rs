@@ -54,7 +54,7 @@ pub struct Kernel {
     /// The templates of mail.
     pub mail_templates: MailTemplates,
     /// Sends mail.
-    pub mailer: Box<dyn MailTransport>,
+    pub mail_transport: Box<dyn MailTransport>,
     /// Metrics.
     pub metrics: Metrics,
     /// Creates the spans of traces.
@@ -98,7 +98,7 @@ impl Kernel {
             rejections: RejectionCounts::default(),
             mail_cipher: MailCipher::open(&settings.mail.key_file)?,
             mail_templates: MailTemplates::open(&settings)?,
-            mailer: outbox::from_settings(&settings.mail)?,
+            mail_transport: outbox::from_settings(&settings.mail)?,
             settings,
             server_name: server_name(),
             log,

@@ -102,7 +102,7 @@ impl TestApp {
 
     /// Opens another server's state on the same database, which delivers to this SMTP server.
     async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
-        let mail = MailSettings { route: MailTransportSettings::Smtp(server), ..self.state.settings.mail.clone() };
+        let mail = MailSettings { transport: MailTransportSettings::Smtp(server), ..self.state.settings.mail.clone() };
         let settings = Settings { mail, ..self.state.settings.clone() };
         App::open(&self.database_url, settings, log::silent(), Tracer::default()).await.unwrap()
     }
@@ -224,8 +224,8 @@ async fn retries_server_that_requires_authentication(app: TestApp) {
 async fn retries_rejection_by_a_rule(app: TestApp) {
     let answer = "550 5.7.1 sender not allowed, mail to ama@example.com refused";
     let server = MailServer::start(SmtpBehavior::RejectSender(answer)).await;
-    let route = MailTransportSettings::Smtp(server.settings());
-    let transport = outbox::from_settings(&MailSettings { route, ..app.state.settings.mail.clone() }).unwrap();
+    let transport = MailTransportSettings::Smtp(server.settings());
+    let transport = outbox::from_settings(&MailSettings { transport, ..app.state.settings.mail.clone() }).unwrap();
     let message = Message::builder().from("tickets@example.com".parse().unwrap()).to("ama@example.com".parse().unwrap());
     let mail = OutgoingMail { name: "a mail".to_owned(), message: message.body(String::new()).unwrap() };
 
@@ -439,8 +439,8 @@ async fn stored_mail_is_encrypted(app: TestApp) {
 async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     let folder = tempfile::tempdir().unwrap();
-    let route = MailTransportSettings::Smtp(server.settings());
-    let mail = MailSettings { key_file: folder.path().join("other.key"), route, ..app.state.settings.mail.clone() };
+    let transport = MailTransportSettings::Smtp(server.settings());
+    let mail = MailSettings { key_file: folder.path().join("other.key"), transport, ..app.state.settings.mail.clone() };
     let settings = Settings { mail, ..app.state.settings.clone() };
     let log = LogBuffer::default();
     let other = App::open(&app.database_url, settings, log.logger(), Tracer::default()).await.unwrap();

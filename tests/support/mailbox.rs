@@ -38,7 +38,7 @@ impl Mailbox {
 
     /// Delivers to this SMTP server from now on.
     pub fn use_smtp(&self, server: SmtpSettings) {
-        let settings = MailSettings { route: MailTransportSettings::Smtp(server), ..self.0.settings.clone() };
+        let settings = MailSettings { transport: MailTransportSettings::Smtp(server), ..self.0.settings.clone() };
         *self.0.transport.write() = Arc::from(outbox::from_settings(&settings).unwrap());
     }
 

@@ -335,7 +335,7 @@ pub fn test_settings(folder: &Path) -> Settings {
             templates: None,
             language: Language::En,
             time_zone: chrono_tz::UTC,
-            route: MailTransportSettings::Folder(folder.join("mail")),
+            transport: MailTransportSettings::Folder(folder.join("mail")),
         },
         retention: RetentionSettings {
             audit: None,
@@ -361,7 +361,7 @@ async fn open(
     let mut state = App::open(database_url, settings, log, tracer).await.unwrap();
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(gateway.clone());
-    Arc::get_mut(&mut parts.kernel).unwrap().mailer = Box::new(mailbox.clone());
+    Arc::get_mut(&mut parts.kernel).unwrap().mail_transport = Box::new(mailbox.clone());
     bootstrap::store_ticket_key(&state).await.unwrap();
     state
 }

@@ -128,7 +128,7 @@ pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result
     if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
         return Ok(0);
     }
-    let until = now.plus(kernel.mailer.timeout() + LEASE_MARGIN);
+    let until = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
     let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
     let prepared = prepare(kernel, contents, &claimed).await?;
@@ -188,7 +188,7 @@ async fn record(tx: &mut Tx, results: &[(Id, DeliveryResult)], claimed: Timestam
 /// # Errors
 /// Returns an error if the database fails, or a file can't be deleted.
 pub async fn delete_old(kernel: &Kernel, before: Timestamp) -> Result<u64> {
-    if let MailTransportSettings::Folder(folder) = &kernel.settings.mail.route {
+    if let MailTransportSettings::Folder(folder) = &kernel.settings.mail.transport {
         let (folder, before) = (folder.clone(), SystemTime::UNIX_EPOCH + Duration::from_micros(before.0.unsigned_abs()));
         let deleted = tokio::task::spawn_blocking(move || file_transport::delete_before(&folder, before)).await;
         deleted.map_err(|error| Error::Internal(error.into()))?.map_err(Error::Internal)?;
@@ -292,7 +292,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
     span.set("boxoffice.mail", || mail.id.0.into());
     let outcome = match prepared {
         Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code or offer has expired".to_owned())),
-        Ok(Some(message)) => kernel.mailer.send(&OutgoingMail { name, message }).await,
+        Ok(Some(message)) => kernel.mail_transport.send(&OutgoingMail { name, message }).await,
         Ok(None) => {
             info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);
             return DeliveryResult::Ended;

@@ -46,7 +46,7 @@ pub trait MailTransport: Send + Sync {
 /// # Errors
 /// Returns an error if the settings are unusable, for example because a file of certificates can't be read.
 pub fn from_settings(settings: &MailSettings) -> anyhow::Result<Box<dyn MailTransport>> {
-    Ok(match &settings.route {
+    Ok(match &settings.transport {
         MailTransportSettings::Folder(folder) => Box::new(FileTransport::new(folder.clone())),
         MailTransportSettings::Smtp(server) => Box::new(Smtp::open(server)?),
     })

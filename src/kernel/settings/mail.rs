@@ -22,11 +22,11 @@ pub struct MailSettings {
     pub language: Language,
     /// The time zone of the times in mail and on tickets.
     pub time_zone: Tz,
-    /// The destination.
-    pub route: MailTransportSettings,
+    /// The transport.
+    pub transport: MailTransportSettings,
 }
 
-/// The destination of mail.
+/// The transport of mail.
 #[derive(Debug, Clone)]
 pub enum MailTransportSettings {
     /// Files in this folder.
