@@ -25,7 +25,7 @@ use crate::bootstrap::plain;
 use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::kernel::db::Batcher;
-use crate::kernel::http::{OutsideContractFn, Routes, certificate_validity};
+use crate::kernel::http::{OutsideContractFn, Routes};
 use crate::kernel::{jobs, metrics, outbox};
 use crate::state::App;
 
@@ -245,8 +245,7 @@ async fn read_metrics(app: &Arc<App>, main: &MainListener) -> Response<Body> {
     app.db.pools().iter().for_each(|pool| metrics.set_pool(pool));
     metrics.set_password_hashes(&app.passwords.status());
     // It may have been reloaded.
-    let certificate = main.certificate.as_ref().map(|certificate| certificate_validity(&certificate.leaf()));
-    if let Some(Ok((_, expiry))) = certificate {
+    if let Some(Ok((_, expiry))) = main.certificate.as_ref().map(|certificate| certificate.validity()) {
         metrics.set_certificate_expiry(expiry);
     }
     metrics.read_process();

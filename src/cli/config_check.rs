@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use boxoffice_http::Listener;
 use boxoffice_http::error::one_line;
+use boxoffice_http::{Certificate, Listener};
 use chrono::{TimeDelta, Utc};
 use futures::future::OptionFuture;
 use http::header::CONTENT_TYPE;
@@ -18,7 +18,6 @@ use super::serve::{ServeSettings, reserve};
 use crate::config::PlatformOptions;
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
-use crate::kernel::http::certificate_validity;
 use crate::kernel::outbox;
 use crate::kernel::settings::{MailSettings, MailTransportSettings, MediaLocation, Settings};
 use crate::kernel::signing::SigningKey;
@@ -93,7 +92,7 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     if let Some(endpoint) = &otlp_endpoint {
         findings.push(Finding::of("otlp-endpoint", within(check_collector(endpoint)).await));
     }
-    findings.extend(listener.certificate.map(|certificate| check_certificate(certificate.leaf().as_ref())));
+    findings.extend(listener.certificate.map(|certificate| check_certificate(&certificate)));
     Ok(findings)
 }
 
@@ -206,9 +205,9 @@ fn check_address(name: &'static str, listener: &Listener) -> Finding {
     Finding::new(name, if is_in_use { State::Warning } else { State::Failed }, one_line(&error))
 }
 
-fn check_certificate(certificate: &[u8]) -> Finding {
+fn check_certificate(certificate: &Certificate) -> Finding {
     let checked = || {
-        let (starts, ends) = certificate_validity(certificate)?;
+        let (starts, ends) = certificate.validity()?;
         let now = Utc::now();
         ensure!(starts <= now, "the certificate is not valid before {}", starts.date_naive());
         ensure!(ends > now, "the certificate expired on {}", ends.date_naive());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -11,6 +12,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use x509_parser::time::ASN1Time;
 
 /// A certificate with its key, from two files.
 #[derive(Debug)]
@@ -32,19 +34,24 @@ impl Certificate {
         Ok(Arc::new(Self { certificate: certificate.to_owned(), key: key.to_owned(), provider, current }))
     }
 
-    /// Returns the certificate of the server itself, without its intermediates.
-    pub fn leaf(&self) -> CertificateDer<'static> {
-        let current = self.current.read();
-        current.cert.first().cloned().unwrap_or_else(|| CertificateDer::from(Vec::new()))
+    /// Returns the first and the last moment at which the server's own certificate, the first of its file, is valid.
+    ///
+    /// # Errors
+    /// Returns an error if they can't be read.
+    pub fn validity(&self) -> anyhow::Result<(DateTime<Utc>, DateTime<Utc>)> {
+        validity(&self.current.read())
     }
 
     /// Reads the files again. New connections use the new certificate.
     ///
     /// # Errors
-    /// As for [`open`](Self::open). The server then keeps the previous certificate.
+    /// As for [`open`](Self::open), and also if the validity can't be read: the metric of its end would keep the value of the previous
+    /// certificate. The server then keeps the previous certificate.
     pub fn reload(&self) -> anyhow::Result<()> {
-        let renewed = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
-        *self.current.write() = renewed;
+        let renewed = read(&self.certificate, &self.key, &self.provider)?;
+        validity(&renewed)
+            .with_context(|| format!("cannot read the validity of the certificate in {}", self.certificate.display()))?;
+        *self.current.write() = Arc::new(renewed);
         Ok(())
     }
 
@@ -82,6 +89,13 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> anyhow::Re
         let (certificate, key) = (certificate.display(), key.display());
         format!("the certificate in {certificate} and the key in {key} can't be used together: give the key that the certificate was made for")
     })
+}
+
+fn validity(certificate: &CertifiedKey) -> anyhow::Result<(DateTime<Utc>, DateTime<Utc>)> {
+    let own = certificate.end_entity_cert()?;
+    let (_, own) = x509_parser::parse_x509_certificate(own).context("the certificate can't be read")?;
+    let moment = |time: ASN1Time| DateTime::from_timestamp(time.timestamp(), 0).context("the certificate has no valid dates");
+    Ok((moment(own.validity.not_before)?, moment(own.validity.not_after)?))
 }
 
 fn unreadable(option: &str, file: &Path, error: pem::Error) -> anyhow::Error {

@@ -2,7 +2,6 @@
 //!
 //! The crate `boxoffice_http` has everything in front of it: the dispatcher, limits, validation against the contract, errors.
 
-mod certificate;
 mod endpoint;
 mod endpoint_metadata;
 mod execute;
@@ -14,7 +13,6 @@ mod response;
 mod routes;
 mod streamed_file;
 
-pub use certificate::certificate_validity;
 pub use dropshot::HttpResponseDeleted;
 pub use endpoint::{delete, get, patch, post, put};
 pub use endpoint_metadata::CODES;

@@ -283,6 +283,26 @@ fn reports_unusable_certificate() {
     }
 }
 
+/// The metric of its end would keep the value of the previous certificate.
+#[test]
+fn reload_rejects_certificate_without_readable_validity() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::write(folder.path());
+    let certificate = pair.open();
+    let validity = certificate.validity().unwrap();
+    // The end of certificates of `rcgen`. There is no month 99.
+    let (end, invalid) = (b"40960101000000Z", b"40969901000000Z");
+    let mut der = pair.der.to_vec();
+    let start = der.windows(end.len()).position(|bytes| bytes == end).unwrap();
+    der[start..start + end.len()].copy_from_slice(invalid);
+    std::fs::write(folder.path().join("certificate.pem"), pem("CERTIFICATE", &der)).unwrap();
+
+    let error = format!("{:#}", certificate.reload().unwrap_err());
+
+    assert!(error.contains("cannot read the validity"), "{error}");
+    assert_eq!(certificate.validity().unwrap(), validity, "the previous certificate is kept");
+}
+
 #[test]
 fn program_rejects_unusable_certificate() {
     let folder = tempfile::tempdir().unwrap();
