@@ -260,11 +260,11 @@ fn validate_account(username: &str, email: &str, password: &str, role: Scope) ->
 pub async fn create_key(
     app: &Arc<App>,
     name: &str,
-    role: Scope,
+    scope: Scope,
     account: Option<&str>,
     expires: Option<Timestamp>,
 ) -> anyhow::Result<String> {
-    let issue = |ctx: Ctx| async move { issue_key(&ctx, name, role, account, expires).await };
+    let issue = |ctx: Ctx| async move { issue_key(&ctx, name, scope, account, expires).await };
     let issued = run_as_operator(app, "integration_create", "/integrations".to_owned(), issue).await;
     Ok(issued.map_err(|error| anyhow!(error.log_text()))?.1)
 }

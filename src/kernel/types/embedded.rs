@@ -1,5 +1,6 @@
 //! Resources that are embedded in responses.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -10,6 +11,11 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
+
+use super::id::Id;
+
+/// Resources in responses, by identifier.
+pub type EmbeddedById<T> = HashMap<Id, Embedded<T>>;
 
 /// A resource in JSON, for several places of a response or for several responses, such as the section of many tickets. It is
 /// serialized once.

@@ -12,7 +12,7 @@ use tokio::sync::SemaphorePermit;
 /// Default number of entries on a page.
 pub const RECORDS_DEFAULT: i64 = 25;
 /// Largest number of entries on a page.
-pub const RECORDS_MAXIMUM: i64 = 100;
+pub const MAX_RECORDS: i64 = 100;
 
 /// Maximum size of a page in the database, in bytes, with the constants that estimate the JSON around the texts. In JSON, a byte of
 /// text takes at most two bytes, so that a page has at most 4 MiB.
@@ -55,7 +55,7 @@ impl JsonSchema for Records {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schema_from_json(json!({
-            "type": "integer", "format": "int64", "minimum": 1, "maximum": RECORDS_MAXIMUM, "default": RECORDS_DEFAULT,
+            "type": "integer", "format": "int64", "minimum": 1, "maximum": MAX_RECORDS, "default": RECORDS_DEFAULT,
         }))
     }
 }

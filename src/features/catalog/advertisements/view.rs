@@ -57,7 +57,7 @@ async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Resu
 }
 
 async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Result<HashMap<Id, AdvertisedEvent>> {
-    let rows = events::of_ids(tx, ids).await?;
+    let rows = events::find_all(tx, ids).await?;
     let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
     let views = events::views(app, tx, rows).await?;
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())

@@ -17,7 +17,7 @@ use crate::state::{App, Ctx};
 /// Returns the categories with these identifiers.
 pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Category>> {
     let mut categories: HashMap<Id, Category> = HashMap::new();
-    for (id, name, subcategory) in store::of_ids(tx, ids).await? {
+    for (id, name, subcategory) in store::find_all(tx, ids).await? {
         let category = categories.entry(id).or_insert_with(|| view(CategoryRow { id, name }, Vec::new()));
         category.subcategories.extend(subcategory);
     }

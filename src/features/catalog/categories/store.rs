@@ -17,7 +17,7 @@ pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<Category
 
 /// Returns these categories, each once per subcategory, in the subcategories' order. A category without subcategories occurs once
 /// with `None`.
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
     let both = "c.id, c.name, s.name from categories c left join subcategories s on s.category_id = c.id where true";
     tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
 }

@@ -349,7 +349,7 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
         }
     }
     if !missing.is_empty() {
-        let rows = store::of_ids(tx, missing).await?;
+        let rows = store::find_all(tx, missing).await?;
         events.extend(complete(app, tx, changes, rows, now).await?.into_iter().map(|event| (event.row.id, event)));
     }
     Ok(Loaded { changes: Some(changes), events })
@@ -393,7 +393,7 @@ pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_
     let missing: Vec<Id> = ids.iter().copied().filter(|id| !cached.contains_key(id)).collect();
     let counts =
         if cached.is_empty() { Vec::new() } else { cache_store::section_counts(tx, cached.keys().copied(), now).await? };
-    let mut rows = if missing.is_empty() { Vec::new() } else { cache_store::sized_of_ids(tx, missing).await? };
+    let mut rows = if missing.is_empty() { Vec::new() } else { cache_store::find_all_sized(tx, missing).await? };
     let versions = [counts.first().map(|count| count.changes), rows.first().map(|row| row.changes)];
     let changes = match versions.into_iter().flatten().next_back() {
         Some(changes) => changes,

@@ -55,7 +55,7 @@ pub struct SizedEventRow {
 }
 
 /// Returns the events with these identifiers, with their sizes. One statement reads them together with the `event_changes` counter.
-pub async fn sized_of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<SizedEventRow>> {
+pub async fn find_all_sized(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<SizedEventRow>> {
     let size = format!("(select count from event_changes) as changes, cast({} as bigint) as bytes, ", bytes_sql());
     tx.select(&size).push(concat!(columns!(), " from events e where true")).and_in("id", ids).all().await
 }

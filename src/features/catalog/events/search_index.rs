@@ -42,7 +42,7 @@ pub async fn complete(ctx: &Ctx) -> Result<u64> {
             return Ok(0);
         }
         store::lock_all(tx, ids.iter().copied()).await?;
-        let events = store::of_ids(tx, ids).await?;
+        let events = store::find_all(tx, ids).await?;
         write(tx, &events).await?;
         count_change(tx).await?;
         Ok::<_, Error>(events.len() as u64)

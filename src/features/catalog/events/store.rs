@@ -36,7 +36,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
 }
 
 /// Returns the events with these identifiers.
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
     tx.select(concat!(columns!(), " from events where true")).and_in("id", ids).all().await
 }
 

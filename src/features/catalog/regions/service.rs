@@ -15,7 +15,7 @@ use crate::state::{App, Ctx};
 
 /// Returns the regions with these identifiers.
 pub async fn views(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Region>> {
-    let rows = store::of_ids(tx, ids).await?;
+    let rows = store::find_all(tx, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(app, row))).collect())
 }
 

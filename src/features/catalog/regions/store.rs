@@ -29,7 +29,7 @@ pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<
         .await
 }
 
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
     tx.select(concat!(columns!(), " from regions where true")).and_in("id", ids).all().await
 }
 

@@ -20,4 +20,4 @@ pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_short};
 pub use places::{Places, SaleTerms, adjust_counts, adjust_waiting, close_waiting, end_offers, lock_available};
 pub use price::{ActiveModifier, GroupPrice, Price, UnitPrice, group_prices, next_change, next_price_change, price, unit_price};
 pub use service::{find_embedded, load};
-pub use store::{count_places, find_by_ids, find_with_modifiers, lock_all, lock_of_event, sizes};
+pub use store::{count_places, find_all, find_with_modifiers, lock_all, lock_of_event, sizes};

@@ -1,7 +1,5 @@
 //! Operations on sections.
 
-use std::collections::HashMap;
-
 use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
@@ -11,7 +9,7 @@ use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::embedded::Embedded;
+use crate::kernel::types::embedded::{Embedded, EmbeddedById};
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -49,18 +47,14 @@ pub async fn get(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<Section>
 /// # Errors
 /// [`Error::NOT_FOUND`] if no section has this URI.
 pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
-    let row = store::find_by_ids(tx, [uri.section], now).await?.remove(&uri.section);
+    let row = store::find_all(tx, [uri.section], now).await?.remove(&uri.section);
     row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)
 }
 
 /// Returns the sections with these identifiers as responses embed them outside the section's event, by identifier. Unknown
 /// identifiers are skipped.
-pub async fn find_embedded(
-    tx: &mut Tx,
-    ids: impl IntoIterator<Item = Id>,
-    now: Timestamp,
-) -> Result<HashMap<Id, Embedded<Section>>> {
-    let rows = store::find_by_ids(tx, ids, now).await?;
+pub async fn find_embedded(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<EmbeddedById<Section>> {
+    let rows = store::find_all(tx, ids, now).await?;
     rows.into_iter().map(|(id, row)| Ok((id, Embedded::new(&view_long(&row, now))?))).collect()
 }
 

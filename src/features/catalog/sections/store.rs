@@ -22,20 +22,20 @@ pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: T
 }
 
 /// Returns the sections with these identifiers, by identifier. Unknown identifiers are skipped.
-pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    find_all(tx, ids, Modifiers::Sums, now).await
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
+    find(tx, ids, Modifiers::Sums, now).await
 }
 
-/// Returns these sections like [`find_by_ids`], with each of their price modifiers.
+/// Returns these sections like [`find_all`], with each of their price modifiers.
 pub async fn find_with_modifiers(
     tx: &mut Tx,
     ids: impl IntoIterator<Item = Id>,
     now: Timestamp,
 ) -> Result<HashMap<Id, SectionRow>> {
-    find_all(tx, ids, Modifiers::Each, now).await
+    find(tx, ids, Modifiers::Each, now).await
 }
 
-async fn find_all(
+async fn find(
     tx: &mut Tx,
     ids: impl IntoIterator<Item = Id>,
     modifiers: Modifiers,

@@ -20,7 +20,7 @@ use crate::state::{App, Ctx};
 /// Returns the venues with these identifiers and their regions, without a permission check: an event includes its venue even
 /// before the venue is approved.
 pub async fn event_venues(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, EventVenue>> {
-    let rows = store::of_ids(tx, ids).await?;
+    let rows = store::find_all(tx, ids).await?;
     let regions = regions::views(app, tx, rows.iter().map(|row| row.region_id)).await?;
     let venue = |row: VenueRow| {
         let (id, region) = (row.id, regions.get(&row.region_id).cloned().context("a foreign key holds a venue's region")?);

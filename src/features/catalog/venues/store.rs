@@ -25,7 +25,7 @@ pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRo
         .await
 }
 
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
     tx.select(concat!(columns!(), " from venues where true")).and_in("id", ids).all().await
 }
 

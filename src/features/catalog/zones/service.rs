@@ -14,7 +14,7 @@ use crate::state::Ctx;
 
 /// Returns the zones with these identifiers.
 pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Zone>> {
-    let rows = store::of_ids(tx, ids).await?;
+    let rows = store::find_all(tx, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
 }
 

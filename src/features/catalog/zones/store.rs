@@ -24,7 +24,7 @@ pub async fn find_and_lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>
     tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).for_key_share().all().await
 }
 
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
     tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).all().await
 }
 

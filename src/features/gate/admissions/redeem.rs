@@ -196,7 +196,7 @@ impl Refusals {
 /// event are not admitted, nor those of an event that admits tickets later.
 async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest], now: Timestamp) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
-    let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
+    let events: HashMap<Id, EventRow> = events::find_all(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
     let mut cache: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
     for scan in scans {
         if let Entry::Vacant(entry) = cache.entry((scan.caller.key, scan.event)) {

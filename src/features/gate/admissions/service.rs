@@ -16,7 +16,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::OffsetSeconds;
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::embedded::Embedded;
+use crate::kernel::types::embedded::EmbeddedById;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
@@ -48,7 +48,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Times
 
 /// The sections and patrons of admissions.
 pub struct Relations {
-    sections: HashMap<Id, Embedded<Section>>,
+    sections: EmbeddedById<Section>,
     patrons: HashMap<Id, AccountRow>,
 }
 

@@ -4,7 +4,7 @@ use super::countries;
 use super::model::{Countries, Defaults, FeeStep, ServerTime};
 use crate::features::identity::accounts::AccountTitle;
 use crate::kernel::settings::FeeSchedule;
-use crate::kernel::types::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
+use crate::kernel::types::paging::{MAX_RECORDS, RECORDS_DEFAULT};
 use crate::state::App;
 
 pub fn countries() -> Countries {
@@ -23,7 +23,7 @@ pub fn defaults(app: &App) -> Defaults {
         reservation_minutes: i64::try_from(minutes).unwrap_or(i64::MAX),
         fee_steps: fee_steps(&settings.fee_steps),
         records_default: RECORDS_DEFAULT,
-        records_maximum: RECORDS_MAXIMUM,
+        records_maximum: MAX_RECORDS,
         titles: AccountTitle::ALL.to_vec(),
         minimum_client_version: settings.minimum_client_version.to_string(),
     }

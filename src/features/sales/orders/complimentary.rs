@@ -34,7 +34,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
         events::load_managed(&mut tx, &caller, event).await?;
         let recipient = find_recipient(&ctx.app, &mut tx, &request).await?;
         let now = ctx.app.clock.now();
-        let sections = sections::find_by_ids(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
+        let sections = sections::find_all(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
         (recipient, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
     };
     let recipient = match (recipient, items) {

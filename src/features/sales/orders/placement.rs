@@ -31,7 +31,7 @@ use crate::state::{App, Ctx};
 const INACTIVE: &str = "names no active account";
 
 /// Largest number of open orders of an account.
-const OPEN_MAXIMUM: i64 = 10;
+const MAX_OPEN_ORDERS: i64 = 10;
 
 /// A request for a new order.
 pub struct OrderRequest {
@@ -345,8 +345,8 @@ impl Inventory {
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
         draft.items.require(|line| self.available.contains_key(&line.section.id))?;
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
-        if !draft.items.is_free() && open >= OPEN_MAXIMUM {
-            let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
+        if !draft.items.is_free() && open >= MAX_OPEN_ORDERS {
+            let text = format!("This account has {MAX_OPEN_ORDERS} open orders, which is the most allowed.");
             return Err(Code::OrderTooMany.with_message(text));
         }
         for line in &draft.items.lines {

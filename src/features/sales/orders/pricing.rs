@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
 
-use super::model::{EventSaleRow, Items, TICKETS_MAXIMUM};
+use super::model::{EventSaleRow, Items, MAX_TICKETS};
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
 use crate::kernel::types::clock::Timestamp;
@@ -72,8 +72,8 @@ pub fn price_items<'a>(
     if !repeated.is_empty() {
         details.push(format!("names a section again (at {})", repeated.join(", ")));
     }
-    if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > TICKETS_MAXIMUM {
-        details.push(format!("must have at most {TICKETS_MAXIMUM} tickets in all"));
+    if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > MAX_TICKETS {
+        details.push(format!("must have at most {MAX_TICKETS} tickets in all"));
     }
     if !details.is_empty() {
         return Err(FieldError::invalid("items", details.join("; ")));

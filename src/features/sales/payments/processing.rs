@@ -26,7 +26,7 @@ use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
 /// Largest number of confirmed and pending payments of an order. The last of them pays the whole outstanding amount.
-const PAYMENTS_MAXIMUM: usize = 50;
+const MAX_PAYMENTS: usize = 50;
 
 /// A request for a new payment.
 pub struct PaymentRequest {
@@ -314,8 +314,8 @@ impl OrderBalances {
         let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
         let problem = match amount.cmp(&outstanding) {
             Ordering::Greater => Some(format!("must be at most {outstanding}, which is outstanding")),
-            Ordering::Less if count + 1 >= PAYMENTS_MAXIMUM => {
-                Some(format!("must be {outstanding}, which is outstanding: an order has at most {PAYMENTS_MAXIMUM} payments"))
+            Ordering::Less if count + 1 >= MAX_PAYMENTS => {
+                Some(format!("must be {outstanding}, which is outstanding: an order has at most {MAX_PAYMENTS} payments"))
             }
             _ => None,
         };

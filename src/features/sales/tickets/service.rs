@@ -15,7 +15,7 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::embedded::Embedded;
+use crate::kernel::types::embedded::{Embedded, EmbeddedById};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, PagedRows};
 use crate::kernel::types::secret;
@@ -143,9 +143,6 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestam
     let (sections, owners) = find_embedded(tx, caller, rows.iter(), now).await?;
     rows.into_iter().map(|row| view(row, &sections, &owners)).collect()
 }
-
-/// Resources in responses, by identifier.
-pub type EmbeddedById<T> = HashMap<Id, Embedded<T>>;
 
 /// Loads and serializes each section and each owner of tickets once.
 pub async fn find_embedded<'r>(

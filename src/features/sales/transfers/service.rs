@@ -20,7 +20,7 @@ use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::embedded::Embedded;
+use crate::kernel::types::embedded::{Embedded, EmbeddedById};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
 use crate::state::{App, Ctx};
@@ -33,7 +33,7 @@ pub type AccountTransfers = AccountLists<FirstTransfers>;
 pub struct FirstTransfers {
     total: i64,
     rows: Vec<TransferRow>,
-    related: Arc<Related>,
+    related: Arc<Relations>,
 }
 
 /// Lists the transfers that an account has sent or received, sorted by time of creation.
@@ -81,7 +81,7 @@ impl AccountPage for FirstTransfers {
                 read.insert(id, (total, rows));
             }
         }
-        let related = Related::load(tx, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
+        let related = Relations::load(tx, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
         let related = Arc::new(related);
         let page = |(id, (total, rows))| (id, Self { total, rows, related: Arc::clone(&related) });
         Ok(read.into_iter().map(page).collect())
@@ -278,7 +278,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
     let tickets = by_transfer(store::tickets(tx, rows.iter().map(|row| row.id)).await?);
-    Related::load(tx, &rows, tickets, now).await?.views(caller, rows)
+    Relations::load(tx, &rows, tickets, now).await?.views(caller, rows)
 }
 
 /// Groups tickets by their transfers.
@@ -289,14 +289,14 @@ fn by_transfer(tickets: Vec<TransferTicketRow>) -> HashMap<Id, Vec<TransferTicke
 }
 
 /// What transfers embed.
-struct Related {
+struct Relations {
     /// Their tickets, by transfer.
     tickets: HashMap<Id, Vec<TransferTicketRow>>,
-    sections: HashMap<Id, Embedded<Section>>,
+    sections: EmbeddedById<Section>,
     accounts: HashMap<Id, AccountRow>,
 }
 
-impl Related {
+impl Relations {
     /// Loads what these transfers with these tickets embed. Tickets of other transfers are left out.
     async fn load(
         tx: &mut Tx,
@@ -324,7 +324,7 @@ impl Related {
         rows.into_iter().map(|row| self.view(caller, row, &accounts)).collect()
     }
 
-    fn view(&self, caller: &Caller, row: TransferRow, accounts: &HashMap<Id, Embedded<Account>>) -> Result<Transfer> {
+    fn view(&self, caller: &Caller, row: TransferRow, accounts: &EmbeddedById<Account>) -> Result<Transfer> {
         let tickets = self.tickets.get(&row.id).into_iter().flatten().map(|offer| {
             let section = self.sections.get(&offer.section_id);
             let section = section.ok_or_else(|| anyhow!("the ticket {} has no section", offer.ticket_id))?;

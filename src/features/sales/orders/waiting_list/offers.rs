@@ -40,7 +40,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let Some(id) = store::claim(tx, now).await? else { return Ok(0) };
     let Some(places) = sections::lock_available(app, tx, [id], now).await?.remove(&id) else { return Ok(0) };
     app.clock.require_not_set_back(now)?;
-    let Some(section) = sections::find_by_ids(tx, [id], now).await?.remove(&id) else { return Ok(0) };
+    let Some(section) = sections::find_all(tx, [id], now).await?.remove(&id) else { return Ok(0) };
     let Some(event) = orders::event_sale_status(tx, [section.event_id]).await?.pop() else { return Ok(0) };
     if is_closed(&section, &event, now) {
         sections::close_waiting(tx, id).await?;

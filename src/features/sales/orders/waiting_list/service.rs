@@ -21,9 +21,9 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Largest number of entries of a section that wait.
-const SECTION_MAXIMUM: i64 = 10_000;
+const MAX_WAITING_OF_SECTION: i64 = 10_000;
 /// Largest number of entries of an account that wait or have an open offer.
-const ACCOUNT_MAXIMUM: i64 = 20;
+const MAX_WAITING_OF_ACCOUNT: i64 = 20;
 
 /// Adds the caller's account to the waiting list of a section.
 pub async fn join(ctx: &Ctx, caller: &Caller, uri: SectionUri, new: &WaitingEntryCreate) -> Result<WaitingEntry> {
@@ -55,10 +55,10 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
         let held = held.first().map_or(0, |(.., tickets)| *tickets);
         account_maximum(&section, &event, held, new.quantity)?;
     }
-    if places.waiting >= SECTION_MAXIMUM {
+    if places.waiting >= MAX_WAITING_OF_SECTION {
         return Err(Code::WaitingListFull.into());
     }
-    if store::count_open(tx, account, now).await? >= ACCOUNT_MAXIMUM {
+    if store::count_open(tx, account, now).await? >= MAX_WAITING_OF_ACCOUNT {
         return Err(Code::WaitingListTooMany.into());
     }
     if let Some(ended) = earlier {
