@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
+use boxoffice::kernel::outbox::format_time;
+use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::language::Language;
+use chrono_tz::Tz;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -61,6 +64,23 @@ fn pages(pdf: &[u8]) -> usize {
     assert!(pdf.starts_with(b"%PDF-1.") && pdf[pdf.len() - 8..].windows(5).any(|end| end == b"%%EOF"), "it is no PDF");
     let count = |text: &[u8]| pdf.windows(text.len()).filter(|window| *window == text).count();
     count(b"/MediaBox")
+}
+
+/// Returns the HTML of a mail.
+fn html(mail: &str) -> String {
+    let parsed = mailparse::parse_mail(mail.as_bytes()).unwrap();
+    parsed.parts().find(|part| part.ctype.mimetype == "text/html").unwrap().get_body().unwrap()
+}
+
+#[test]
+fn times_are_formatted_for_the_language() {
+    for (time, language, expected) in [
+        ("2027-03-01T19:00", Language::En, "Monday, 1 March 2027, 19:00 UTC"),
+        ("2027-03-01T19:00", Language::Fr, "lundi 1er mars 2027 à 19:00 UTC"),
+        ("2027-03-31T19:00", Language::Fr, "mercredi 31 mars 2027 à 19:00 UTC"),
+    ] {
+        assert_eq!(format_time(Timestamp::parse(time).unwrap(), Tz::UTC, language), expected);
+    }
 }
 
 async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
@@ -128,13 +148,17 @@ async fn ended_orders_are_mailed(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &cancelled.self_, partial_card_payment(10.0)).await.status, 201);
     assert_eq!(app.cancel_order(&ama.key, &cancelled.self_).await.status, 200);
     app.assert_subjects(&ama, &["was cancelled", "Refund of GHS 10.00"]).await;
+    let text = readable(&app.mails_of(&ama).await[0]);
+    assert!(["GHS 20.00", "GHS 0.99", "GHS 20.99"].iter().all(|amount| text.contains(amount)), "{text}");
 
     let returned = ama.order(floor, 2).await.unwrap();
     ama.pay(&returned).await.unwrap();
-    app.return_tickets(&kofi.key, &returned.self_, json!({ "reason": "Bad weather" })).await;
+    app.return_tickets(&kofi.key, &returned.self_, json!({ "reason": "Bad weather\n<b>Sorry</b>" })).await;
     app.assert_subjects(&ama, &["was cancelled", "Refund of", "Your tickets", "2 tickets of your order"]).await;
-    let text = readable(app.mails_of(&ama).await.last().unwrap());
-    assert!(text.contains("GHS 41.98 are refunded") && text.contains("Reason: Bad weather"), "{text}");
+    let mail = app.mails_of(&ama).await.pop().unwrap();
+    let text = readable(&mail);
+    assert!(text.contains("GHS 41.98 are refunded") && text.contains("Reason: Bad weather <b>Sorry</b>"), "{text}");
+    assert!(html(&mail).contains("Bad weather<br>&lt;b&gt;Sorry&lt;/b&gt;"), "{}", html(&mail));
 
     let timed_out = ama.order(floor, 1).await.unwrap();
     assert_eq!(app.pay(&ama.key, &timed_out.self_, partial_card_payment(5.0)).await.status, 201);
