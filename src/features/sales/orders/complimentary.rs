@@ -7,8 +7,9 @@ use boxoffice_http::rate_limit::Attempt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::guests::TicketRecipient;
 use super::model::{Items, Order};
-use super::placement::{self, TicketRecipient};
+use super::placement;
 use super::pricing::{price_items, section_ids};
 use crate::features::catalog::events;
 use crate::features::catalog::sections;
@@ -73,10 +74,6 @@ async fn find_recipient(
         (Some(_), Some(_)) => return Ok(Err(FieldError::invalid("email", "must be absent if account is given"))),
         (None, None) => return Ok(Err(FieldError::missing("account"))),
     };
-    let is_active = account.activated;
-    Ok(if is_active {
-        Ok(TicketRecipient::Account(account.id))
-    } else {
-        Err(FieldError::invalid(argument, "names no active account"))
-    })
+    let recipient = account.activated.then_some(TicketRecipient::Account(account.id));
+    Ok(recipient.ok_or_else(|| FieldError::invalid(argument, "names no active account")))
 }

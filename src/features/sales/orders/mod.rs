@@ -7,6 +7,7 @@
 //!
 //! - `pricing` computes the prices of items, for orders and for `quotes`.
 //! - `placement` reserves places. It locks the sections in ascending order: this prevents overselling and deadlocks.
+//! - `complimentary` places orders that cost nothing, also for e-mail addresses without an account (`guests`).
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.
 //! - `revocation` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
@@ -18,6 +19,7 @@
 
 mod complimentary;
 mod endpoints;
+mod guests;
 mod hosts_orders;
 mod lifecycle;
 mod model;

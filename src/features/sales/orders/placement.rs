@@ -3,7 +3,6 @@
 //! Orders that arrive at the same time are executed in one batch, because most of them want the same section. A batch loads its
 //! data once, decides on the orders in the order of their arrival, and writes all of them at once.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use boxoffice_http::error::{Code, Error, FieldError, Result};
@@ -11,6 +10,7 @@ use boxoffice_openapi::counted;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use super::guests::{Guests, TicketRecipient};
 use super::model::{AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus};
 use super::pricing::{Line, PricedItems, check_event_on_sale, check_section_on_sale, price_items, section_ids, sold_out};
 use super::waiting_list::{self, OfferRow};
@@ -38,23 +38,7 @@ pub struct OrderRequest {
     caller: Caller,
     order: OrderCreate,
     /// The recipient of a complimentary order, for which nothing is charged.
-    recipient: Option<TicketRecipient>,
-}
-
-/// The recipient of a complimentary order.
-pub enum TicketRecipient {
-    Account(Id),
-    /// An e-mail address that had no account when the request was checked.
-    Guest(Box<PreparedAccount>),
-}
-
-/// The accounts of those e-mail addresses.
-#[derive(Default)]
-struct Guests {
-    /// The account of each address in lower case: one that exists by now, or a new one.
-    ids: HashMap<String, Id>,
-    /// The new accounts. They are inserted with their orders.
-    new: HashMap<Id, PreparedAccount>,
+    pub(super) recipient: Option<TicketRecipient>,
 }
 
 /// A validated order, not yet placed.
@@ -144,40 +128,6 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
         Ok(service::to_view(placed.order, &placed.items, &placed.applied, customer, Money::ZERO, now))
     };
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
-}
-
-impl Guests {
-    /// Finds the accounts that these addresses have by now, and makes the others.
-    async fn of(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Self> {
-        let guest = |request: &&OrderRequest| match &request.recipient {
-            Some(TicketRecipient::Guest(guest)) => Some((**guest).clone()),
-            _ => None,
-        };
-        let prepared: Vec<PreparedAccount> = requests.iter().filter_map(guest).collect();
-        if prepared.is_empty() {
-            return Ok(Self::default());
-        }
-        let existing = accounts::find_by_emails(tx, prepared.iter().map(|guest| &*guest.row.email)).await?;
-        let ids = existing.into_iter().map(|account| (account.email.to_ascii_lowercase(), account.id)).collect();
-        let mut guests = Self { ids, new: HashMap::new() };
-        for mut guest in prepared {
-            if let Entry::Vacant(entry) = guests.ids.entry(guest.row.email.to_ascii_lowercase()) {
-                guest.row.id = app.clock.next_id();
-                guests.new.insert(*entry.insert(guest.row.id), guest);
-            }
-        }
-        Ok(guests)
-    }
-
-    fn id_of(&self, recipient: &TicketRecipient) -> Result<Id> {
-        match recipient {
-            TicketRecipient::Account(account) => Ok(*account),
-            TicketRecipient::Guest(guest) => {
-                let id = self.ids.get(&guest.row.email.to_ascii_lowercase());
-                Ok(*id.ok_or_else(|| anyhow::anyhow!("a guest has no account"))?)
-            }
-        }
-    }
 }
 
 /// Replaces a draft by the error of `check`, if there is one.
