@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
@@ -15,6 +15,7 @@ use slog::warn;
 
 use crate::config::InvalidSettings;
 use crate::contract;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::features::sales::tickets;
 use crate::kernel::audit::{self, NewAuditEntry};
@@ -291,7 +292,7 @@ pub async fn issue_key(
 
 /// Locks an account, so that it isn't removed while it gets a key.
 async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
-    let unknown = || Code::AccountUnknown.with_message(format!("no account has the number {number}"));
+    let unknown = || codes::ACCOUNT_UNKNOWN.with_message(format!("no account has the number {number}"));
     let account = accounts::find_by_number(tx, number).await?.ok_or_else(unknown)?;
     Ok(accounts::lock(tx, account.id).await?.ok_or_else(unknown)?.id)
 }

@@ -11,6 +11,7 @@ use boxoffice_http::error::Code;
 use boxoffice_openapi::METHODS;
 use serde_json::Value;
 
+use crate::features::codes;
 use crate::kernel::http::CODES;
 
 const INTRODUCTION: &str = "\
@@ -31,10 +32,15 @@ const SHOWN_OPERATIONS: usize = 12;
 /// If a code has no cause or remedy in the contract.
 pub fn render(contract: &Value, served: &Value) -> anyhow::Result<String> {
     let schema = &contract["components"]["schemas"]["ErrorCode"];
-    let codes: Vec<Code> = serde_json::from_value(schema["x-extensible-enum"].clone()).context("the contract lists no codes")?;
+    let names: Vec<String> =
+        serde_json::from_value(schema["x-extensible-enum"].clone()).context("the contract lists no codes")?;
     let (operations, total) = operations_by_code(served);
-    let mut by_status: BTreeMap<_, Vec<Code>> = BTreeMap::new();
-    codes.into_iter().for_each(|code| by_status.entry(code.status()).or_default().push(code));
+    let mut by_status: BTreeMap<_, Vec<&Code>> = BTreeMap::new();
+    let codes = codes::all();
+    for name in names {
+        let code = codes.iter().find(|code| code.as_str() == name).with_context(|| format!("the server has no code {name}"))?;
+        by_status.entry(code.status()).or_default().push(code);
+    }
     let mut page = INTRODUCTION.to_owned();
     for (status, codes) in by_status {
         writeln!(page, "\n## {status}")?;

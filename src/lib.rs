@@ -2,7 +2,7 @@
 //!
 //! - [`kernel`]: settings, database, HTTP, authentication, idempotency, audit log, mail, jobs. It names no feature.
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
-//!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
+//!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`]. [`features::codes`] has its error codes.
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`admin_listener`]: the health checks and the metrics, for operators.
 //! - [`attempt_limits`]: limits of failed log-ins, mails and other attempts, by account or address.

@@ -1,12 +1,15 @@
 //! Every endpoint.
 
+use boxoffice_http::error::Code;
 use futures::FutureExt;
+use serde_json::json;
 
 use crate::admin_listener;
 use crate::features::catalog::{
     advertisements, categories, event_copies, events, hosts, media, preferences, price_modifiers, regions, review, sections,
     tokens, venues, zones,
 };
+use crate::features::codes;
 use crate::features::gate::{admissions, gate_lists};
 use crate::features::identity::{account_lookups, accounts, integrations, sessions, verification_codes};
 use crate::features::insight::{account_export, audit_log, exports, histories, reports, server_info};
@@ -59,6 +62,8 @@ pub fn routes() -> Routes<App> {
     ] {
         register(&mut routes);
     }
+    let codes: Vec<&str> = codes::all().into_iter().map(Code::as_str).collect();
+    routes.set_error_property("code", json!({ "type": "string", "enum": codes }));
     admin_listener::add_health_checks(&mut routes);
     routes.add_outside_contract(OPEN_PAGE, |_, app, _| async move { open_page::respond(&app) }.boxed());
     for path in boxoffice_reference::PATHS {

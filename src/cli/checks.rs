@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use super::signals::StopSignals;
 use super::{print, print_error};
 use crate::contract;
+use crate::features::codes;
 use crate::routes::routes;
 
 #[derive(Debug, Args)]
@@ -66,7 +67,7 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
 
 /// Runs a comparison and prints its findings. Returns whether there are none.
 pub async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
-    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()? };
+    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
     let mut progress = Progress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {

@@ -10,11 +10,12 @@ use boxoffice_conformance::report;
 use super::signals::StopSignals;
 use super::{print, print_error};
 use crate::contract;
+use crate::features::codes;
 use crate::routes::routes;
 
 /// Forwards and validates requests until a stop signal, and prints the findings. Returns whether there are none.
 pub async fn run(options: &ProxyOptions) -> anyhow::Result<bool> {
-    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()? };
+    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
     let mut stop = StopSignals::listen()?;
     let is_terminal = stderr().is_terminal();
     let clear_line = || {

@@ -1,4 +1,5 @@
 pub mod catalog;
+pub mod codes;
 pub mod gate;
 pub mod identity;
 pub mod insight;

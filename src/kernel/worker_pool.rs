@@ -52,9 +52,9 @@ impl WorkerPool {
     /// Takes a place.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] if too many requests are waiting.
+    /// [`Code::SERVER_UNAVAILABLE`] if too many requests are waiting.
     pub fn enter(&self) -> Result<WorkerSlot<'_>> {
-        let permit = self.capacity.try_acquire().map_err(|_| Code::ServerUnavailable.with_message(self.rejection))?;
+        let permit = self.capacity.try_acquire().map_err(|_| Code::SERVER_UNAVAILABLE.with_message(self.rejection))?;
         Ok(WorkerSlot { pool: self, _permit: permit })
     }
 }

@@ -1,9 +1,10 @@
 //! Request coalescing: which items form a batch, and whom an error affects.
 
+use boxoffice::features::codes;
 use std::sync::Arc;
 
 use boxoffice::kernel::db::Batcher;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use futures::future::{join_all, ready};
 use parking_lot::Mutex;
 
@@ -11,7 +12,7 @@ use parking_lot::Mutex;
 async fn count((): (), numbers: Vec<u32>) -> Result<Vec<usize>> {
     tokio::task::yield_now().await;
     assert!(!numbers.contains(&13));
-    if numbers.contains(&0) { Err(Code::SectionSoldOut.into()) } else { Ok(vec![numbers.len(); numbers.len()]) }
+    if numbers.contains(&0) { Err(codes::SECTION_SOLD_OUT.into()) } else { Ok(vec![numbers.len(); numbers.len()]) }
 }
 
 async fn submit_all(batcher: &Arc<Batcher<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
@@ -73,7 +74,7 @@ async fn error_and_panic_affect_their_batch_only() {
 
     let results = submit_all(&batcher, &[1, 0, 2, 13, 3, 4]).await;
 
-    assert!(results[..2].iter().all(|result| matches!(result, Err(Error::Rejected(Code::SectionSoldOut, _)))), "{results:?}");
+    assert!(results[..2].iter().all(|result| matches!(result, Err(Error::Rejected(codes::SECTION_SOLD_OUT, _)))), "{results:?}");
     assert!(results[2..4].iter().all(|result| matches!(result, Err(Error::Internal(_)))), "{results:?}");
     assert!(matches!(results[4..], [Ok(2), Ok(2)]), "{results:?}");
 }

@@ -2,9 +2,9 @@
 //!
 //! [`sweep`](crate::sweep) checks the texts about generated invalid values.
 
-use boxoffice_http::error::Code;
+use boxoffice::features::codes;
 use boxoffice_openapi::invalid_values::invalid_values_for;
-use boxoffice_openapi::{EXTENSIBLE_ENUM, to_plain_string};
+use boxoffice_openapi::to_plain_string;
 use serde_json::{Value, json};
 
 use crate::support::{Response, TestApp, operations};
@@ -119,14 +119,9 @@ async fn texts_of_odd_requests_are_plain(app: TestApp) {
 
 #[test]
 fn default_texts_are_plain() {
-    for code in serde_json::from_value::<Vec<Code>>(codes()).unwrap() {
+    for code in codes::all() {
         assert_eq!(fault(code.text()), None, "{}", code.as_str());
     }
-}
-
-/// Returns the codes that the contract lists.
-fn codes() -> Value {
-    boxoffice::contract::load().unwrap().document["components"]["schemas"]["ErrorCode"][EXTENSIBLE_ENUM].clone()
 }
 
 #[test]

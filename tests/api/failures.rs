@@ -29,7 +29,7 @@ fn assert_failed_inside(response: &Response, operation: &Operation) {
 }
 
 fn assert_unavailable(response: &Response, operation: &Operation) {
-    let expected = json!({ "error": Code::ServerUnavailable.text(), "code": "server.unavailable" });
+    let expected = json!({ "error": Code::SERVER_UNAVAILABLE.text(), "code": "server.unavailable" });
     assert_eq!((response.status, &response.body), (503, &expected), "{}", operation.id);
     assert_eq!(response.header("retry-after"), "1", "{}", operation.id);
 }

@@ -1,11 +1,12 @@
 //! Requests that are executed in one batch: a request that fails, for whatever reason, is the only one that fails.
 
+use boxoffice::features::codes;
 use std::sync::Arc;
 
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::db::{BatchOperation, GroupCommit, Tx};
 use boxoffice::state::App;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
@@ -40,7 +41,7 @@ impl BatchOperation<App> for Operation {
             assert!(!batch.contains(&&Self::Panic), "the test's batch panics");
             let result = |operation: &&Self| match operation {
                 Self::Insert(number) => Ok(*number),
-                Self::Reject => Err(Code::SectionSoldOut.into()),
+                Self::Reject => Err(codes::SECTION_SOLD_OUT.into()),
                 _ => Err(Error::Internal(anyhow::anyhow!("the test's operation fails"))),
             };
             Ok(batch.iter().map(result).collect())
@@ -66,7 +67,7 @@ async fn failing_request_does_not_fail_its_batch(app: TestApp) {
         for (operation, result) in operations.zip(results) {
             match operation {
                 Operation::Insert(number) => assert_eq!(result.unwrap(), number),
-                Operation::Reject => assert!(matches!(result, Err(Error::Rejected(Code::SectionSoldOut, _))), "{result:?}"),
+                Operation::Reject => assert!(matches!(result, Err(Error::Rejected(codes::SECTION_SOLD_OUT, _))), "{result:?}"),
                 _ => assert!(matches!(result, Err(Error::Internal(_) | Error::Database(_))), "{result:?}"),
             }
         }

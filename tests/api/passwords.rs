@@ -251,7 +251,7 @@ async fn rejects_hashes_above_the_capacity() {
 
     let late = hash(&passwords, None, None).await;
 
-    assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
+    assert!(matches!(late, Err(Error::Rejected(Code::SERVER_UNAVAILABLE, _))), "{late:?}");
     drop(hashes);
     assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use boxoffice::features::codes;
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
 use boxoffice_conformance::http_client::HttpClient;
@@ -54,7 +55,7 @@ async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
         Some(address) => Some(side(address).await),
         None => None,
     };
-    Comparison::new(contract, side(address).await, reference, 1, requested, &routes().openapi().unwrap())
+    Comparison::new(contract, side(address).await, reference, 1, requested, &routes().openapi().unwrap(), codes::all())
 }
 
 /// The checks that a mock or a small change of its responses can't show.
@@ -133,7 +134,7 @@ async fn platform_conforms_to_contract(app: TestApp) {
     let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     let requested = select_operations(&contract, &[], &[]).unwrap();
     side.create_fixtures(&contract, 1, &requested).await.unwrap();
-    let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap());
+    let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
 
     assert_clean(&comparison.run(|_| ()).await, &[Check::Prepared]);
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
+use boxoffice_http::error::Code;
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
 use chrono::{DateTime, Utc};
@@ -41,6 +42,8 @@ pub struct Comparison {
     pub selected: BTreeSet<String>,
     /// True for the built-in document: the platform's rules beyond OpenAPI are checked too.
     is_builtin: bool,
+    /// The error codes of the platform.
+    pub codes: Vec<Code>,
     /// Differences between the built-in document and the server's endpoints, by method and path.
     drift: BTreeMap<String, Vec<Difference>>,
     /// Kind of the target, found at the start.
@@ -50,7 +53,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints.
+    /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints, and `codes` are the error
+    /// codes that it sends.
     pub fn new(
         contract: impl Into<Arc<Contract>>,
         mut target: Target,
@@ -58,6 +62,7 @@ impl Comparison {
         seed: u64,
         selected: BTreeSet<String>,
         emitted: &Value,
+        codes: Vec<Code>,
     ) -> Self {
         let contract = contract.into();
         for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
@@ -71,7 +76,7 @@ impl Comparison {
             }
         }
         let (kind, used_headers) = (OnceLock::new(), Mutex::default());
-        Self { contract, target, reference, seed, selected, is_builtin, drift, kind, used_headers }
+        Self { contract, target, reference, seed, selected, is_builtin, codes, drift, kind, used_headers }
     }
 
     /// Checks the selected operations. Calls `on_operation` after each, in the document's order.

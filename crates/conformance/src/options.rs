@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{bail, ensure};
+use boxoffice_http::error::Code;
 use boxoffice_openapi::{Contract, Operation};
 use chrono::Utc;
 use clap::Args;
@@ -71,6 +72,8 @@ pub struct BuiltinDocument {
     pub contract: Arc<Contract>,
     /// The document that the program's server emits for its endpoints.
     pub emitted: Value,
+    /// The error codes that the program's server sends.
+    pub codes: Vec<Code>,
 }
 
 impl CompareOptions {
@@ -113,7 +116,7 @@ impl CompareOptions {
             }
         }
         let count = selected.len();
-        let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted);
+        let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted, builtin.codes);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
         if comparison.kind() != ServerKind::StatelessMock {

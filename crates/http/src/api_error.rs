@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::error::{Code, Error, one_line};
 use crate::rate_limit::RateLimitStatus;
-use crate::refused_ticket::RefusedTicket;
 
 /// An error response. The cause of an internal error is logged and never sent.
 #[derive(Debug, Clone)]
@@ -21,13 +21,14 @@ pub struct ApiError {
     code: Code,
     text: String,
     fields: Option<Vec<FieldError>>,
-    refused: Option<Vec<RefusedTicket>>,
+    /// Further properties of the body.
+    properties: Option<Box<Map<String, Value>>>,
     rate_limit: Option<Box<RateLimitStatus>>,
     /// For the log alone.
     cause: Option<Arc<anyhow::Error>>,
 }
 
-/// The body of every error.
+/// The body of every error. The application adds the list of codes and the further properties to its schema.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 struct Body<'a> {
@@ -35,46 +36,26 @@ struct Body<'a> {
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
-    code: Code,
+    code: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<&'a [FieldError]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<&'a [RefusedTicket]>,
+    #[serde(flatten)]
+    #[schemars(skip)]
+    properties: Option<&'a Map<String, Value>>,
 }
 
 impl Code {
-    /// The HTTP status of this error.
-    pub fn status(self) -> StatusCode {
-        match self {
-            Self::ArgumentsInvalid | Self::BodyMalformed | Self::HostInvalid | Self::AdmissionNone => StatusCode::BAD_REQUEST,
-            Self::KeyMissing | Self::SessionWrongPassword => StatusCode::UNAUTHORIZED,
-            Self::PaymentDeclined => StatusCode::PAYMENT_REQUIRED,
-            Self::KeyRefused | Self::ResourceNotYours | Self::AccountDeactivated => StatusCode::FORBIDDEN,
-            Self::EndpointUnknown | Self::ResourceNotFound | Self::PagePastEnd | Self::AccountUnknown => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::ClientOutdated | Self::ResourceChanged => StatusCode::PRECONDITION_FAILED,
-            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UriTooLong => StatusCode::URI_TOO_LONG,
-            Self::MediaTypeUnsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::IdempotencyOtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::RequestsTooMany => StatusCode::TOO_MANY_REQUESTS,
-            Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::ServerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Self::PaymentGateway => StatusCode::BAD_GATEWAY,
-            _ => StatusCode::CONFLICT,
-        }
-    }
-
     /// Returns whether the body has the text in `message`, as in the requirement's table.
     fn has_message(self) -> bool {
-        matches!(self, Self::KeyMissing | Self::KeyRefused | Self::ResourceNotYours | Self::EndpointUnknown | Self::ServerError)
+        matches!(
+            self,
+            Self::KEY_MISSING | Self::KEY_REFUSED | Self::RESOURCE_NOT_YOURS | Self::ENDPOINT_UNKNOWN | Self::SERVER_ERROR
+        )
     }
 
     /// Returns whether the body has the text in `error`. It has it in both places if some clients read the one, some the other.
     fn has_error(self) -> bool {
-        !self.has_message() || self == Self::ResourceNotYours
+        !self.has_message() || self == Self::RESOURCE_NOT_YOURS
     }
 }
 
@@ -113,22 +94,24 @@ impl ApiError {
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let rate_limit = if let Error::TooMany(status) = &error { Some(status.clone()) } else { None };
-        let mut refused = None;
+        let mut properties = None;
         let (code, text, fields, cause) = match error {
-            Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
+            Error::Invalid(problems) => (Code::ARGUMENTS_INVALID, sentence(&problems), Some(problems), None),
             Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
-            Error::NotAdmitted(text, tickets) => {
-                refused = Some(tickets);
-                (Code::AdmissionNone, text.into_owned(), fields_of(Code::AdmissionNone), None)
+            Error::Detailed(rejection) => {
+                properties = Some(Box::new(rejection.properties));
+                (rejection.code, rejection.text.into_owned(), Some(rejection.fields), None)
             }
-            Error::TooMany(status) => (Code::RequestsTooMany, status.text(), None, None),
+            Error::TooMany(status) => (Code::REQUESTS_TOO_MANY, status.text(), None, None),
             Error::Database(cause) => {
-                (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
+                (Code::SERVER_ERROR, Code::SERVER_ERROR.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
             }
-            Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
-            Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
+            Error::Unavailable(cause) => {
+                (Code::SERVER_UNAVAILABLE, Code::SERVER_UNAVAILABLE.text().to_owned(), None, Some(cause))
+            }
+            Error::Internal(cause) => (Code::SERVER_ERROR, Code::SERVER_ERROR.text().to_owned(), None, Some(cause)),
         };
-        Self { code, text, fields, refused, rate_limit, cause: cause.map(Arc::new) }
+        Self { code, text, fields, properties, rate_limit, cause: cause.map(Arc::new) }
     }
 }
 
@@ -140,18 +123,14 @@ impl From<Code> for ApiError {
 
 /// Fields of the body. Every 400 has the property, even if no single argument is wrong.
 fn fields_of(code: Code) -> Option<Vec<FieldError>> {
-    match code {
-        Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),
-        Code::BodyMalformed | Code::HostInvalid => Some(Vec::new()),
-        _ => None,
-    }
+    matches!(code, Code::BODY_MALFORMED | Code::HOST_INVALID).then(Vec::new)
 }
 
 /// Errors of dropshot itself. Requests are validated before, so these are only cases that the contract can't express.
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
         if error.status_code.is_client_error() {
-            return Code::ArgumentsInvalid.with_message(error.external_message).into();
+            return Code::ARGUMENTS_INVALID.with_message(error.external_message).into();
         }
         Error::Internal(anyhow::anyhow!("dropshot: {}", error.internal_message)).into()
     }
@@ -171,8 +150,8 @@ impl Serialize for ApiError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.text.as_str();
         let (error, message) = (self.code.has_error().then_some(text), self.code.has_message().then_some(text));
-        let (fields, refused) = (self.fields.as_deref(), self.refused.as_deref());
-        Body { error, message, code: self.code, fields, refused }.serialize(serializer)
+        let (fields, properties) = (self.fields.as_deref(), self.properties.as_deref());
+        Body { error, message, code: self.code.as_str(), fields, properties }.serialize(serializer)
     }
 }
 

@@ -96,12 +96,12 @@ impl BodyReservation {
         let of_key = self.owner.map_or(0, |owner| used.per_key.get(&owner).copied().unwrap_or(0));
         if of_key + more > limits.per_key && self.owner.is_some() {
             let text = "Too many requests with this key are in progress. Send the next one when another has ended.";
-            return Err(Code::RequestsTooMany.with_message(text).into());
+            return Err(Code::REQUESTS_TOO_MANY.with_message(text).into());
         }
         let total = if bytes <= LARGE_BODY_BYTES { 2 * limits.total } else { limits.total };
         if used.total + more > total {
             let text = "The server is receiving too many requests at the moment. Try again shortly.";
-            return Err(Code::ServerUnavailable.with_message(text).into());
+            return Err(Code::SERVER_UNAVAILABLE.with_message(text).into());
         }
         used.total += more;
         if let Some(owner) = self.owner {
@@ -144,11 +144,11 @@ mod tests {
         let mut bodies = [of_one, of_one, of_other, None].map(|owner| memory.reserve(owner));
 
         assert_eq!(code(bodies[0].extend_to(2 * LARGE)), None);
-        assert_eq!(code(bodies[1].extend_to(2 * LARGE + 1)), Some(Code::RequestsTooMany));
-        assert_eq!(code(bodies[2].extend_to(3 * LARGE + 1)), Some(Code::ServerUnavailable));
+        assert_eq!(code(bodies[1].extend_to(2 * LARGE + 1)), Some(Code::REQUESTS_TOO_MANY));
+        assert_eq!(code(bodies[2].extend_to(3 * LARGE + 1)), Some(Code::SERVER_UNAVAILABLE));
         assert_eq!(code(bodies[3].extend_to(3 * LARGE)), None);
         assert_eq!(code(bodies[0].extend_to(LARGE)), None, "it has more");
-        assert_eq!(code(bodies[2].extend_to(LARGE)), Some(Code::ServerUnavailable), "nothing is left");
+        assert_eq!(code(bodies[2].extend_to(LARGE)), Some(Code::SERVER_UNAVAILABLE), "nothing is left");
         assert_eq!(code(bodies[2].extend_to(LARGE - 1)), None, "it is small");
         drop(bodies);
         assert!(memory.used.lock().total == 0 && memory.used.lock().per_key.is_empty());

@@ -139,15 +139,15 @@ impl<H: RequestHandler> Dispatcher<H> {
             let mut response = match &guard {
                 Some(_) => self.dispatch(incoming, body, &received.id, &mut facts).await,
                 None => {
-                    error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into())
+                    error_response(&Code::SERVER_UNAVAILABLE.with_message("The server is stopping. Try again shortly.").into())
                 }
             };
             // After a change was committed, its response is always sent. One of unknown size, such as an export, counts as large.
             let size =
                 response.body().size_hint().upper().map_or(SMALL_RESPONSE + 1, |size| size.try_into().unwrap_or(usize::MAX));
             if received.method == Method::GET && !has_room(size) {
-                facts.code = Some(Code::ServerUnavailable);
-                response = error_response(&Code::ServerUnavailable.with_message(NO_ROOM).into());
+                facts.code = Some(Code::SERVER_UNAVAILABLE);
+                response = error_response(&Code::SERVER_UNAVAILABLE.with_message(NO_ROOM).into());
             }
             self.add_headers(&mut response, &received, &facts);
             response.headers_mut().extend(traceparent.map(|traceparent| (TRACEPARENT, traceparent)));
@@ -268,14 +268,14 @@ impl<H: RequestHandler> Dispatcher<H> {
             }
             RouteError::NotFound => {
                 let text = format!("The requested endpoint {path} does not exist on this server.");
-                return Destination::Error(Code::EndpointUnknown.with_message(text).into(), HeaderMap::new());
+                return Destination::Error(Code::ENDPOINT_UNKNOWN.with_message(text).into(), HeaderMap::new());
             }
         };
         match allowed {
             Some(allowed) if head.method == Method::OPTIONS => Destination::Options(allowed),
             allowed => {
                 let headers = allowed.map(|allowed| (header::ALLOW, allowed)).into_iter().collect();
-                Destination::Error(Code::MethodNotAllowed.into(), headers)
+                Destination::Error(Code::METHOD_NOT_ALLOWED.into(), headers)
             }
         }
     }
@@ -386,7 +386,7 @@ impl<H: RequestHandler> Dispatcher<H> {
         if let Some(cause) = error.cause() {
             let cause = one_line(cause);
             // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
-            match (error.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
+            match (error.code() == Code::SERVER_UNAVAILABLE).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
                 Some(Some(suppressed)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
                     "request" => request_id, "suppressed" => suppressed),
@@ -416,7 +416,7 @@ const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), ApiError> {
     let version = headers.get(CLIENT_VERSION).and_then(|value| value.to_str().ok());
     let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
-    if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
+    if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::CLIENT_OUTDATED.into()) }
 }
 
 /// Turns a response that the contract doesn't declare into an error. Development builds only, so that tests find it.

@@ -5,122 +5,129 @@ use std::borrow::Cow;
 use anyhow::anyhow;
 use boxoffice_openapi::RequestError;
 pub use boxoffice_openapi::{FieldError, FieldErrorKind};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use http::StatusCode;
+use serde_json::{Map, Value};
 
 use crate::ApiError;
 use crate::rate_limit::RateLimitStatus;
-use crate::refused_ticket::RefusedTicket;
 
-/// Declares the stable codes with their default texts.
-macro_rules! codes {
-    ($($variant:ident = $code:literal: $text:literal,)*) => {
-        /// The stable code of an error, by which clients distinguish errors. Texts may change.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-        pub enum Code {
-            $(#[doc = $text] #[serde(rename = $code)] $variant,)*
-        }
+/// The stable code of an error, by which clients distinguish errors, with its status and its default text. Texts may change.
+///
+/// The constants are the codes that are not specific to an application, which declares its own with
+/// [`error_codes!`](crate::error_codes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Code {
+    // First, so that sorted codes are grouped by status.
+    status: StatusCode,
+    name: &'static str,
+    text: &'static str,
+}
 
-        impl Code {
-            /// The code as it is sent to clients.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $code,)* }
-            }
+/// Declares error codes as constants, each with its name, its status and its default text, and a list of all of them.
+#[macro_export]
+macro_rules! error_codes {
+    (
+        $(#[$doc:meta])*
+        $visibility:vis const $list:ident;
+        $($constant:ident = ($name:literal, $status:ident, $text:literal),)*
+    ) => {
+        $(
+            #[doc = $text]
+            pub const $constant: $crate::error::Code =
+                $crate::error::Code::new($name, $crate::error::StatusCode::$status, $text);
+        )*
 
-            /// The default text.
-            pub const fn text(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
+        $(#[$doc])*
+        $visibility const $list: &[$crate::error::Code] =
+            &[$($crate::error::Code::new($name, $crate::error::StatusCode::$status, $text),)*];
     };
 }
 
-codes! {
-    ArgumentsInvalid = "arguments.invalid": "Some arguments are missing or invalid.",
-    BodyMalformed = "body.malformed": "The request's body is not valid JSON.",
-    HostInvalid = "host.invalid": "The request must have exactly one Host header, with the name of the server.",
-    AdmissionNone = "admission.none": "None of these tickets can be admitted here.",
-    KeyMissing = "key.missing": "Your request could not be authenticated.",
-    SessionWrongPassword = "session.wrong-password": "The password is wrong.",
-    PaymentDeclined = "payment.declined": "The payment was declined. The order is still open; try another means of payment.",
-    KeyRefused = "key.refused": "You are restricted from accessing this resource.",
-    ResourceNotYours = "resource.not-yours": "You are restricted from accessing this resource.",
-    AccountDeactivated = "account.deactivated": "This account is deactivated.",
-    EndpointUnknown = "endpoint.unknown": "The requested endpoint does not exist on this server.",
-    ResourceNotFound = "resource.not-found": "There is presently no resource with the given URI.",
-    PagePastEnd = "page.past-end": "The list has no such page. Ask for a smaller page.",
-    AccountUnknown = "account.unknown": "No account has this username or e-mail.",
-    MethodNotAllowed = "method.not-allowed": "This endpoint does not allow this method. The Allow header names those it does.",
-    BodyTooSlow = "body.too-slow": "The request's body did not arrive in time.",
-    IdempotencyUnderWay = "idempotency.under-way": "A request with this Idempotency-Key is still under way. Ask again shortly.",
-    SessionEnded = "session.ended": "This session has ended already.",
-    AccountTaken = "account.taken": "Another account holds these arguments.",
-    AccountInactive = "account.inactive": "This account is deactivated already.",
-    AccountLastAdministrator = "account.last-administrator": "This is the last active administrator.",
-    AccountHasTickets = "account.has-tickets": "This account holds tickets to events that have not ended.",
-    VerificationClosed = "verification.closed": "This verification is over. Ask for another one.",
-    ResetClosed = "reset.closed": "This reset is over. Ask for another one.",
-    RegionTaken = "region.taken": "Another region holds this name.",
-    RegionInUse = "region.in-use": "Venues lie in this region. Move or remove them first.",
-    CategoryTaken = "category.taken": "Another category holds this name.",
-    CategoryInUse = "category.in-use": "Events are of this category or of a subcategory to be removed.",
-    VenueTaken = "venue.taken": "Another venue holds this name.",
-    VenueInUse = "venue.in-use": "Events are or have been staged at this venue.",
-    HostTaken = "host.taken": "Another host holds this name.",
-    HostRemoved = "host.removed": "The host has been removed.",
-    HostTooMany = "host.too-many": "This account administers as many hosts as one can.",
-    AdministratorTaken = "administrator.taken": "This account administers the host already.",
-    AdministratorLast = "administrator.last": "This account is the host's last administrator.",
-    EventTaken = "event.taken": "Another event holds this title.",
-    EventSold = "event.sold": "Tickets to this event have been sold. Withdraw or cancel it instead.",
-    EventNotDraft = "event.not-draft": "Only a draft can be submitted for review.",
-    EventNotListed = "event.not-listed": "This event is not listed.",
-    EventOver = "event.over": "This event is over.",
-    EventCancelled = "event.cancelled": "This event is cancelled.",
-    SectionTaken = "section.taken": "Another section of this event holds this name.",
-    SectionInUse = "section.in-use": "This section has sold tickets or active reservations.",
-    SectionSoldOut = "section.sold-out": "This section has not that many places left.",
-    SectionNotSoldOut = "section.not-sold-out": "This section has places left that can be ordered.",
-    SectionInactive = "section.inactive": "This section is not active.",
-    SectionNotOnSale = "section.not-on-sale": "This section is not on sale at this time.",
-    SectionCapacity = "section.capacity": "The capacity cannot be less than the places sold and reserved.",
-    SectionAccountMaximum = "section.account-maximum": "This account may not buy as many tickets of this section.",
-    SectionTooMany = "section.too-many": "This event has as many sections as one can have.",
-    WaitingListJoined = "waiting-list.joined": "This account is on the section's waiting list already.",
-    WaitingListFull = "waiting-list.full": "The section's waiting list is full.",
-    WaitingListTooMany = "waiting-list.too-many": "This account is on as many waiting lists as one can be.",
-    ModifierTaken = "modifier.taken": "Another price modifier of this section holds this name.",
-    ModifierTooMany = "modifier.too-many": "This section has as many price modifiers as one can have.",
-    ZoneInUse = "zone.in-use": "Advertisements are assigned to this zone.",
-    AdvertisementTaken = "advertisement.taken": "Another advertisement holds this name.",
-    AdvertisementTooMany = "advertisement.too-many": "This event has as many advertisements as one can have.",
-    AdvertisementNotDraft = "advertisement.not-draft": "Only a draft can be submitted for review.",
-    AdvertisementNotListed = "advertisement.not-listed": "This advertisement is not listed.",
-    AdvertisementCancelled = "advertisement.cancelled": "This advertisement is cancelled.",
-    SubmissionDecided = "submission.decided": "This submission has been decided.",
-    OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
-    OrderNotOpen = "order.not-open": "This order is not open any more.",
-    OrderNotFulfilled = "order.not-fulfilled": "This order is not fulfilled.",
-    AdmissionTooLate = "admission.too-late": "An admission can be undone for 10 minutes only.",
-    AdmissionOrderVoided = "admission.order-voided": "The order of this admission's ticket was voided.",
-    AdmissionConflict = "admission.conflict": "Another gate has admitted this ticket, too.",
-    EventNotCancelled = "event.not-cancelled": "This event is not cancelled.",
-    EventReturning = "event.returning": "The orders of this event are being returned already.",
-    TicketNotIssued = "ticket.not-issued": "Only a ticket that is Issued can be transferred or returned.",
-    TransferNotOpen = "transfer.not-open": "This transfer is not open any more.",
-    TokenTooMany = "token.too-many": "This event has as many admission tokens as one can have.",
-    TokenGlobal = "token.global": "The event's global token can be neither changed nor removed.",
-    ClientOutdated = "client.outdated": "Please upgrade your client to complete this request",
-    ResourceChanged = "resource.changed": "This resource has changed since it was read. Read it again, and decide anew.",
-    BodyTooLarge = "body.too-large": "The request's body is too large.",
-    UriTooLong = "uri.too-long": "The request's path and query are too long.",
-    MediaTypeUnsupported = "media-type.unsupported": "The request's body must be application/json.",
-    IdempotencyOtherRequest = "idempotency.other-request": "This Idempotency-Key belongs to another request. Send each request with a key of its own.",
-    RequestsTooMany = "requests.too-many": "Too many requests. Try again later.",
-    HeadersTooLarge = "headers.too-large": "The request's headers are too large.",
-    ServerError = "server.error": "There was a server error while excuting this request. Please see system logs for details.",
-    ServerUnavailable = "server.unavailable": "The server is unavailable at the moment. Try again shortly.",
-    PaymentGateway = "payment.gateway": "The payment gateway failed. Nothing was taken; try again later.",
+impl Code {
+    error_codes! {
+        /// The codes declared here.
+        pub const GENERIC;
+
+        ARGUMENTS_INVALID = ("arguments.invalid", BAD_REQUEST, "Some arguments are missing or invalid."),
+        BODY_MALFORMED = ("body.malformed", BAD_REQUEST, "The request's body is not valid JSON."),
+        HOST_INVALID = (
+            "host.invalid",
+            BAD_REQUEST,
+            "The request must have exactly one Host header, with the name of the server."
+        ),
+        KEY_MISSING = ("key.missing", UNAUTHORIZED, "Your request could not be authenticated."),
+        KEY_REFUSED = ("key.refused", FORBIDDEN, "You are restricted from accessing this resource."),
+        RESOURCE_NOT_YOURS = ("resource.not-yours", FORBIDDEN, "You are restricted from accessing this resource."),
+        ENDPOINT_UNKNOWN = ("endpoint.unknown", NOT_FOUND, "The requested endpoint does not exist on this server."),
+        RESOURCE_NOT_FOUND = ("resource.not-found", NOT_FOUND, "There is presently no resource with the given URI."),
+        PAGE_PAST_END = ("page.past-end", NOT_FOUND, "The list has no such page. Ask for a smaller page."),
+        METHOD_NOT_ALLOWED = (
+            "method.not-allowed",
+            METHOD_NOT_ALLOWED,
+            "This endpoint does not allow this method. The Allow header names those it does."
+        ),
+        BODY_TOO_SLOW = ("body.too-slow", REQUEST_TIMEOUT, "The request's body did not arrive in time."),
+        IDEMPOTENCY_UNDER_WAY = (
+            "idempotency.under-way",
+            CONFLICT,
+            "A request with this Idempotency-Key is still under way. Ask again shortly."
+        ),
+        CLIENT_OUTDATED = ("client.outdated", PRECONDITION_FAILED, "Please upgrade your client to complete this request"),
+        RESOURCE_CHANGED = (
+            "resource.changed",
+            PRECONDITION_FAILED,
+            "This resource has changed since it was read. Read it again, and decide anew."
+        ),
+        BODY_TOO_LARGE = ("body.too-large", PAYLOAD_TOO_LARGE, "The request's body is too large."),
+        URI_TOO_LONG = ("uri.too-long", URI_TOO_LONG, "The request's path and query are too long."),
+        MEDIA_TYPE_UNSUPPORTED = (
+            "media-type.unsupported",
+            UNSUPPORTED_MEDIA_TYPE,
+            "The request's body must be application/json."
+        ),
+        IDEMPOTENCY_OTHER_REQUEST = (
+            "idempotency.other-request",
+            UNPROCESSABLE_ENTITY,
+            "This Idempotency-Key belongs to another request. Send each request with a key of its own."
+        ),
+        REQUESTS_TOO_MANY = ("requests.too-many", TOO_MANY_REQUESTS, "Too many requests. Try again later."),
+        HEADERS_TOO_LARGE = ("headers.too-large", REQUEST_HEADER_FIELDS_TOO_LARGE, "The request's headers are too large."),
+        SERVER_ERROR = (
+            "server.error",
+            INTERNAL_SERVER_ERROR,
+            "There was a server error while excuting this request. Please see system logs for details."
+        ),
+        SERVER_UNAVAILABLE = (
+            "server.unavailable",
+            SERVICE_UNAVAILABLE,
+            "The server is unavailable at the moment. Try again shortly."
+        ),
+    }
+
+    /// Creates a code. `name` is what is sent to clients.
+    pub const fn new(name: &'static str, status: StatusCode, text: &'static str) -> Self {
+        Self { status, name, text }
+    }
+
+    /// The code as it is sent to clients.
+    pub const fn as_str(self) -> &'static str {
+        self.name
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> StatusCode {
+        self.status
+    }
+
+    /// The default text.
+    pub const fn text(self) -> &'static str {
+        self.text
+    }
+
+    /// Creates an error with this code and a more specific text.
+    pub fn with_message(self, text: impl Into<Cow<'static, str>>) -> Error {
+        Error::Rejected(self, text.into())
+    }
 }
 
 /// The error of an operation. Nothing was changed, except possibly for [`Error::Unavailable`].
@@ -130,8 +137,8 @@ pub enum Error {
     Invalid(Vec<FieldError>),
     /// A business rule, the resource's state or a missing permission rejects the operation.
     Rejected(Code, Cow<'static, str>),
-    /// No ticket of the request is admitted ([`Code::AdmissionNone`]): the text, and the reason for each serial number.
-    NotAdmitted(Cow<'static, str>, Vec<RefusedTicket>),
+    /// A rejection whose body has more than a code and a text.
+    Detailed(Box<DetailedRejection>),
     /// A rate limit is exceeded.
     TooMany(Box<RateLimitStatus>),
     /// The database failed. The cause is an `sqlx::Error`.
@@ -143,14 +150,27 @@ pub enum Error {
     Internal(anyhow::Error),
 }
 
+/// A rejection with invalid arguments and further properties of the body.
+#[derive(Debug, Clone)]
+pub struct DetailedRejection {
+    /// The code.
+    pub code: Code,
+    /// The text.
+    pub text: Cow<'static, str>,
+    /// The invalid arguments.
+    pub fields: Vec<FieldError>,
+    /// Further properties of the body.
+    pub properties: Map<String, Value>,
+}
+
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// 404: the resource doesn't exist, or the caller may not see it.
-    pub const NOT_FOUND: Error = Error::Rejected(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
+    pub const NOT_FOUND: Error = Error::Rejected(Code::RESOURCE_NOT_FOUND, Cow::Borrowed(Code::RESOURCE_NOT_FOUND.text()));
     /// 403: the caller lacks the required relation to the resource.
-    pub const FORBIDDEN: Error = Error::Rejected(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
+    pub const FORBIDDEN: Error = Error::Rejected(Code::RESOURCE_NOT_YOURS, Cow::Borrowed(Code::RESOURCE_NOT_YOURS.text()));
 
     /// Returns whether it is certain that nothing was changed, so that files prepared for the change can be deleted.
     pub fn is_definite(&self) -> bool {
@@ -173,7 +193,7 @@ impl Error {
         match self {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
             Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
-            Self::NotAdmitted(text, refused) => Self::NotAdmitted(text.clone(), refused.clone()),
+            Self::Detailed(rejection) => Self::Detailed(rejection.clone()),
             Self::TooMany(status) => Self::TooMany(status.clone()),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
             Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),
@@ -207,13 +227,6 @@ pub fn one_line(error: &anyhow::Error) -> String {
     line
 }
 
-impl Code {
-    /// Creates an error with this code and a more specific text.
-    pub fn with_message(self, text: impl Into<Cow<'static, str>>) -> Error {
-        Error::Rejected(self, text.into())
-    }
-}
-
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
         Self::Rejected(code, Cow::Borrowed(code.text()))
@@ -231,8 +244,8 @@ impl From<RequestError> for Error {
         match error {
             RequestError::InvalidFields(fields) => Self::Invalid(fields),
             RequestError::UnknownResource => Self::NOT_FOUND,
-            RequestError::MalformedBody(text) => Code::BodyMalformed.with_message(text),
-            RequestError::UnsupportedMediaType(text) => Code::MediaTypeUnsupported.with_message(text),
+            RequestError::MalformedBody(text) => Code::BODY_MALFORMED.with_message(text),
+            RequestError::UnsupportedMediaType(text) => Code::MEDIA_TYPE_UNSUPPORTED.with_message(text),
             RequestError::Internal(cause) => Self::Internal(cause),
         }
     }

@@ -19,7 +19,6 @@ pub mod etag;
 mod line_writer;
 pub mod log;
 pub mod rate_limit;
-pub mod refused_ticket;
 mod request_body;
 mod request_handler;
 mod request_head;

@@ -95,7 +95,7 @@ impl BodyReader {
     /// body.
     pub async fn read(&self, operation: &Operation, owner: Option<BodyOwner>, body: &mut Body) -> Result<ReadBody, ApiError> {
         let Some(limit) = operation.body_limit() else { return Ok(ReadBody { bytes: Vec::new(), reservation: None }) };
-        let too_large = || Code::BodyTooLarge.with_message(format!("The request's body is larger than {limit} bytes.")).into();
+        let too_large = || Code::BODY_TOO_LARGE.with_message(format!("The request's body is larger than {limit} bytes.")).into();
         // A client that sends `Expect: 100-continue` then doesn't send the body.
         let announced = body.size_hint().lower();
         if announced > MAX_DISCARDED_BYTES as u64 {
@@ -118,9 +118,9 @@ impl BodyReader {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(_) if received > limit => break,
-                Err(_) => return Err(Code::BodyTooSlow.into()),
+                Err(_) => return Err(Code::BODY_TOO_SLOW.into()),
             };
-            let frame = frame.map_err(|_| Code::BodyMalformed.with_message("The request's body ended before it was whole."))?;
+            let frame = frame.map_err(|_| Code::BODY_MALFORMED.with_message("The request's body ended before it was whole."))?;
             let Ok(data) = frame.into_data() else { continue };
             received += data.len();
             if received <= limit {

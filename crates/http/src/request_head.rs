@@ -30,14 +30,14 @@ pub fn in_upper_case(method: Method) -> Method {
 pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
     let uri_bytes = uri.path_and_query().map_or(0, |uri| uri.as_str().len());
     if uri_bytes > MAX_URI_BYTES {
-        return Err(Code::UriTooLong
+        return Err(Code::URI_TOO_LONG
             .with_message(format!("The request's path and query are longer than {MAX_URI_BYTES} bytes."))
             .into());
     }
     let line_bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + ": ".len() + value.len() + "\r\n".len();
     if headers.iter().map(line_bytes).sum::<usize>() > MAX_HEADER_BYTES {
         let text = format!("The request's headers together are larger than {MAX_HEADER_BYTES} bytes.");
-        return Err(Code::HeadersTooLarge.with_message(text).into());
+        return Err(Code::HEADERS_TOO_LARGE.with_message(text).into());
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ pub fn check_host(version: http::Version, headers: &HeaderMap) -> Result<(), Api
         }
         (Some(_), Some(_)) => false,
     };
-    if is_valid { Ok(()) } else { Err(Code::HostInvalid.into()) }
+    if is_valid { Ok(()) } else { Err(Code::HOST_INVALID.into()) }
 }
 
 /// Returns whether every segment of a path is percent-encoded UTF-8, and none is `.` or `..`. A proxy in front of the server may

@@ -44,7 +44,7 @@ impl RequestLimit {
     /// before its body is read, so that a refusal costs little.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`].
+    /// [`Code::SERVER_UNAVAILABLE`].
     pub(crate) fn enter_authentication(&self) -> Result<SemaphorePermit<'_>> {
         if self.free.available_permits() == 0 {
             return Err(self.refuse());
@@ -56,7 +56,7 @@ impl RequestLimit {
     /// prevent other requests.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] if too many requests are in progress.
+    /// [`Code::SERVER_UNAVAILABLE`] if too many requests are in progress.
     pub(crate) fn enter(&self) -> Result<SemaphorePermit<'_>> {
         self.free.try_acquire().map_err(|_| self.refuse())
     }
@@ -66,6 +66,6 @@ impl RequestLimit {
         if let Some(suppressed) = self.refusals.line() {
             warn!(self.log, "too many requests are in progress; others are refused"; "suppressed" => suppressed);
         }
-        Code::ServerUnavailable.with_message("The server is busy. Try again shortly.")
+        Code::SERVER_UNAVAILABLE.with_message("The server is busy. Try again shortly.")
     }
 }

@@ -74,7 +74,7 @@ pub fn error_response(error: &ApiError) -> Response<Body> {
     if let Some(rate_limit) = error.rate_limit() {
         rate_limit.write_headers(response.headers_mut());
     }
-    if error.code() == Code::ServerUnavailable {
+    if error.code() == Code::SERVER_UNAVAILABLE {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
     }
     response

@@ -38,7 +38,7 @@ pub fn authenticate(
     };
     let mut alternatives = operation.security.iter().filter_map(check).peekable();
     if alternatives.peek().is_none() {
-        return Err(Code::KeyMissing.into());
+        return Err(Code::KEY_MISSING.into());
     }
     let is_in_scope = match scope {
         None => true,
@@ -46,7 +46,7 @@ pub fn authenticate(
         // A document without scopes allows every operation to all of them.
         Some(AssumedScope::Of(scope)) => operation.scopes.is_empty() || operation.scopes.contains(&scope),
     };
-    if is_in_scope && alternatives.any(|is_accepted| is_accepted) { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    if is_in_scope && alternatives.any(|is_accepted| is_accepted) { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
 }
 
 #[cfg(test)]

@@ -207,7 +207,7 @@ impl RequestHandler for Mock {
         let may_change = self.store.is_some() && operation.method != "GET";
         let changing = if may_change { Some(self.changes.lock().await) } else { None };
         if !prefer.is_some_and(PreferHeader::selects_response) && self.fails_if_match(contract, operation, head).await? {
-            return self.reject(contract, operation, Code::ResourceChanged.into());
+            return self.reject(contract, operation, Code::RESOURCE_CHANGED.into());
         }
         let mut response = self.respond(contract, operation, prefer, head, &request.arguments)?;
         drop(changing);

@@ -178,7 +178,7 @@ fn describe(error: &ApiError) -> anyhow::Error {
     match error.cause() {
         Some(cause) => anyhow::anyhow!(one_line(cause)),
         // The text for clients speaks of a URI.
-        None if error.code() == Code::ResourceNotFound => anyhow::anyhow!(
+        None if error.code() == Code::RESOURCE_NOT_FOUND => anyhow::anyhow!(
             "nothing has this number or identifier; `find` or `list` shows those that exist ({})",
             error.code().as_str()
         ),

@@ -50,7 +50,7 @@ async fn write_each(db: &Db, records: &[AuditRecord]) -> Vec<WriteResult> {
     let mut outcomes: Vec<WriteResult> = Vec::with_capacity(records.len());
     for record in records {
         if outcomes.last().is_some_and(|last| last.as_ref().is_err_and(|error| !error.is_definite())) {
-            outcomes.push(Err(Code::ServerUnavailable.into()));
+            outcomes.push(Err(Code::SERVER_UNAVAILABLE.into()));
             continue;
         }
         let written = transaction!(db, |tx| write(tx, slice::from_ref(record)).await);

@@ -201,7 +201,7 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 /// undone.
 ///
 /// # Errors
-/// [`Code::KeyRefused`] if the key was revoked or its account was deactivated.
+/// [`Code::KEY_REFUSED`] if the key was revoked or its account was deactivated.
 pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
     if caller.key == Id::NONE {
         // An operator's command.
@@ -209,7 +209,7 @@ pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
     }
     let key = tx.select("id from api_keys where ended is null").and_where("id = ?", Some(caller.key));
     let key = key.push(" and not exists (select 1 from accounts a where a.id = account_id and not a.activated)");
-    if key.for_share().exists().await? { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    if key.for_share().exists().await? { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
 }
 
 /// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.

@@ -165,7 +165,7 @@ impl Passwords {
     ///
     /// # Errors
     /// [`Error::TooMany`] when too many hashes of this requester are waiting,
-    /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many of all
+    /// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) when too many of all
     /// requesters are, and an internal error when hashing fails.
     pub async fn hash(&self, requester: HashRequester, password: String) -> Result<String> {
         let (cost, hasher) = (self.settings.cost, Arc::clone(&self.hasher));
@@ -192,7 +192,7 @@ impl Passwords {
     /// Returns the hash of a random password that is stored nowhere. Computed once, on first use.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) when too many hashes are waiting.
+    /// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) when too many hashes are waiting.
     pub async fn unusable_hash(&self) -> Result<String> {
         self.unusable_hash.get_or_try_init(|| self.hash(HashRequester::default(), secret::api_key())).await.cloned()
     }

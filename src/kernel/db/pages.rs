@@ -25,13 +25,13 @@ const USUAL_LIMITS: [i64; 6] = [5, 10, 20, 25, 50, 100];
 /// Returns the permission to load a page of this size; none is needed for a page that isn't large.
 ///
 /// # Errors
-/// [`Code::ServerUnavailable`] if many large pages are being loaded.
+/// [`Code::SERVER_UNAVAILABLE`] if many large pages are being loaded.
 pub fn permit_page(bytes: i64) -> Result<Option<SemaphorePermit<'static>>> {
     if bytes <= LARGE_PAGE {
         return Ok(None);
     }
     let text = "The server is loading too many large pages at the moment. Try again shortly, or ask for fewer records.";
-    Ok(Some(LARGE_PAGES.try_acquire().map_err(|_| Code::ServerUnavailable.with_message(text))?))
+    Ok(Some(LARGE_PAGES.try_acquire().map_err(|_| Code::SERVER_UNAVAILABLE.with_message(text))?))
 }
 
 impl Statement<'_> {
@@ -69,7 +69,7 @@ impl Statement<'_> {
     /// A subquery of the same statement returns the total, so only the rows of the page are read completely.
     ///
     /// # Errors
-    /// [`Code::PagePastEnd`] for a page past the last one, except for the first page of an empty list.
+    /// [`Code::PAGE_PAST_END`] for a page past the last one, except for the first page of an empty list.
     pub async fn page<R: DbRow>(self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         PagedRows::of(self.rows(order, paging.limit(), paging.offset()).await?, paging)
     }
@@ -148,7 +148,7 @@ impl Statement<'_> {
     /// entries can be large; 100 tickets or admissions always fit on a page.
     ///
     /// # Errors
-    /// As for [`page`](Self::page), and [`Code::ServerUnavailable`] if many large pages are being loaded.
+    /// As for [`page`](Self::page), and [`Code::SERVER_UNAVAILABLE`] if many large pages are being loaded.
     pub async fn sized_page<R: DbRow>(mut self, order: &str, size: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         let wanted = paging.end();
         let from = self.text.clone();

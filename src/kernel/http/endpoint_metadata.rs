@@ -159,16 +159,19 @@ impl EndpointMetadata {
     fn codes(&self, operation: &Value, own_codes: &[Code], is_conditional: bool) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
-            (true, &[Code::RequestsTooMany, Code::ServerError, Code::ServerUnavailable]),
-            (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused]),
-            (self.is_idempotency_keyed(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
-            (is_conditional, &[Code::ResourceChanged]),
-            (parameters().any(|parameter| parameter["in"] != "path"), &[Code::ArgumentsInvalid]),
-            (parameters().any(|parameter| parameter["in"] == "path"), &[Code::ResourceNotFound]),
-            (parameters().any(|parameter| parameter["name"] == "page"), &[Code::PagePastEnd]),
+            (true, &[Code::REQUESTS_TOO_MANY, Code::SERVER_ERROR, Code::SERVER_UNAVAILABLE]),
+            (self.needs_key(), &[Code::CLIENT_OUTDATED, Code::KEY_MISSING, Code::KEY_REFUSED]),
+            (
+                self.is_idempotency_keyed(),
+                &[Code::ARGUMENTS_INVALID, Code::IDEMPOTENCY_UNDER_WAY, Code::IDEMPOTENCY_OTHER_REQUEST],
+            ),
+            (is_conditional, &[Code::RESOURCE_CHANGED]),
+            (parameters().any(|parameter| parameter["in"] != "path"), &[Code::ARGUMENTS_INVALID]),
+            (parameters().any(|parameter| parameter["in"] == "path"), &[Code::RESOURCE_NOT_FOUND]),
+            (parameters().any(|parameter| parameter["name"] == "page"), &[Code::PAGE_PAST_END]),
             (
                 operation.get("requestBody").is_some(),
-                &[Code::BodyMalformed, Code::BodyTooSlow, Code::BodyTooLarge, Code::MediaTypeUnsupported],
+                &[Code::BODY_MALFORMED, Code::BODY_TOO_SLOW, Code::BODY_TOO_LARGE, Code::MEDIA_TYPE_UNSUPPORTED],
             ),
         ];
         let implied = rules.iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| *codes);
@@ -211,7 +214,7 @@ fn content(errors: &Value, reference: &Value) -> Value {
 /// Returns the headers that an error always has, without the content type.
 fn error_headers(code: Code) -> Value {
     let response = error_response(&code.into());
-    let of_limits = rate_limit::HEADERS.into_iter().filter(|_| code == Code::RequestsTooMany);
+    let of_limits = rate_limit::HEADERS.into_iter().filter(|_| code == Code::REQUESTS_TOO_MANY);
     let names = response.headers().keys().filter(|name| *name != CONTENT_TYPE).cloned().chain(of_limits);
     let schema_of = |name| if name == RETRY_AFTER { json!({ "type": "integer", "minimum": 1 }) } else { schema::<String>() };
     names.map(|name| (name.to_string(), header(schema_of(name)))).collect()

@@ -165,12 +165,12 @@ async fn execute_idempotent(
     handler: impl Future<Output = ResponseResult> + Send,
 ) -> ResponseResult {
     // The request in progress will have the audit record.
-    let _guard = kernel.in_progress.enter(&request).ok_or(Code::IdempotencyUnderWay)?;
+    let _guard = kernel.in_progress.enter(&request).ok_or(Code::IDEMPOTENCY_UNDER_WAY)?;
     // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
     let previous = request.look_up(&mut kernel.db.read().await?.traced(unit.span())).await?;
     match previous {
         Some(previous) if previous.is_other_request() => {
-            audit_rejection(kernel, audit, Code::IdempotencyOtherRequest.into()).await
+            audit_rejection(kernel, audit, Code::IDEMPOTENCY_OTHER_REQUEST.into()).await
         }
         Some(previous) => Ok(previous.into_response()?),
         None => run_and_commit(kernel, audit, unit, Some(request), handler).await,
@@ -279,5 +279,5 @@ fn is_unrecorded(outcome: &ResponseResult) -> bool {
 
 /// Returns whether the server has failed, so that nothing may have been changed.
 fn is_server_failure(outcome: &ResponseResult) -> bool {
-    outcome.as_ref().is_err_and(|error| matches!(error.code(), Code::ServerError | Code::ServerUnavailable))
+    outcome.as_ref().is_err_and(|error| matches!(error.code(), Code::SERVER_ERROR | Code::SERVER_UNAVAILABLE))
 }

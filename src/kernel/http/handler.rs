@@ -75,13 +75,13 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         let kernel = self.app.kernel();
         let headers = &incoming.head.headers;
         check_version(headers, kernel.settings.minimum_client_version)?;
-        let key = api_key(headers).ok_or(Code::KeyMissing)?;
-        Ok(Some(auth::authenticate(kernel, key, &incoming.span).await?.ok_or(Code::KeyRefused)?))
+        let key = api_key(headers).ok_or(Code::KEY_MISSING)?;
+        Ok(Some(auth::authenticate(kernel, key, &incoming.span).await?.ok_or(Code::KEY_REFUSED)?))
     }
 
     fn authorize(&self, operation: &Operation, caller: &Option<Caller>) -> Result<(), ApiError> {
         let has_scope = caller.as_ref().is_none_or(|caller| operation.scopes.contains(&caller.scope));
-        if has_scope { Ok(()) } else { Err(Code::KeyRefused.into()) }
+        if has_scope { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
     }
 
     fn key(&self, caller: &Option<Caller>) -> Option<i64> {
@@ -205,7 +205,7 @@ impl<A: AppState> AppHandler<A> {
             let expected = expected.clone();
             async move {
                 let tag = etag::etag_of(&etag::collect_body(response.await?.into_body()).await?);
-                if etag::matches_strong(&expected, &tag) { Ok(()) } else { Err(Code::ResourceChanged.into()) }
+                if etag::matches_strong(&expected, &tag) { Ok(()) } else { Err(Code::RESOURCE_CHANGED.into()) }
             }
             .boxed()
         }))

@@ -20,12 +20,14 @@ pub struct Routes<A> {
     /// By operationId.
     endpoints: HashMap<String, Arc<Endpoint<A>>>,
     outside_contract: HashMap<&'static str, OutsideContractFn<A>>,
+    /// Schemas of properties of the error body, for the emitted document.
+    error_properties: Vec<(&'static str, Value)>,
 }
 
 impl<A: AppState> Routes<A> {
     /// An empty table.
     pub fn new() -> Self {
-        Self { endpoints: HashMap::new(), outside_contract: HashMap::new() }
+        Self { endpoints: HashMap::new(), outside_contract: HashMap::new(), error_properties: Vec::new() }
     }
 
     /// Adds endpoints with a tag of the contract.
@@ -39,6 +41,11 @@ impl<A: AppState> Routes<A> {
     /// Adds a resource that the contract doesn't have, such as a health check. Its GET needs no API key.
     pub fn add_outside_contract(&mut self, path: &'static str, respond: OutsideContractFn<A>) {
         self.outside_contract.insert(path, respond);
+    }
+
+    /// Sets the schema of a property of the error body in the emitted document, where the HTTP layer has none or a wider one.
+    pub fn set_error_property(&mut self, name: &'static str, schema: Value) {
+        self.error_properties.push((name, schema));
     }
 
     /// Returns the endpoints, by operationId.
@@ -67,6 +74,9 @@ impl<A: AppState> Routes<A> {
         }
         let readers = self.readers();
         let mut openapi = description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
+        for (name, schema) in &self.error_properties {
+            openapi["components"]["schemas"]["Error"]["properties"][name] = schema.clone();
+        }
         let error_responses = openapi["components"]["responses"].clone();
         for item in openapi["paths"].as_object_mut().context("dropshot emitted no paths")?.values_mut() {
             for method in METHODS {

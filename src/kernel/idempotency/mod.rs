@@ -180,7 +180,7 @@ impl IdempotentRequest {
     /// Records the outcome of an earlier attempt, and returns the error with which this attempt ends.
     pub fn set_previous(&self, previous: PreviousOutcome) -> Error {
         *self.previous.lock() = Some(previous);
-        Code::IdempotencyUnderWay.into()
+        Code::IDEMPOTENCY_UNDER_WAY.into()
     }
 
     /// Returns the outcome that was found when this attempt tried to claim the request.
@@ -237,12 +237,12 @@ impl PreviousOutcome {
     /// Returns the stored response.
     ///
     /// # Errors
-    /// [`Code::IdempotencyUnderWay`] or [`Code::IdempotencyOtherRequest`].
+    /// [`Code::IDEMPOTENCY_UNDER_WAY`] or [`Code::IDEMPOTENCY_OTHER_REQUEST`].
     pub fn into_response(self) -> Result<Response<Body>> {
         match self {
             Self::Completed(response) => response.replay(),
-            Self::UnderWay => Err(Code::IdempotencyUnderWay.into()),
-            Self::OtherRequest => Err(Code::IdempotencyOtherRequest.into()),
+            Self::UnderWay => Err(Code::IDEMPOTENCY_UNDER_WAY.into()),
+            Self::OtherRequest => Err(Code::IDEMPOTENCY_OTHER_REQUEST.into()),
         }
     }
 }

@@ -208,15 +208,15 @@ impl PageRequest {
     /// Checks that this page may be empty.
     ///
     /// # Errors
-    /// [`Code::PagePastEnd`] for all but the first page.
+    /// [`Code::PAGE_PAST_END`] for all but the first page.
     pub fn require_first(self) -> Result<()> {
-        if self.is_first() { Ok(()) } else { Err(Code::PagePastEnd.into()) }
+        if self.is_first() { Ok(()) } else { Err(Code::PAGE_PAST_END.into()) }
     }
 
     /// Returns the page of a list that has no entries there.
     ///
     /// # Errors
-    /// [`Code::PagePastEnd`] for all but the first page.
+    /// [`Code::PAGE_PAST_END`] for all but the first page.
     pub fn empty_page<T>(self) -> Result<Page<T>> {
         self.require_first()?;
         Ok(self.page(0, Vec::new()))

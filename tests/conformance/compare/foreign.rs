@@ -2,6 +2,7 @@
 
 use std::io;
 
+use boxoffice::features::codes;
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
 use boxoffice_conformance::model::{Check, Report};
@@ -292,7 +293,7 @@ async fn compare_faulty(document: Value, fault: RequestFault) -> Report {
     let address = faulty_server(format!("http://{}", mock.address()), fault).await;
     let side = Target::connect(&address, None).await.unwrap();
     let requested = select_operations(&contract(), &[], &[]).unwrap();
-    let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
+    let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
     comparison.run(|_| ()).await
 }
 
@@ -379,7 +380,7 @@ async fn mock_of_other_document_conforms() {
         let mock = boxoffice_mock::start(contract(), MockSettings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
         let requested = select_operations(&contract(), &[], &[]).unwrap();
-        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap());
+        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
 
         let report = comparison.run(|_| ()).await;
 

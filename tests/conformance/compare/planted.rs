@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use boxoffice::features::codes;
 use boxoffice::routes::routes;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Finding};
@@ -277,8 +278,15 @@ async fn document_errors_are_found() {
     comparison.selected = BTreeSet::from(["region_get".to_owned()]);
     comparison.contract = example.into();
     let of_example = comparison.run(|_| ()).await.findings;
-    let other =
-        super::Comparison::new(undescribed, side(&mock.address).await, None, 1, BTreeSet::new(), &routes().openapi().unwrap());
+    let other = super::Comparison::new(
+        undescribed,
+        side(&mock.address).await,
+        None,
+        1,
+        BTreeSet::new(),
+        &routes().openapi().unwrap(),
+        codes::all(),
+    );
     let of_operation = other.run(|_| ()).await.findings;
 
     let place = "/paths/~1regions~1{region}/get/responses/200/content/application~1json/examples/region";

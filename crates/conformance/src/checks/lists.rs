@@ -114,7 +114,7 @@ impl OperationRun<'_> {
         let expected = if declares_404 { "404" } else { "no entries" };
         if is_expected
             && declares_404
-            && let Some(summary) = self.missing_code(&response, Code::PagePastEnd)
+            && let Some(summary) = self.missing_code(&response, Code::PAGE_PAST_END)
         {
             return Some(ListViolation::new(&request, &summary, "404 page.past-end", response.describe()));
         }

@@ -65,7 +65,7 @@ impl OperationRun<'_> {
         let request = Request { path: path.clone(), ..request.clone() };
         let Some(response) = self.send(&request).await else { return };
         let summary = match response.status {
-            404 => self.missing_code(&response, Code::EndpointUnknown),
+            404 => self.missing_code(&response, Code::ENDPOINT_UNKNOWN),
             status => Some(format!("an undocumented path is answered with {status}")),
         };
         let failure = summary.filter(|_| response.status < 500).map(|summary| CheckFailure {
@@ -86,7 +86,7 @@ impl OperationRun<'_> {
             _ if status != 405 => Some(format!("the undocumented method {} is answered with {status}", request.method)),
             None => Some("405 has no Allow header".to_owned()),
             Some(allowed) if !is_declared(allowed) => Some("Allow doesn't list the documented methods".to_owned()),
-            Some(_) => self.missing_code(&response, Code::MethodNotAllowed),
+            Some(_) => self.missing_code(&response, Code::METHOD_NOT_ALLOWED),
         };
         let join = |methods: &BTreeSet<String>| methods.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         let failure = summary.filter(|_| status < 500).map(|summary| CheckFailure {

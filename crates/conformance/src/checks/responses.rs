@@ -2,7 +2,6 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use boxoffice_http::error::Code;
 use boxoffice_openapi::paging::{CURSOR_NAMES, has_name};
 use boxoffice_openapi::response::{Violation, ViolationKind};
 use boxoffice_openapi::{Direction, Sampler, is_blank};
@@ -218,7 +217,8 @@ impl OperationRun<'_> {
 
     /// Returns the platform's error code in a response and the status of that code, if it is not the status of the response.
     fn misplaced_code(&self, response: &ReceivedResponse) -> Option<(&'static str, u16)> {
-        let code: Code = serde_json::from_value(response.json().get("code")?.clone()).ok()?;
+        let body = response.json();
+        let code = self.comparison.codes.iter().find(|code| body["code"] == code.as_str())?;
         let is_misplaced = self.comparison.is_builtin() && response.status >= 400 && code.status() != response.status;
         is_misplaced.then(|| (code.as_str(), code.status().as_u16()))
     }

@@ -56,7 +56,7 @@ pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Co
     let contract = || Contract::new(document.clone()).unwrap();
     let target = Target::connect(address, key).await.unwrap();
     let selected = select_operations(&contract(), &[], &[]).unwrap();
-    Comparison::new(contract(), target, None, 1, selected, &json!({}))
+    Comparison::new(contract(), target, None, 1, selected, &json!({}), Vec::new())
 }
 
 /// Returns the operation, the check and the summary of each finding.

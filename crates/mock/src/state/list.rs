@@ -55,7 +55,7 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
     let page = argument(&PAGE_NAMES).unwrap_or(first_page).max(first_page);
     let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - first_page).saturating_mul(size));
     if page > first_page && offset >= values.len() && request.operation.statuses.contains(&404) {
-        return Err(Code::PagePastEnd.into());
+        return Err(Code::PAGE_PAST_END.into());
     }
     let on_page = || values.iter().copied().skip(offset).take(size);
     let count = on_page().count();

@@ -8,20 +8,21 @@ use super::service;
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::catalog::zones::ZonePath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 const CREATING: &[Code] =
-    &[Code::AdvertisementTaken, Code::AdvertisementTooMany, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
+    &[codes::ADVERTISEMENT_TAKEN, codes::ADVERTISEMENT_TOO_MANY, codes::HOST_REMOVED, codes::EVENT_CANCELLED, codes::EVENT_OVER];
 const CHANGING: &[Code] = &[
-    Code::AdvertisementTaken,
-    Code::AdvertisementTooMany,
-    Code::AdvertisementCancelled,
-    Code::HostRemoved,
-    Code::EventCancelled,
-    Code::EventOver,
+    codes::ADVERTISEMENT_TAKEN,
+    codes::ADVERTISEMENT_TOO_MANY,
+    codes::ADVERTISEMENT_CANCELLED,
+    codes::HOST_REMOVED,
+    codes::EVENT_CANCELLED,
+    codes::EVENT_OVER,
 ];
 
 /// Adds the endpoints to the route table.
@@ -43,13 +44,18 @@ pub fn register(routes: &mut Routes<App>) {
                 "/advertisements/{advertisement}/submissions",
                 advertisement_submission_create,
             )
-            .errors(&[Code::AdvertisementNotDraft, Code::EventCancelled, Code::EventOver, Code::HostRemoved]),
+            .errors(&[
+                codes::ADVERTISEMENT_NOT_DRAFT,
+                codes::EVENT_CANCELLED,
+                codes::EVENT_OVER,
+                codes::HOST_REMOVED,
+            ]),
             post(
                 "advertisement_cancellation_create",
                 "/advertisements/{advertisement}/cancellations",
                 advertisement_cancellation_create,
             )
-            .errors(&[Code::AdvertisementNotListed]),
+            .errors(&[codes::ADVERTISEMENT_NOT_LISTED]),
         ],
     );
 }

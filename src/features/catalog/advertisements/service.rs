@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 
 use super::booking::AdvertisementDraft;
 use super::model::{Advertisement, AdvertisementRow};
@@ -14,6 +14,7 @@ use crate::features::catalog::hosts;
 use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::zones;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
@@ -143,7 +144,7 @@ async fn create_in_tx(
         width,
         height,
     };
-    store::insert(tx, &row).await.on_taken("advertisements", "name", Code::AdvertisementTaken)?;
+    store::insert(tx, &row).await.on_taken("advertisements", "name", codes::ADVERTISEMENT_TAKEN)?;
     booking.write(tx, &row).await?;
     view_one(app, tx, row).await
 }
@@ -185,7 +186,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
 /// exceed it.
 async fn require_space(tx: &mut Tx, event: Id) -> Result<()> {
     let is_full = store::count_of_event(tx, event).await? >= MAX_ADVERTISEMENTS;
-    if is_full { Err(Code::AdvertisementTooMany.into()) } else { Ok(()) }
+    if is_full { Err(codes::ADVERTISEMENT_TOO_MANY.into()) } else { Ok(()) }
 }
 
 /// Changes an advertisement. Returns it and the identifier of its previous artwork.
@@ -213,7 +214,7 @@ async fn update_in_tx(
     if row.event_id != before.event_id {
         require_space(tx, row.event_id).await?;
     }
-    store::update(tx, &row).await.on_taken("advertisements", "name", Code::AdvertisementTaken)?;
+    store::update(tx, &row).await.on_taken("advertisements", "name", codes::ADVERTISEMENT_TAKEN)?;
     booking.write(tx, &row).await?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
@@ -247,7 +248,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
         let row = lock(tx, id, None).await?;
         let event = managed_event(tx, caller, &row).await?;
         if row.status != EventStatus::Draft {
-            return Err(Code::AdvertisementNotDraft.into());
+            return Err(codes::ADVERTISEMENT_NOT_DRAFT.into());
         }
         require_bookable(tx, &event, ctx.app.clock.now()).await?;
         store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await?;
@@ -259,7 +260,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
 /// Approval requires a host that has not been removed, and an event that is neither cancelled nor over.
 ///
 /// # Errors
-/// [`Code::HostRemoved`], [`Code::EventCancelled`] or [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] if the
+/// [`codes::HOST_REMOVED`], [`codes::EVENT_CANCELLED`] or [`codes::EVENT_OVER`] for an approval, [`codes::SUBMISSION_DECIDED`] if the
 /// advertisement is not under review.
 pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
@@ -269,7 +270,7 @@ pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Resu
         require_bookable(tx, &event, now).await?;
     }
     let decided = store::transition(tx, id, EventStatus::UnderReview, to).await?;
-    if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
+    if decided { Ok(()) } else { Err(codes::SUBMISSION_DECIDED.into()) }
 }
 
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
@@ -277,7 +278,7 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
         let row = lock(tx, id, None).await?;
         managed_event(tx, caller, &row).await?;
         if !store::transition(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
-            return Err(Code::AdvertisementNotListed.into());
+            return Err(codes::ADVERTISEMENT_NOT_LISTED.into());
         }
         view_one(&ctx.app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
     })
@@ -309,7 +310,7 @@ async fn check_change(
     };
     let event = check_arguments(tx, caller, event, booking, Some(before)).await?;
     if before.status == EventStatus::Cancelled {
-        return Err(Code::AdvertisementCancelled.into());
+        return Err(codes::ADVERTISEMENT_CANCELLED.into());
     }
     if booking.is_booking() || event.id != before.event_id {
         require_bookable(tx, &event, app.clock.now()).await?;
@@ -342,10 +343,10 @@ async fn check_arguments(
 async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
     hosts::require_active(tx, event.host_id).await?;
     event.check_changeable()?;
-    if event.ends <= now { Err(Code::EventOver.into()) } else { Ok(()) }
+    if event.ends <= now { Err(codes::EVENT_OVER.into()) } else { Ok(()) }
 }
 
 /// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
 async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
-    if store::is_name_taken(tx, name, id).await? { Err(Code::AdvertisementTaken.into()) } else { Ok(()) }
+    if store::is_name_taken(tx, name, id).await? { Err(codes::ADVERTISEMENT_TAKEN.into()) } else { Ok(()) }
 }

@@ -1,9 +1,10 @@
 //! HTTP endpoints of categories.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Category, CategoryCreate, CategoryPath, CategoryUpdate};
 use super::service;
+use crate::features::codes;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
@@ -14,10 +15,11 @@ pub fn register(routes: &mut Routes<App>) {
         "Categories",
         [
             get("category_list", "/categories", category_list),
-            post("category_create", "/categories", category_create).errors(&[Code::CategoryTaken]),
+            post("category_create", "/categories", category_create).errors(&[codes::CATEGORY_TAKEN]),
             get("category_get", "/categories/{category}", category_get),
-            put("category_update", "/categories/{category}", category_update).errors(&[Code::CategoryTaken, Code::CategoryInUse]),
-            delete("category_delete", "/categories/{category}", category_delete).errors(&[Code::CategoryInUse]),
+            put("category_update", "/categories/{category}", category_update)
+                .errors(&[codes::CATEGORY_TAKEN, codes::CATEGORY_IN_USE]),
+            delete("category_delete", "/categories/{category}", category_delete).errors(&[codes::CATEGORY_IN_USE]),
         ],
     );
 }

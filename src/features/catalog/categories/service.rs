@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 use boxoffice_openapi::is_blank_text;
 
 use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate, Subcategories};
 use super::store;
+use crate::features::codes;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::folding::fold;
@@ -37,7 +38,7 @@ pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
 async fn create_in_tx(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
     check_names(&new.subcategories)?;
     let row = CategoryRow { id: app.clock.next_id(), name: new.name.clone() };
-    store::insert(tx, &row).await.on_taken("categories", "name", Code::CategoryTaken)?;
+    store::insert(tx, &row).await.on_taken("categories", "name", codes::CATEGORY_TAKEN)?;
     store::put_subcategories(tx, row.id, &new.subcategories).await?;
     Ok(view(row, new.subcategories.0.clone()))
 }
@@ -57,19 +58,19 @@ async fn update_in_tx(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Ca
     {
         check_names(subcategories)?;
     }
-    let exists = store::update(tx, id, change.name.clone()).await.on_taken("categories", "name", Code::CategoryTaken)?;
+    let exists = store::update(tx, id, change.name.clone()).await.on_taken("categories", "name", codes::CATEGORY_TAKEN)?;
     if !exists {
         return Err(Error::NOT_FOUND);
     }
     if let Some(subcategories) = &change.subcategories {
-        store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(Code::CategoryInUse)?;
+        store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(codes::CATEGORY_IN_USE)?;
         store::put_subcategories(tx, id, subcategories).await?;
     }
     load(tx, id).await
 }
 
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
-    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(Code::CategoryInUse)?;
+    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(codes::CATEGORY_IN_USE)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

@@ -1,9 +1,10 @@
 //! HTTP endpoint of copies of events.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::service::{self, EventCopyCreate};
 use crate::features::catalog::events::{Event, EventPath};
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Routes, post};
 use crate::state::{App, Ctx};
@@ -12,7 +13,8 @@ use crate::state::{App, Ctx};
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Events",
-        [post("event_copy_create", "/events/{event}/copies", event_copy_create).errors(&[Code::EventTaken, Code::HostRemoved])],
+        [post("event_copy_create", "/events/{event}/copies", event_copy_create)
+            .errors(&[codes::EVENT_TAKEN, codes::HOST_REMOVED])],
     );
 }
 

@@ -1,12 +1,13 @@
 //! HTTP endpoints of events.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
 use super::{cache, calendar, lists, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{
@@ -24,21 +25,21 @@ pub fn register(routes: &mut Routes<App>) {
             get("account_event_list", "/accounts/{number}/events", account_event_list),
             get("published_event_list", "/published-events", published_event_list),
             get("event_list", "/events", event_list),
-            post("event_create", "/events", event_create).errors(&[Code::EventTaken, Code::HostRemoved]),
+            post("event_create", "/events", event_create).errors(&[codes::EVENT_TAKEN, codes::HOST_REMOVED]),
             get("event_get", "/events/{event}", event_get).read_for_if_match(event_get_uncached),
             get("event_calendar_get", "/events/{event}/calendar.ics", event_calendar_get),
             put("event_update", "/events/{event}", event_update)
-                .errors(&[Code::EventTaken, Code::EventCancelled, Code::EventOver])
+                .errors(&[codes::EVENT_TAKEN, codes::EVENT_CANCELLED, codes::EVENT_OVER])
                 .check_access(
                     |ctx, caller, path: EventPath| async move { service::check_managed(&ctx, &caller, path.event).await },
                 ),
-            delete("event_delete", "/events/{event}", event_delete).errors(&[Code::EventSold]),
+            delete("event_delete", "/events/{event}", event_delete).errors(&[codes::EVENT_SOLD]),
             post("event_submission_create", "/events/{event}/submissions", event_submission_create)
-                .errors(&[Code::EventNotDraft, Code::HostRemoved]),
+                .errors(&[codes::EVENT_NOT_DRAFT, codes::HOST_REMOVED]),
             post("event_withdrawal_create", "/events/{event}/withdrawals", event_withdrawal_create)
-                .errors(&[Code::EventNotListed]),
+                .errors(&[codes::EVENT_NOT_LISTED]),
             post("event_cancellation_create", "/events/{event}/cancellations", event_cancellation_create)
-                .errors(&[Code::EventNotListed]),
+                .errors(&[codes::EVENT_NOT_LISTED]),
         ],
     );
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::categories::Category;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
+use crate::features::codes;
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -153,8 +154,8 @@ impl EventRow {
     /// Rejects an event that can no longer be changed or booked.
     ///
     /// # Errors
-    /// [`Code::EventCancelled`] if the event is cancelled.
+    /// [`codes::EVENT_CANCELLED`] if the event is cancelled.
     pub fn check_changeable(&self) -> Result<()> {
-        if self.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+        if self.status == EventStatus::Cancelled { Err(codes::EVENT_CANCELLED.into()) } else { Ok(()) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 use boxoffice_openapi::{Scope, is_blank_text};
 
 use super::cache;
@@ -21,6 +21,7 @@ use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens;
 use crate::features::catalog::venues;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
@@ -151,9 +152,9 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
 /// Inserts a new event, and creates its global admission token.
 ///
 /// # Errors
-/// [`Code::EventTaken`] if another event has its title.
+/// [`codes::EVENT_TAKEN`] if another event has its title.
 pub async fn insert(app: &App, tx: &mut Tx, row: &EventRow) -> Result<()> {
-    store::insert(tx, row).await.on_taken("events", "title", Code::EventTaken)?;
+    store::insert(tx, row).await.on_taken("events", "title", codes::EVENT_TAKEN)?;
     tokens::create_global(app, tx, row.id).await
 }
 
@@ -170,7 +171,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
     let changed = transaction!(ctx.unit, |tx| {
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
-        store::update(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
+        store::update(tx, &row).await.on_taken("events", "title", codes::EVENT_TAKEN)?;
         if (before.venue_id, before.starts) != (row.venue_id, row.starts) {
             record_staging(tx, &before, ctx.app.clock.now()).await?;
         }
@@ -210,12 +211,12 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
     let event_sections = sections::store::of_events(tx, [id], now).await?;
     if event_sections.iter().any(|section| section.sold > 0) {
         let is_cancelled = row.status == EventStatus::Cancelled;
-        let stays = || Code::EventSold.with_message("Tickets to this event have been sold, so it stays as a cancelled one.");
-        return Err(if is_cancelled { stays() } else { Code::EventSold.into() });
+        let stays = || codes::EVENT_SOLD.with_message("Tickets to this event have been sold, so it stays as a cancelled one.");
+        return Err(if is_cancelled { stays() } else { codes::EVENT_SOLD.into() });
     }
     if event_sections.iter().any(|section| section.reserved > 0) {
         return Err(
-            Code::EventSold.with_message("Places of this event are reserved for open orders. Withdraw or cancel it instead.")
+            codes::EVENT_SOLD.with_message("Places of this event are reserved for open orders. Withdraw or cancel it instead.")
         );
     }
     store::delete_expired_reservations(tx, id, now).await?;
@@ -225,7 +226,7 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
     review::delete_of_content(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;
     // Void tickets still refer to the event, so a foreign key rejects its removal.
-    store::delete(tx, id).await.on_foreign_key(Code::EventSold)?;
+    store::delete(tx, id).await.on_foreign_key(codes::EVENT_SOLD)?;
     Ok((row, artwork))
 }
 
@@ -233,7 +234,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, id).await?;
         if row.status != EventStatus::Draft {
-            return Err(Code::EventNotDraft.into());
+            return Err(codes::EVENT_NOT_DRAFT.into());
         }
         hosts::require_active(tx, row.host_id).await?;
         store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, ctx.app.clock.now()).await?;
@@ -261,7 +262,7 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
         && has_orders(tx, id, now).await?;
     let from = if is_withdrawn { row.status } else { EventStatus::Listed };
     if !store::transition(tx, id, from, to, now).await? {
-        return Err(Code::EventNotListed.into());
+        return Err(codes::EVENT_NOT_LISTED.into());
     }
     record_staging(tx, &row, now).await?;
     if to == EventStatus::Cancelled {
@@ -287,7 +288,7 @@ async fn has_orders(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
 /// host that has not been removed.
 ///
 /// # Errors
-/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] if the event is not under review.
+/// [`codes::HOST_REMOVED`] for an approval, [`codes::SUBMISSION_DECIDED`] if the event is not under review.
 pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
     if approved {
@@ -295,7 +296,7 @@ pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp)
         hosts::require_active(tx, host).await?;
     }
     let decided = store::transition(tx, id, EventStatus::UnderReview, to, now).await?;
-    if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
+    if decided { Ok(()) } else { Err(codes::SUBMISSION_DECIDED.into()) }
 }
 
 /// Validates a new event. A caller who may not act for the host gets a 403 before any other error.
@@ -315,7 +316,7 @@ async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Field
 /// Validates a copy of an event, which the caller may change. The copy has the same host, category and venue.
 ///
 /// # Errors
-/// Field errors, and [`Code::HostRemoved`].
+/// Field errors, and [`codes::HOST_REMOVED`].
 pub async fn check_copy(tx: &mut Tx, caller: &Caller, source: &EventRow, copy: &EventRow) -> Result<()> {
     ensure_no_field_errors(problems_of(tx, caller, Some(source), copy).await?)?;
     hosts::require_active(tx, copy.host_id).await
@@ -338,19 +339,19 @@ async fn check_change(
     problems.extend_from_slice(&images.problems);
     ensure_no_field_errors(problems)?;
     if before.status == EventStatus::Cancelled {
-        return Err(Code::EventCancelled.into());
+        return Err(codes::EVENT_CANCELLED.into());
     }
     // A past event keeps its venue, also if its end was moved.
     let is_over = before.status.is_public() && before.ends <= app.clock.now();
     if row.venue_id != before.venue_id && (is_over || store::has_admissions(tx, before.id).await?) {
-        return Err(Code::EventOver.with_message("This event has taken place, so its venue can't be changed any more."));
+        return Err(codes::EVENT_OVER.with_message("This event has taken place, so its venue can't be changed any more."));
     }
     Ok(row)
 }
 
 /// Rejects the title of another event before an image is stored in vain. The unique index decides in the end.
 pub async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
-    if store::is_title_taken(tx, row).await? { Err(Code::EventTaken.into()) } else { Ok(()) }
+    if store::is_title_taken(tx, row).await? { Err(codes::EVENT_TAKEN.into()) } else { Ok(()) }
 }
 
 /// Returns the field errors of the resulting event, in the contract's order. An event may keep its venue even if the caller may

@@ -1,10 +1,11 @@
 //! HTTP endpoints of hosts.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
+use crate::features::codes;
 use crate::features::identity::accounts::{Account, AccountPath};
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
@@ -17,16 +18,16 @@ pub fn register(routes: &mut Routes<App>) {
         "Hosts",
         [
             get("host_list", "/hosts", host_list),
-            post("host_create", "/hosts", host_create).errors(&[Code::HostTaken, Code::HostTooMany]),
+            post("host_create", "/hosts", host_create).errors(&[codes::HOST_TAKEN, codes::HOST_TOO_MANY]),
             get("host_get", "/hosts/{host}", host_get),
-            put("host_update", "/hosts/{host}", host_update).errors(&[Code::HostTaken]),
+            put("host_update", "/hosts/{host}", host_update).errors(&[codes::HOST_TAKEN]),
             get("account_host_list", "/accounts/{number}/hosts", account_host_list),
             delete("host_delete", "/hosts/{host}", host_delete),
             get("host_administrator_list", "/hosts/{host}/administrators", host_administrator_list),
             post("host_administrator_create", "/hosts/{host}/administrators", host_administrator_create)
-                .errors(&[Code::AdministratorTaken]),
+                .errors(&[codes::ADMINISTRATOR_TAKEN]),
             delete("host_administrator_delete", "/hosts/{host}/administrators", host_administrator_delete)
-                .errors(&[Code::AdministratorLast]),
+                .errors(&[codes::ADMINISTRATOR_LAST]),
         ],
     );
 }

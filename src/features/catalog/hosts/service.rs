@@ -4,6 +4,7 @@ use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
@@ -43,11 +44,11 @@ pub async fn lock_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Resul
 /// transaction ends.
 ///
 /// # Errors
-/// [`Code::HostRemoved`] if the host was removed, [`Error::NOT_FOUND`] if it never existed.
+/// [`codes::HOST_REMOVED`] if the host was removed, [`Error::NOT_FOUND`] if it never existed.
 pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     match store::lock_shared(tx, host).await? {
         Some(false) => Ok(()),
-        Some(true) => Err(Code::HostRemoved.into()),
+        Some(true) => Err(codes::HOST_REMOVED.into()),
         None => Err(Error::NOT_FOUND),
     }
 }
@@ -97,11 +98,11 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
     let row = transaction!(ctx.unit, |tx| {
         // The account may have been removed since its key was checked, and must not administer anything then.
-        accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
+        accounts::lock(tx, account).await?.ok_or(Code::KEY_REFUSED)?;
         if store::count_administered(tx, account).await? >= MAX_HOSTS {
-            return Err(Code::HostTooMany.into());
+            return Err(codes::HOST_TOO_MANY.into());
         }
-        let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_taken("hosts", "name", Code::HostTaken)?;
+        let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_taken("hosts", "name", codes::HOST_TAKEN)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
     Ok(view(row))
@@ -117,7 +118,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &HostUpdate) -> 
         // First, because the caller may be removed while this waits.
         lock(tx, id).await?;
         require_can_manage(tx, caller, id).await?;
-        store::update(tx, id, change).await.on_taken("hosts", "name", Code::HostTaken)
+        store::update(tx, id, change).await.on_taken("hosts", "name", codes::HOST_TAKEN)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
@@ -154,7 +155,7 @@ async fn add_administrator_in_tx(tx: &mut Tx, caller: &Caller, id: Id, account: 
     auth::require_not_revoked(tx, caller).await?;
     let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
     let added = store::insert_administrator(tx, id, account.id).await?;
-    if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }
+    if added { Ok(accounts::view_for_others(account)) } else { Err(codes::ADMINISTRATOR_TAKEN.into()) }
 }
 
 pub async fn remove_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
@@ -168,7 +169,7 @@ async fn remove_administrator_in_tx(tx: &mut Tx, caller: &Caller, id: Id, accoun
         return Err(Error::NOT_FOUND);
     }
     // Looked up after the deletion; an error rolls the deletion back.
-    if store::has_active_administrator(tx, id).await? { Ok(()) } else { Err(Code::AdministratorLast.into()) }
+    if store::has_active_administrator(tx, id).await? { Ok(()) } else { Err(codes::ADMINISTRATOR_LAST.into()) }
 }
 
 /// Locks a host for one of its administrators. Changes of its administrators are serialized, so that two of them can't remove

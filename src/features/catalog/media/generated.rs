@@ -76,7 +76,7 @@ impl GeneratedImages {
     /// Returns the image of this drawing.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) if too many images are waiting.
+    /// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) if too many images are waiting.
     pub async fn get(&self, drawing: Drawing) -> Result<StoredImage> {
         if let Some(image) = cached(&self.cache, &drawing) {
             return Ok(image);

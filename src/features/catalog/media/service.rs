@@ -60,7 +60,7 @@ pub fn is_uri_of(app: &App, kind: ImageKind, content: Id, text: &ImageText) -> b
 /// Parses the argument `name` like [`parse`], on a thread for work with images.
 ///
 /// # Errors
-/// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) if too many images are waiting.
+/// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) if too many images are waiting.
 pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
     let base64 = text.0.clone();
     app.image_workers.enter()?.run(move || parse(name, &base64)).await

@@ -1,10 +1,11 @@
 //! HTTP endpoints of price modifiers.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -17,14 +18,14 @@ pub fn register(routes: &mut Routes<App>) {
         [
             get("section_modifier_list", "/events/{event}/sections/{section}/modifiers", section_modifier_list),
             post("section_modifier_create", "/events/{event}/sections/{section}/modifiers", section_modifier_create).errors(&[
-                Code::ModifierTaken,
-                Code::ModifierTooMany,
-                Code::HostRemoved,
-                Code::EventCancelled,
+                codes::MODIFIER_TAKEN,
+                codes::MODIFIER_TOO_MANY,
+                codes::HOST_REMOVED,
+                codes::EVENT_CANCELLED,
             ]),
             get("section_modifier_get", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_get),
             put("section_modifier_update", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_update)
-                .errors(&[Code::ModifierTaken, Code::EventCancelled]),
+                .errors(&[codes::MODIFIER_TAKEN, codes::EVENT_CANCELLED]),
             delete("section_modifier_delete", "/events/{event}/sections/{section}/modifiers/{modifier}", section_modifier_delete),
         ],
     );

@@ -1,12 +1,13 @@
 //! Operations on price modifiers. Callers who may manage the event may manage its price modifiers.
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierRow, ModifierUpdate, view};
 use super::store;
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, SectionPath};
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
@@ -43,12 +44,12 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow,
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
     if store::count_of_section(tx, row.section_id).await? >= MAX_MODIFIERS {
-        return Err(Code::ModifierTooMany.into());
+        return Err(codes::MODIFIER_TOO_MANY.into());
     }
     // A foreign key rejects the modifier if the section was removed after it was loaded.
     store::insert(tx, std::slice::from_ref(&row))
         .await
-        .on_taken("modifiers_section_id", "name", Code::ModifierTaken)
+        .on_taken("modifiers_section_id", "name", codes::MODIFIER_TAKEN)
         .on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
@@ -70,7 +71,7 @@ async fn update_in_tx(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: 
     let row = change.apply(row);
     check_bounds(&row)?;
     event.check_changeable()?;
-    store::update(tx, &row).await.on_taken("modifiers_section_id", "name", Code::ModifierTaken)?;
+    store::update(tx, &row).await.on_taken("modifiers_section_id", "name", codes::MODIFIER_TAKEN)?;
     Ok(row)
 }
 

@@ -1,9 +1,10 @@
 //! HTTP endpoints of regions.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
 use super::service;
+use crate::features::codes;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
@@ -14,10 +15,10 @@ pub fn register(routes: &mut Routes<App>) {
         "Regions",
         [
             get("region_list", "/regions", region_list),
-            post("region_create", "/regions", region_create).errors(&[Code::RegionTaken]),
+            post("region_create", "/regions", region_create).errors(&[codes::REGION_TAKEN]),
             get("region_get", "/regions/{region}", region_get),
-            put("region_update", "/regions/{region}", region_update).errors(&[Code::RegionTaken]),
-            delete("region_delete", "/regions/{region}", region_delete).errors(&[Code::RegionInUse]),
+            put("region_update", "/regions/{region}", region_update).errors(&[codes::REGION_TAKEN]),
+            delete("region_delete", "/regions/{region}", region_delete).errors(&[codes::REGION_IN_USE]),
         ],
     );
 }

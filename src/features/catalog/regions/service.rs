@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionRow, RegionUpdate};
 use super::store;
 use crate::features::catalog::media;
+use crate::features::codes;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
 use crate::kernel::types::id::Id;
@@ -36,7 +37,7 @@ pub async fn create(ctx: &Ctx, new: RegionCreate) -> Result<Region> {
         row.id = ctx.app.clock.next_id();
         store::insert(tx, &row).await
     });
-    inserted.on_taken("regions", "name", Code::RegionTaken)?;
+    inserted.on_taken("regions", "name", codes::REGION_TAKEN)?;
     Ok(view(&ctx.app, row))
 }
 
@@ -46,12 +47,13 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Region> {
 }
 
 pub async fn update(ctx: &Ctx, id: Id, change: RegionUpdate) -> Result<Region> {
-    let row = transaction!(ctx.unit, |tx| store::update(tx, id, &change).await).on_taken("regions", "name", Code::RegionTaken)?;
+    let row =
+        transaction!(ctx.unit, |tx| store::update(tx, id, &change).await).on_taken("regions", "name", codes::REGION_TAKEN)?;
     Ok(view(&ctx.app, row.ok_or(Error::NOT_FOUND)?))
 }
 
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
-    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(Code::RegionInUse)?;
+    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(codes::REGION_IN_USE)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

@@ -1,9 +1,10 @@
 //! HTTP endpoints of submissions and their review.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
+use crate::features::codes;
 use crate::kernel::http::{Path, Query, Routes, delete, get};
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
@@ -16,10 +17,10 @@ pub fn register(routes: &mut Routes<App>) {
             get("submission_list", "/submissions", submission_list),
             get("submission_get", "/submissions/{submission}", submission_get),
             delete("submission_delete", "/submissions/{submission}", submission_delete).errors(&[
-                Code::SubmissionDecided,
-                Code::HostRemoved,
-                Code::EventCancelled,
-                Code::EventOver,
+                codes::SUBMISSION_DECIDED,
+                codes::HOST_REMOVED,
+                codes::EVENT_CANCELLED,
+                codes::EVENT_OVER,
             ]),
         ],
     );

@@ -1,7 +1,7 @@
 //! Operations on submissions. They are for platform administrators, as checked by the contract's scopes (`x-scopes`).
 
 use anyhow::Context;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use serde_json::json;
 
 use super::model::{
@@ -12,6 +12,7 @@ use crate::features::catalog::advertisements;
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::venues;
+use crate::features::codes;
 use crate::features::identity::accounts;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
@@ -52,7 +53,7 @@ async fn decide_in_tx(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Deci
         (row.kind, row.status, status) == (SubmissionType::Venue, SubmissionStatus::Rejected, SubmissionStatus::Approved);
     let from = if is_revision { SubmissionStatus::Rejected } else { SubmissionStatus::Pending };
     if !store::decide(tx, row.id, from, status, reason.clone()).await? {
-        return Err(Code::SubmissionDecided.into());
+        return Err(codes::SUBMISSION_DECIDED.into());
     }
     match row.kind {
         SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,

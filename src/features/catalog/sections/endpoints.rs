@@ -5,13 +5,14 @@ use boxoffice_http::error::{Code, Result};
 use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
 use super::service;
 use crate::features::catalog::events::EventPath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Routes, delete, get, post, put};
 use crate::state::{App, Ctx};
 
-const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
-const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
-const REMOVING: &[Code] = &[Code::SectionInUse];
+const CREATING: &[Code] = &[codes::SECTION_TAKEN, codes::SECTION_TOO_MANY, codes::HOST_REMOVED, codes::EVENT_CANCELLED];
+const CHANGING: &[Code] = &[codes::SECTION_TAKEN, codes::SECTION_CAPACITY, codes::EVENT_CANCELLED];
+const REMOVING: &[Code] = &[codes::SECTION_IN_USE];
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {

@@ -1,11 +1,12 @@
 //! Operations on sections.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
 use super::{places, store};
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
@@ -28,9 +29,9 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<S
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
     if store::count_of_event(tx, event.id).await? >= MAX_SECTIONS {
-        return Err(Code::SectionTooMany.into());
+        return Err(codes::SECTION_TOO_MANY.into());
     }
-    store::insert(tx, std::slice::from_ref(&row)).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
+    store::insert(tx, std::slice::from_ref(&row)).await.on_taken("sections_event_id", "name", codes::SECTION_TAKEN)?;
     Ok(row)
 }
 
@@ -68,8 +69,8 @@ async fn update_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, 
     let row = change.apply(row);
     check_sales(&row)?;
     event.check_changeable()?;
-    let updated = store::update(tx, &row).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
-    if updated { Ok(row) } else { Err(Code::SectionCapacity.into()) }
+    let updated = store::update(tx, &row).await.on_taken("sections_event_id", "name", codes::SECTION_TAKEN)?;
+    if updated { Ok(row) } else { Err(codes::SECTION_CAPACITY.into()) }
 }
 
 pub async fn delete(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<()> {
@@ -79,8 +80,8 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<()> {
 async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri) -> Result<()> {
     let (row, _) = lock_managed(app, tx, caller, uri).await?;
     // Void tickets still refer to the section, so a foreign key rejects its removal.
-    let deleted = store::delete(tx, row.id).await.on_foreign_key(Code::SectionInUse)?;
-    if deleted { Ok(()) } else { Err(Code::SectionInUse.into()) }
+    let deleted = store::delete(tx, row.id).await.on_foreign_key(codes::SECTION_IN_USE)?;
+    if deleted { Ok(()) } else { Err(codes::SECTION_IN_USE.into()) }
 }
 
 /// Locks and returns a section and its event, if the caller may change it. Releases the section's expired reservations.

@@ -55,10 +55,10 @@ impl AdmissionScope {
     /// Requires that the token exists. After its removal it covers no section, so that each ticket would be one of another section.
     ///
     /// # Errors
-    /// [`Code::KeyRefused`] if it was removed since the caller's key was looked up.
+    /// [`Code::KEY_REFUSED`] if it was removed since the caller's key was looked up.
     pub async fn require_token(self, tx: &mut Tx) -> Result<()> {
         let removed = store::removed(tx, self.token().into_iter().collect()).await?;
-        if removed.is_empty() { Ok(()) } else { Err(Code::KeyRefused.into()) }
+        if removed.is_empty() { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
     }
 
     /// Requires a section to which the caller may admit.

@@ -1,10 +1,11 @@
 //! HTTP endpoints of admission tokens.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
 use super::service;
 use crate::features::catalog::events::EventPath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{ClientAddress, Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
@@ -16,10 +17,10 @@ pub fn register(routes: &mut Routes<App>) {
         "Tokens",
         [
             get("event_token_list", "/events/{event}/tokens", event_token_list),
-            post("event_token_create", "/events/{event}/tokens", event_token_create).errors(&[Code::TokenTooMany]),
+            post("event_token_create", "/events/{event}/tokens", event_token_create).errors(&[codes::TOKEN_TOO_MANY]),
             get("event_token_get", "/events/{event}/tokens/{token}", event_token_get),
-            put("event_token_update", "/events/{event}/tokens/{token}", event_token_update).errors(&[Code::TokenGlobal]),
-            delete("event_token_delete", "/events/{event}/tokens/{token}", event_token_delete).errors(&[Code::TokenGlobal]),
+            put("event_token_update", "/events/{event}/tokens/{token}", event_token_update).errors(&[codes::TOKEN_GLOBAL]),
+            delete("event_token_delete", "/events/{event}/tokens/{token}", event_token_delete).errors(&[codes::TOKEN_GLOBAL]),
             post("event_token_code_create", "/events/{event}/tokens/{token}/codes", event_token_code_create),
             // Mutating although it is a GET, because it issues a key.
             get("token_authentication_get", "/tokens/{code}", token_authentication_get).mutating(),

@@ -14,6 +14,7 @@ use super::{model, store};
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, SectionUri};
+use crate::features::codes;
 use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::Uri;
@@ -43,7 +44,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) ->
         events::lock_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
         if store::count_of_event(tx, event).await? >= MAX_TOKENS {
-            return Err(Code::TokenTooMany.into());
+            return Err(codes::TOKEN_TOO_MANY.into());
         }
         let row = insert(&ctx.app, tx, event, false, new.name.as_deref().unwrap_or_default()).await?;
         store::insert_sections(tx, row.id, &sections).await?;
@@ -113,7 +114,7 @@ pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Resul
     // Counted before the look-up, so that concurrent requests can't exceed the limit.
     let attempt = ctx.app.attempts.token_codes.begin(rate_limit_key(address))?;
     let outcome = transaction!(ctx.unit, |tx| authenticate_in_tx(&ctx.app, tx, code).await);
-    if !matches!(outcome, Err(Error::Rejected(Code::ResourceNotFound, _))) {
+    if !matches!(outcome, Err(Error::Rejected(Code::RESOURCE_NOT_FOUND, _))) {
         attempt.forgive();
     }
     outcome
@@ -171,7 +172,7 @@ async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Res
 }
 
 fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
-    if row.global { Err(Code::TokenGlobal.with_message(text)) } else { Ok(()) }
+    if row.global { Err(codes::TOKEN_GLOBAL.with_message(text)) } else { Ok(()) }
 }
 
 /// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event,

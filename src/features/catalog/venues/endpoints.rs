@@ -1,9 +1,10 @@
 //! HTTP endpoints of venues.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
 use super::service;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::Page;
@@ -15,10 +16,10 @@ pub fn register(routes: &mut Routes<App>) {
         "Venues",
         [
             get("venue_list", "/venues", venue_list),
-            post("venue_create", "/venues", venue_create).errors(&[Code::VenueTaken]),
+            post("venue_create", "/venues", venue_create).errors(&[codes::VENUE_TAKEN]),
             get("venue_get", "/venues/{venue}", venue_get),
-            put("venue_update", "/venues/{venue}", venue_update).errors(&[Code::VenueTaken]),
-            delete("venue_delete", "/venues/{venue}", venue_delete).errors(&[Code::VenueInUse]),
+            put("venue_update", "/venues/{venue}", venue_update).errors(&[codes::VENUE_TAKEN]),
+            delete("venue_delete", "/venues/{venue}", venue_delete).errors(&[codes::VENUE_IN_USE]),
         ],
     );
 }

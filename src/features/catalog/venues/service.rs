@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{EventVenue, Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use super::store;
 use crate::features::catalog::regions;
 use crate::features::catalog::review::{self, SubmissionType};
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
@@ -52,7 +53,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
-    let row = inserted.on_taken("venues", "name", Code::VenueTaken)?;
+    let row = inserted.on_taken("venues", "name", codes::VENUE_TAKEN)?;
     if !approved {
         review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
@@ -78,7 +79,8 @@ async fn update_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp)
     store::lock_change(tx, id).await?;
     let before = store::find_and_lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
-    let after = store::update(tx, id, change, now).await.on_taken("venues", "name", Code::VenueTaken)?.ok_or(Error::NOT_FOUND)?;
+    let after =
+        store::update(tx, id, change, now).await.on_taken("venues", "name", codes::VENUE_TAKEN)?.ok_or(Error::NOT_FOUND)?;
     if (&before.name, &before.address) != (&after.name, &after.address) {
         store::insert_change(tx, &before).await?;
     }
@@ -88,9 +90,9 @@ async fn update_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp)
 /// Removes a venue with its submissions, whose identifiers are derived from its URI.
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| {
-        let deleted = store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)?;
+        let deleted = store::delete(tx, id).await.on_foreign_key(codes::VENUE_IN_USE)?;
         if !deleted && store::find(tx, id).await?.is_some() {
-            return Err(Code::VenueInUse.into());
+            return Err(codes::VENUE_IN_USE.into());
         }
         review::delete_of_content(tx, SubmissionType::Venue, [id]).await?;
         Ok::<_, Error>(deleted)

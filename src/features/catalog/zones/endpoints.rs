@@ -1,9 +1,10 @@
 //! HTTP endpoints of zones.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Zone, ZoneCreate, ZonePath, ZoneUpdate};
 use super::service;
+use crate::features::codes;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post, put};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
@@ -16,8 +17,8 @@ pub fn register(routes: &mut Routes<App>) {
             get("zone_list", "/zones", zone_list),
             post("zone_create", "/zones", zone_create),
             get("zone_get", "/zones/{zone}", zone_get),
-            put("zone_update", "/zones/{zone}", zone_update).errors(&[Code::ZoneInUse]),
-            delete("zone_delete", "/zones/{zone}", zone_delete).errors(&[Code::ZoneInUse]),
+            put("zone_update", "/zones/{zone}", zone_update).errors(&[codes::ZONE_IN_USE]),
+            delete("zone_delete", "/zones/{zone}", zone_delete).errors(&[codes::ZONE_IN_USE]),
         ],
     );
 }

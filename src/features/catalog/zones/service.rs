@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{Zone, ZoneCreate, ZoneRow, ZoneUpdate};
 use super::store;
+use crate::features::codes;
 use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
@@ -63,11 +64,11 @@ pub async fn update(ctx: &Ctx, id: Id, change: &ZoneUpdate) -> Result<Zone> {
 
 /// Returns the error for new dimensions of a zone with bookings: their artwork would no longer fit.
 fn dimensions_in_use() -> Error {
-    Code::ZoneInUse.with_message("Advertisements whose artwork would not fit are assigned to this zone.")
+    codes::ZONE_IN_USE.with_message("Advertisements whose artwork would not fit are assigned to this zone.")
 }
 
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
-    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(Code::ZoneInUse)?;
+    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(codes::ZONE_IN_USE)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

@@ -4,9 +4,9 @@
 //! changes. So a gate that has lost a response asks again, and recognizes the conflicts that it has shown already.
 
 use boxoffice_http::error::Result;
-use boxoffice_http::refused_ticket::EarlierAdmission;
 
 use super::model::{AdmissionConflict, ConflictFilter, ConflictRow, OfflineScan};
+use super::refused_ticket::EarlierAdmission;
 use super::{model, offline_store};
 use crate::features::catalog::{events, sections, tokens};
 use crate::features::sales::tickets::Serial;

@@ -1,7 +1,8 @@
 //! HTTP endpoints of admissions.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 use dropshot::{HttpResponseCreated, HttpResponseDeleted};
+use serde_json::json;
 
 use super::model::{
     Admission, AdmissionConflict, AdmissionCreate, AdmissionFilter, AdmissionPath, ConflictFilter, OfflineScanCreate,
@@ -9,6 +10,7 @@ use super::model::{
 };
 use super::{conflicts, offline_scans, redeem, service, undo};
 use crate::features::catalog::events::EventPath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Json, Path, Query, Routes, delete, get, post};
 use crate::kernel::types::paging::Page;
@@ -20,13 +22,13 @@ pub fn register(routes: &mut Routes<App>) {
         "Admissions",
         [
             get("event_admission_list", "/events/{event}/admissions", event_admission_list),
-            post("event_admission_create", "/events/{event}/admissions", event_admission_create).errors(&[Code::AdmissionNone]),
-            post("event_scan_create", "/events/{event}/scans", event_scan_create).errors(&[Code::AdmissionNone]),
+            post("event_admission_create", "/events/{event}/admissions", event_admission_create).errors(&[codes::ADMISSION_NONE]),
+            post("event_scan_create", "/events/{event}/scans", event_scan_create).errors(&[codes::ADMISSION_NONE]),
             get("event_admission_get", "/events/{event}/admissions/{admission}", event_admission_get),
             delete("event_admission_delete", "/events/{event}/admissions/{admission}", event_admission_delete).errors(&[
-                Code::AdmissionTooLate,
-                Code::AdmissionOrderVoided,
-                Code::AdmissionConflict,
+                codes::ADMISSION_TOO_LATE,
+                codes::ADMISSION_ORDER_VOIDED,
+                codes::ADMISSION_CONFLICT,
             ]),
             post("event_offline_scan_create", "/events/{event}/offline-scans", event_offline_scan_create).check_access(
                 |ctx, caller, path: EventPath| async move { offline_scans::check_access(&ctx, &caller, path.event).await },
@@ -34,6 +36,8 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_admission_conflict_list", "/events/{event}/admission-conflicts", event_admission_conflict_list),
         ],
     );
+    let refused = json!({ "type": "array", "nullable": true, "items": { "$ref": "#/components/schemas/RefusedTicket" } });
+    routes.set_error_property(redeem::REFUSED, refused);
 }
 
 async fn event_admission_list(

@@ -10,6 +10,7 @@ mod model;
 mod offline_scans;
 mod offline_store;
 mod redeem;
+mod refused_ticket;
 mod service;
 mod store;
 mod undo;

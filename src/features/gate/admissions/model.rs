@@ -1,10 +1,10 @@
 //! Requests, responses and rows of admissions.
 
-use boxoffice_http::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use crate::features::catalog::sections::{Section, SectionUri};
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::Account;

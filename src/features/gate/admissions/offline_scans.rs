@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use boxoffice_http::error::Result;
-use boxoffice_http::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 
 use super::model::{
     AdmissionRow, ConflictRow, NewConflict, OfflineScanCreate, OfflineScanResult, ScannedTicketRow, UploadedScan,
 };
+use super::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use super::{conflicts, offline_store, redeem, store};
 use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::tokens;

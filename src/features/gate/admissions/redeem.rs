@@ -3,18 +3,21 @@
 //! Tickets that are scanned at the same time are redeemed in one batch. If two requests of a batch have the same ticket, the
 //! first one redeems it.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, Result};
-use boxoffice_http::refused_ticket::{RefusalReason, RefusedTicket};
+use boxoffice_http::error::{Code, DetailedRejection, Error, FieldError, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use serde_json::{Map, json};
 
 use super::model::{Admission, AdmissionCreate, AdmissionRow, RefusedTicketRow, Scan, ScannedSerial};
+use super::refused_ticket::{RefusalReason, RefusedTicket};
 use super::{service, store};
 use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::{self, TicketRow};
 use crate::kernel::auth::Caller;
@@ -27,6 +30,9 @@ use crate::state::{App, Ctx};
 
 /// Largest number of tickets in a batch.
 const MAX_TICKETS: usize = 1000;
+
+/// Property of the error body with the tickets that are not admitted.
+pub const REFUSED: &str = "refused";
 
 /// A request to redeem scanned tickets.
 pub struct ScanRequest {
@@ -119,10 +125,9 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
         let (scope, admitted) = outcome?;
         if admitted.is_empty() {
             if scope.1.token().is_some_and(|token| removed_tokens.contains(&token)) {
-                return Err(Code::KeyRefused.into());
+                return Err(Code::KEY_REFUSED.into());
             }
-            let text = "None of these tickets can be admitted.";
-            return Err(Error::NotAdmitted(text.into(), refusals.of(scan, scope, &admitted)));
+            return Err(none_admitted("None of these tickets can be admitted.", refusals.of(scan, scope, &admitted)));
         }
         let refused = if scan.needs_reasons { refusals.of(scan, scope, &admitted) } else { Vec::new() };
         let admitted = admitted.into_iter().map(|row| relations.view(&scan.caller, row)).collect::<Result<_>>()?;
@@ -229,7 +234,17 @@ fn closed_error(scan: &ScanRequest, event: &EventRow, now: Timestamp) -> Option<
         _ => "This event is cancelled, so none of its tickets can be admitted.".to_owned(),
     };
     let refused = scan.refused(&[]).map(|(given, _)| RefusedTicket { serial: given.0.clone(), reason, admission: None });
-    Some(Error::NotAdmitted(text.into(), refused.collect()))
+    Some(none_admitted(text, refused.collect()))
+}
+
+/// Creates the error of a request that admits no ticket, with the reason for each serial number.
+fn none_admitted(text: impl Into<Cow<'static, str>>, refused: Vec<RefusedTicket>) -> Error {
+    Error::Detailed(Box::new(DetailedRejection {
+        code: codes::ADMISSION_NONE,
+        text: text.into(),
+        fields: vec![FieldError::invalid("serials", "name no ticket that can be admitted")],
+        properties: Map::from_iter([(REFUSED.to_owned(), json!(refused))]),
+    }))
 }
 
 /// Returns the reason for which an event admits nobody at this time.

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_openapi::Scope;
 
 use super::model::AdmissionRow;
 use super::{offline_store, store};
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
+use crate::features::codes;
 use crate::features::sales::tickets;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
@@ -33,12 +34,12 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
     authorize(tx, caller, &event, &row).await?;
     let now = app.clock.now();
     if row.admitted.plus(UNDO_PERIOD) < now {
-        return Err(Code::AdmissionTooLate.into());
+        return Err(codes::ADMISSION_TOO_LATE.into());
     }
     tickets::lock_orders(tx, &[row.ticket_id]).await?;
     tickets::lock_by_ids(tx, [row.ticket_id]).await?;
     if offline_store::has_conflict(tx, row.id).await? {
-        return Err(Code::AdmissionConflict.into());
+        return Err(codes::ADMISSION_CONFLICT.into());
     }
     // Another request may have undone the admission before the lock.
     if !store::delete(tx, row.id).await? {
@@ -50,7 +51,7 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
         offline_store::insert_undone_admission(tx, row.ticket_id, row.device, undone).await?;
     }
     if !tickets::undo_redemption(tx, row.ticket_id, now).await? {
-        return Err(Code::AdmissionOrderVoided.into());
+        return Err(codes::ADMISSION_ORDER_VOIDED.into());
     }
     Ok(())
 }

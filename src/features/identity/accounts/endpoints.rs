@@ -4,6 +4,7 @@ use boxoffice_http::error::{Code, Result};
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{AcceptedLanguage, ClientAddress, Created, Json, Path, Query, Routes, get, post, put};
 use crate::kernel::types::paging::Page;
@@ -15,13 +16,13 @@ pub fn register(routes: &mut Routes<App>) {
         "Accounts",
         [
             get("account_list", "/accounts", account_list),
-            post("account_create", "/accounts", account_create).errors(&[Code::ResourceNotYours, Code::AccountTaken]),
+            post("account_create", "/accounts", account_create).errors(&[Code::RESOURCE_NOT_YOURS, codes::ACCOUNT_TAKEN]),
             get("account_get", "/accounts/{number}", account_get),
-            put("account_update", "/accounts/{number}", account_update).errors(&[Code::AccountTaken]),
+            put("account_update", "/accounts/{number}", account_update).errors(&[codes::ACCOUNT_TAKEN]),
             post("account_toggle_create", "/accounts/{number}/toggles", account_toggle_create)
-                .errors(&[Code::AccountLastAdministrator]),
+                .errors(&[codes::ACCOUNT_LAST_ADMINISTRATOR]),
             post("account_deletion_create", "/accounts/{number}/deletions", account_deletion_create)
-                .errors(&[Code::AccountInactive, Code::AccountLastAdministrator]),
+                .errors(&[codes::ACCOUNT_INACTIVE, codes::ACCOUNT_LAST_ADMINISTRATOR]),
         ],
     );
 }

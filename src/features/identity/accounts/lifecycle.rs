@@ -2,12 +2,13 @@
 //!
 //! At least one platform administrator stays active. Without one, no caller could activate accounts any more.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use serde_json::json;
 
 use super::model::{Account, AccountNumber, AccountRow, Role};
 use super::service::{load, view};
 use super::store;
+use crate::features::codes;
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
@@ -49,7 +50,7 @@ async fn request_deletion_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number:
     let row = lock_unless_last_admin(tx, &row).await?;
     auth::require_not_revoked(tx, caller).await?;
     if !row.activated {
-        return Err(Code::AccountInactive.into());
+        return Err(codes::ACCOUNT_INACTIVE.into());
     }
     store::end_sessions(tx, row.id, Id::NONE, app.clock.now()).await?;
     let row = store::set_activated(tx, row.id, false).await?.ok_or(Error::NOT_FOUND)?;
@@ -73,7 +74,7 @@ async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> 
 /// transaction ends.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] if the account has been removed meanwhile, [`Code::AccountLastAdministrator`] if it is the last active
+/// [`Error::NOT_FOUND`] if the account has been removed meanwhile, [`codes::ACCOUNT_LAST_ADMINISTRATOR`] if it is the last active
 /// administrator.
 pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<AccountRow> {
     let is_administrator = row.role == Role::Administrator;
@@ -82,7 +83,7 @@ pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<Acc
     }
     let row = store::lock(tx, row.id).await?.ok_or(Error::NOT_FOUND)?;
     if is_administrator && row.activated && !store::has_other_administrators(tx, row.id).await? {
-        return Err(Code::AccountLastAdministrator.into());
+        return Err(codes::ACCOUNT_LAST_ADMINISTRATOR.into());
     }
     Ok(row)
 }

@@ -14,6 +14,7 @@ use super::model::{
 };
 use super::notice::{self, ChangedBy, Credential};
 use super::store;
+use crate::features::codes;
 use crate::kernel::auth::{self, Caller, HashRequester};
 use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::outbox;
@@ -56,7 +57,7 @@ pub async fn sign_up(
 /// as the contract does.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
+/// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`codes::ACCOUNT_TAKEN`] if another account
 /// has the username or e-mail address.
 pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCreate) -> Result<Account> {
     let future_birth = future_birth(ctx, new.profile.date_of_birth.as_ref());
@@ -122,7 +123,7 @@ async fn change_account(
     let changes_credentials = change.password.is_some() || new_email.is_some();
     if changes_credentials && !caller.is_session && !caller.is_administrator() {
         // A key of a program has a role and an end. With another password, whoever has it could log in.
-        return Err(Code::ResourceNotYours.with_message("Only a session can change the password or the e-mail address."));
+        return Err(Code::RESOURCE_NOT_YOURS.with_message("Only a session can change the password or the e-mail address."));
     }
     let password = change.password.take();
     if password.is_some()
@@ -160,7 +161,7 @@ async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work:
     // Counted before the work, so that concurrent requests can't exceed the limits. Only rejections because of a name stay counted.
     let attempts = ctx.app.attempts.begin_name(caller, address)?;
     let outcome = work.await;
-    if !matches!(outcome, Err(Error::Rejected(Code::AccountTaken, _))) {
+    if !matches!(outcome, Err(Error::Rejected(codes::ACCOUNT_TAKEN, _))) {
         attempts.into_iter().for_each(Attempt::forgive);
     }
     outcome
@@ -278,7 +279,7 @@ pub async fn insert(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<Acco
 /// owner of the address can reset it, and nobody else.
 ///
 /// # Errors
-/// [`Code::ServerUnavailable`] when too many passwords are being hashed.
+/// [`Code::SERVER_UNAVAILABLE`] when too many passwords are being hashed.
 pub async fn prepare_guest(app: &App, email: String) -> Result<PreparedAccount> {
     let number = secret::account_number();
     let username = format!("guest-{}", number.to_ascii_lowercase());
@@ -349,5 +350,5 @@ async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option
 
 fn conflict_error(fields: &[&str]) -> Error {
     let hint = if fields.contains(&"email") { " If the address is yours, reset the password of its account." } else { "" };
-    Code::AccountTaken.with_message(format!("Another account has this {}.{hint}", fields.join(" and this ")))
+    codes::ACCOUNT_TAKEN.with_message(format!("Another account has this {}.{hint}", fields.join(" and this ")))
 }

@@ -4,6 +4,7 @@ use boxoffice_http::error::{Code, Result};
 
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{ApiKey, ClientAddress, Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
@@ -16,16 +17,16 @@ pub fn register(routes: &mut Routes<App>) {
         "Sessions",
         [
             post("session_create", "/sessions", session_create).errors(&[
-                Code::AccountUnknown,
-                Code::SessionWrongPassword,
-                Code::AccountDeactivated,
+                codes::ACCOUNT_UNKNOWN,
+                codes::SESSION_WRONG_PASSWORD,
+                codes::ACCOUNT_DEACTIVATED,
             ]),
-            get("session_active_get", "/sessions/active", session_active_get).errors(&[Code::ResourceNotFound]),
-            delete("session_active_delete", "/sessions/active", session_active_delete).errors(&[Code::ResourceNotFound]),
+            get("session_active_get", "/sessions/active", session_active_get).errors(&[Code::RESOURCE_NOT_FOUND]),
+            delete("session_active_delete", "/sessions/active", session_active_delete).errors(&[Code::RESOURCE_NOT_FOUND]),
             get("account_session_list", "/accounts/{number}/sessions", account_session_list),
             get("account_session_get", "/accounts/{number}/sessions/{session}", account_session_get),
             delete("account_session_delete", "/accounts/{number}/sessions/{session}", account_session_delete)
-                .errors(&[Code::SessionEnded]),
+                .errors(&[codes::SESSION_ENDED]),
         ],
     );
 }

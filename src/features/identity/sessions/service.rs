@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::rate_limit::Attempt;
 
 use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
 use super::store;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountNumber, AccountRow};
 use crate::kernel::auth::{self, Caller, HashRequester, KeyKind, NewKey};
 use crate::kernel::db::{Tx, transaction};
@@ -33,7 +34,7 @@ pub async fn open(ctx: &Ctx, address: IpAddr, new: SessionCreate) -> Result<Sess
             return Ok(session);
         }
     }
-    Err(Code::SessionWrongPassword.with_message("The password was changed or the account deactivated just now."))
+    Err(codes::SESSION_WRONG_PASSWORD.with_message("The password was changed or the account deactivated just now."))
 }
 
 /// Opens a session. Returns `None` if the account was changed while its password was being verified, because that takes too long
@@ -45,12 +46,12 @@ async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<
         // Verify a hash that no password matches, so that the response time is the same for known and unknown names.
         let requester = HashRequester { account: None, address: Some(address) };
         ctx.app.passwords.verify(requester, password(), ctx.app.passwords.unusable_hash().await?).await?;
-        return Err(Code::AccountUnknown.into());
+        return Err(codes::ACCOUNT_UNKNOWN.into());
     };
     let requester = HashRequester { account: Some(credentials.account.id), address: Some(address) };
     verify(ctx, &credentials, requester, address, password()).await?;
     if !credentials.account.activated {
-        return Err(Code::AccountDeactivated.into());
+        return Err(codes::ACCOUNT_DEACTIVATED.into());
     }
     // Replace an outdated hash now: the plain-text password is available only at log-in. If too many passwords are waiting to be
     // hashed, a later log-in replaces it.
@@ -72,7 +73,7 @@ async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, 
     if let Ok(false) = is_correct {
         // The attempt stays counted; one from a known address is counted now.
         let _failed = if is_known { Some(begin()?) } else { None };
-        return Err(Code::SessionWrongPassword.into());
+        return Err(codes::SESSION_WRONG_PASSWORD.into());
     }
     attempt.into_iter().for_each(Attempt::forgive);
     is_correct.map(drop)
@@ -143,7 +144,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<Accou
 /// Ends one session of an account.
 pub async fn revoke_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
     let ended = transaction!(ctx.unit, |tx| revoke_one_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
-    if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
+    if ended { Ok(()) } else { Err(codes::SESSION_ENDED.into()) }
 }
 
 /// Ends all open sessions of an account, and returns their number.

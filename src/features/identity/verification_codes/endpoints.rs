@@ -1,12 +1,13 @@
 //! HTTP endpoints of e-mail verifications and password resets.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{
     CodePurpose, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath,
     VerificationUpdate,
 };
 use super::service;
+use crate::features::codes;
 use crate::kernel::http::{ClientAddress, Created, Json, Path, Routes, get, patch, post};
 use crate::state::{App, Ctx};
 
@@ -15,13 +16,13 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Accounts",
         [
-            post("verification_create", "/verifications", verification_create).errors(&[Code::AccountUnknown]),
+            post("verification_create", "/verifications", verification_create).errors(&[codes::ACCOUNT_UNKNOWN]),
             get("verification_get", "/verifications/{verification}", verification_get),
             patch("verification_update", "/verifications/{verification}", verification_update)
-                .errors(&[Code::VerificationClosed]),
-            post("reset_create", "/resets", reset_create).errors(&[Code::AccountUnknown]),
+                .errors(&[codes::VERIFICATION_CLOSED]),
+            post("reset_create", "/resets", reset_create).errors(&[codes::ACCOUNT_UNKNOWN]),
             get("reset_get", "/resets/{reset}", reset_get),
-            patch("reset_update", "/resets/{reset}", reset_update).errors(&[Code::ResetClosed]),
+            patch("reset_update", "/resets/{reset}", reset_update).errors(&[codes::RESET_CLOSED]),
         ],
     );
 }

@@ -1,10 +1,11 @@
 //! API types of verifications and password resets, and the database row that they share.
 
-use boxoffice_http::error::{Code, Error};
+use boxoffice_http::error::Error;
 use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::codes;
 use crate::features::identity::accounts::Password;
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::Uri;
@@ -106,8 +107,8 @@ impl CodePurpose {
     /// Returns the error for a code that is no longer valid.
     pub fn closed(self) -> Error {
         match self {
-            Self::Verification => Code::VerificationClosed.into(),
-            Self::Reset => Code::ResetClosed.into(),
+            Self::Verification => codes::VERIFICATION_CLOSED.into(),
+            Self::Reset => codes::RESET_CLOSED.into(),
         }
     }
 }

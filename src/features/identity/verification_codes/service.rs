@@ -3,12 +3,13 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use serde_json::json;
 
 use super::model::{CodeGroup, CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::identity::sessions;
 use crate::kernel::auth::HashRequester;
@@ -69,7 +70,7 @@ async fn create(ctx: &Ctx, request: &CodeRequest<'_>) -> Result<VerificationCode
 
 async fn create_in_tx(app: &App, tx: &mut Tx, request: &CodeRequest<'_>, identifier: &str, digits: &str) -> Result<CodeRow> {
     let account = accounts::lock_by_email(tx, request.email).await?;
-    let account = account.ok_or_else(|| Code::AccountUnknown.with_message("No account has this e-mail address."))?;
+    let account = account.ok_or_else(|| codes::ACCOUNT_UNKNOWN.with_message("No account has this e-mail address."))?;
     // By now, another account may have the e-mail address.
     let known_address = request.known_account == Some(account.id);
     let group = CodeGroup { kind: request.kind, account: account.id, known_address };

@@ -1,8 +1,9 @@
 //! HTTP endpoint of account deletion.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::service;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{HttpResponseDeleted, Path, Routes, delete};
@@ -13,7 +14,7 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Accounts",
         [delete("account_delete", "/accounts/{number}", account_delete)
-            .errors(&[Code::AccountHasTickets, Code::AccountLastAdministrator])],
+            .errors(&[codes::ACCOUNT_HAS_TICKETS, codes::ACCOUNT_LAST_ADMINISTRATOR])],
     );
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 use futures::future::join_all;
 
 use crate::features::catalog::hosts;
 use crate::features::catalog::preferences;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::identity::verification_codes;
 use crate::features::sales::orders;
@@ -64,7 +65,7 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountN
     orders::waiting_list::delete_of_account(tx, account).await?;
     transfers::cancel_for_account(app, tx, account).await?;
     if tickets::has_upcoming(tx, account, now).await? {
-        return Err(Code::AccountHasTickets.into());
+        return Err(codes::ACCOUNT_HAS_TICKETS.into());
     }
     hosts::delete_administrator_everywhere(tx, account).await?;
     preferences::delete_of_account(tx, account).await?;

@@ -1,10 +1,11 @@
 //! HTTP endpoints of returns of events.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{EventReturn, EventReturnCreate, EventReturnPath};
 use super::service;
 use crate::features::catalog::events::EventPath;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -17,7 +18,7 @@ pub fn register(routes: &mut Routes<App>) {
         [
             get("event_return_list", "/events/{event}/returns", event_return_list),
             post("event_return_create", "/events/{event}/returns", event_return_create)
-                .errors(&[Code::EventNotCancelled, Code::EventReturning]),
+                .errors(&[codes::EVENT_NOT_CANCELLED, codes::EVENT_RETURNING]),
             get("event_return_get", "/events/{event}/returns/{entry}", event_return_get),
         ],
     );

@@ -1,10 +1,11 @@
 //! Starting and reading returns of events. Only administrators of the host and platform administrators can do so.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{EventReturn, EventReturnCreate, EventReturnRow, EventReturnStatus};
 use super::store;
 use crate::features::catalog::events::{self, EventStatus};
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::id::Id;
@@ -40,10 +41,10 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: EventReturnCreat
 async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str) -> Result<EventReturn> {
     let event = events::lock_managed(tx, caller, event).await?;
     if event.status != EventStatus::Cancelled {
-        return Err(Code::EventNotCancelled.into());
+        return Err(codes::EVENT_NOT_CANCELLED.into());
     }
     if store::is_running(tx, event.id).await? {
-        return Err(Code::EventReturning.into());
+        return Err(codes::EVENT_RETURNING.into());
     }
     let row = EventReturnRow {
         id: app.clock.next_id(),

@@ -11,6 +11,7 @@ use super::voids::{OrderVoid, OrderVoidCreate};
 use super::{complimentary, hosts_orders, placement, quotes, returns, revocation, service, voids};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
@@ -19,28 +20,28 @@ use crate::state::{App, Ctx};
 
 /// Error codes with which the rules of sale reject a new order.
 const NOT_SOLD: [Code; 8] = [
-    Code::SectionSoldOut,
-    Code::SectionAccountMaximum,
-    Code::SectionInactive,
-    Code::SectionNotOnSale,
-    Code::EventNotListed,
-    Code::EventOver,
-    Code::HostRemoved,
-    Code::OrderTooMany,
+    codes::SECTION_SOLD_OUT,
+    codes::SECTION_ACCOUNT_MAXIMUM,
+    codes::SECTION_INACTIVE,
+    codes::SECTION_NOT_ON_SALE,
+    codes::EVENT_NOT_LISTED,
+    codes::EVENT_OVER,
+    codes::HOST_REMOVED,
+    codes::ORDER_TOO_MANY,
 ];
 
 /// Error codes with which they reject a complimentary order.
 const NOT_ISSUED: [Code; 5] =
-    [Code::SectionSoldOut, Code::SectionAccountMaximum, Code::EventNotListed, Code::EventOver, Code::HostRemoved];
+    [codes::SECTION_SOLD_OUT, codes::SECTION_ACCOUNT_MAXIMUM, codes::EVENT_NOT_LISTED, codes::EVENT_OVER, codes::HOST_REMOVED];
 
 /// Error codes with which they reject a quote.
 const NOT_QUOTED: [Code; 6] = [
-    Code::SectionSoldOut,
-    Code::SectionInactive,
-    Code::SectionNotOnSale,
-    Code::EventNotListed,
-    Code::EventOver,
-    Code::HostRemoved,
+    codes::SECTION_SOLD_OUT,
+    codes::SECTION_INACTIVE,
+    codes::SECTION_NOT_ON_SALE,
+    codes::EVENT_NOT_LISTED,
+    codes::EVENT_OVER,
+    codes::HOST_REMOVED,
 ];
 
 /// Adds the endpoints to the route table.
@@ -53,13 +54,13 @@ pub fn register(routes: &mut Routes<App>) {
             post("quote_create", "/quotes", quote_create).errors(&NOT_QUOTED),
             get("order_get", "/orders/{order}", order_get),
             post("order_cancellation_create", "/orders/{order}/cancellations", order_cancellation_create)
-                .errors(&[Code::OrderNotOpen]),
+                .errors(&[codes::ORDER_NOT_OPEN]),
             get("order_return_list", "/orders/{order}/returns", order_return_list),
             post("order_return_create", "/orders/{order}/returns", order_return_create)
-                .errors(&[Code::OrderNotFulfilled, Code::TicketNotIssued]),
+                .errors(&[codes::ORDER_NOT_FULFILLED, codes::TICKET_NOT_ISSUED]),
             get("order_return_get", "/orders/{order}/returns/{entry}", order_return_get),
             get("order_void_list", "/orders/{order}/voids", order_void_list),
-            post("order_void_create", "/orders/{order}/voids", order_void_create).errors(&[Code::OrderNotFulfilled]),
+            post("order_void_create", "/orders/{order}/voids", order_void_create).errors(&[codes::ORDER_NOT_FULFILLED]),
             get("account_order_list", "/accounts/{number}/orders", account_order_list),
             get("event_order_list", "/events/{event}/orders", event_order_list),
             post("event_complimentary_order_create", "/events/{event}/complimentary-orders", event_complimentary_order_create)

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, FieldError, Result};
+use boxoffice_http::error::{Error, FieldError, Result};
 use boxoffice_openapi::counted;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -18,6 +18,7 @@ use super::{lifecycle, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, Places, SaleTerms, SectionRow};
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow, PreparedAccount};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, StaleRead, Tx};
@@ -297,7 +298,7 @@ impl Inventory {
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.items.is_free() && open >= MAX_OPEN_ORDERS {
             let text = format!("This account has {MAX_OPEN_ORDERS} open orders, which is the most allowed.");
-            return Err(Code::OrderTooMany.with_message(text));
+            return Err(codes::ORDER_TOO_MANY.with_message(text));
         }
         for line in &draft.items.lines {
             self.check_maximum(draft.customer, line)?;
@@ -345,14 +346,14 @@ impl Inventory {
 /// Rejects a number of tickets that an account may not buy because it has `held` of the section.
 ///
 /// # Errors
-/// [`Code::SectionAccountMaximum`].
+/// [`codes::SECTION_ACCOUNT_MAXIMUM`].
 pub fn account_maximum(section: &SectionRow, event: &EventSaleRow, held: i64, quantity: i64) -> Result<()> {
     let exceeded = section.maximum_per_account.filter(|maximum| held + quantity > *maximum);
     let Some(maximum) = exceeded else { return Ok(()) };
     let tickets = counted(maximum.unsigned_abs(), "ticket", "tickets");
     let (name, title) = (&section.name, &event.title);
     let text = format!("An account may buy at most {tickets} of the section {name} of {title}, and this one has {held}.");
-    Err(Code::SectionAccountMaximum.with_message(text))
+    Err(codes::SECTION_ACCOUNT_MAXIMUM.with_message(text))
 }
 
 /// Returns the number of tickets of these drafts' customers in those of their sections that limit it. Needs no query if no section

@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use boxoffice_http::error::{Code, Error, FieldError, Result};
+use boxoffice_http::error::{Error, FieldError, Result};
 
 use super::model::{EventSaleRow, Items, MAX_TICKETS};
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
+use crate::features::codes;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -123,7 +124,7 @@ impl<'a> PricedItems<'a> {
 /// Returns the rejection of tickets of a section with too few places left.
 pub fn sold_out(section: &SectionRow, event: &EventSaleRow) -> Error {
     let text = format!("Too few places are left in the section {} of {}.", section.name, event.title);
-    Code::SectionSoldOut.with_message(text)
+    codes::SECTION_SOLD_OUT.with_message(text)
 }
 
 /// Rejects tickets of a section that is not on sale now. Doesn't check the number of places left.
@@ -145,14 +146,14 @@ pub fn check_event_on_sale(section: &SectionRow, event: &EventSaleRow, now: Time
         // The title of an event that is not public must not be disclosed.
         let section =
             if event.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
-        return Err(Code::EventNotListed.with_message(format!("The event of the section {section} is not listed.")));
+        return Err(codes::EVENT_NOT_LISTED.with_message(format!("The event of the section {section} is not listed.")));
     }
     if event.ends <= now {
-        return Err(Code::EventOver.with_message(format!("The event of the section {name}, {title}, is over.")));
+        return Err(codes::EVENT_OVER.with_message(format!("The event of the section {name}, {title}, is over.")));
     }
     if event.host_removed {
         return Err(
-            Code::HostRemoved.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
+            codes::HOST_REMOVED.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
         );
     }
     Ok(())
@@ -161,14 +162,14 @@ pub fn check_event_on_sale(section: &SectionRow, event: &EventSaleRow, now: Time
 /// Rejects tickets of a section that is inactive or not on sale at this time.
 ///
 /// # Errors
-/// [`Code::SectionInactive`] or [`Code::SectionNotOnSale`].
+/// [`codes::SECTION_INACTIVE`] or [`codes::SECTION_NOT_ON_SALE`].
 pub fn check_section_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
     let (name, title) = (&section.name, &event.title);
     if !section.active {
-        return Err(Code::SectionInactive.with_message(format!("The section {name} of {title} is not active.")));
+        return Err(codes::SECTION_INACTIVE.with_message(format!("The section {name} of {title} is not active.")));
     }
     if now < section.sales_start || section.sales_end <= now {
-        return Err(Code::SectionNotOnSale.with_message(format!("The section {name} of {title} is not on sale now.")));
+        return Err(codes::SECTION_NOT_ON_SALE.with_message(format!("The section {name} of {title} is not on sale now.")));
     }
     Ok(())
 }

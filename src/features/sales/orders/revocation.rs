@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use super::model::{Order, OrderRow, OrderStatus, RevocationRow, RevocationType};
@@ -15,6 +15,7 @@ use super::voids::OrderVoidCreate;
 use super::{lifecycle, revocation_store, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::sections;
+use crate::features::codes;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
@@ -50,7 +51,7 @@ async fn return_tickets_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, r
         None => tickets.iter().filter(|ticket| is_valid(ticket)).collect(),
     };
     if to_return.is_empty() {
-        return Err(Code::TicketNotIssued
+        return Err(codes::TICKET_NOT_ISSUED
             .with_message("None of this order's tickets can be returned: each was used, returned or voided."));
     }
 
@@ -180,14 +181,14 @@ fn require_valid(tickets: &[&TicketRow]) -> Result<()> {
     if used.is_empty() {
         return Ok(());
     }
-    Err(Code::TicketNotIssued.with_message(format!("These tickets were used or are void already: {}.", used.join(", "))))
+    Err(codes::TICKET_NOT_ISSUED.with_message(format!("These tickets were used or are void already: {}.", used.join(", "))))
 }
 
 fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
     if order.stored_status == OrderStatus::Fulfilled {
         return Ok(());
     }
-    Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
+    Err(codes::ORDER_NOT_FULFILLED.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
 }
 
 /// Voids locked tickets of an order, whose sections and events are locked: frees their places, subtracts them from the popularity of

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::model::{
@@ -14,6 +14,7 @@ use super::{hosts_orders, lifecycle, search, store};
 use crate::features::catalog::events::Event;
 use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
@@ -110,7 +111,7 @@ async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
     let now = app.clock.now();
     let row = lock_authorized(tx, caller, id).await?;
     if !row.is_open(now) {
-        return Err(Code::OrderNotOpen.with_message("This order is no longer open, so it can't be cancelled."));
+        return Err(codes::ORDER_NOT_OPEN.with_message("This order is no longer open, so it can't be cancelled."));
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
     if app.attempts.cancellation_mails.begin(row.account_id).is_ok() {
@@ -125,12 +126,12 @@ async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
 /// Mails the tickets of a fulfilled order to its customer again.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`], and [`Code::OrderNotFulfilled`].
+/// [`Error::NOT_FOUND`], and [`codes::ORDER_NOT_FULFILLED`].
 pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
         let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         if row.stored_status != OrderStatus::Fulfilled {
-            return Err(Code::OrderNotFulfilled.with_message("This order is not fulfilled, so it has no tickets to mail."));
+            return Err(codes::ORDER_NOT_FULFILLED.with_message("This order is not fulfilled, so it has no tickets to mail."));
         }
         let orders = vec![(row.id, row.account_id)];
         lifecycle::push_mails(&ctx.app, tx, MailTemplate::OrderConfirmation, orders, Map::new()).await

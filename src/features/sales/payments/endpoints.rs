@@ -4,13 +4,14 @@ use boxoffice_http::error::{Code, Result};
 
 use super::model::{Payment, PaymentCreate, PaymentPath, PaymentsPath};
 use super::service;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Error codes with which a payment is rejected.
-const REJECTIONS: &[Code] = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
+const REJECTIONS: &[Code] = &[codes::ORDER_NOT_OPEN, codes::EVENT_CANCELLED, codes::PAYMENT_DECLINED, codes::PAYMENT_GATEWAY];
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {

@@ -8,13 +8,14 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::model::{PaymentCreate, PaymentRow, RefundableRow, StoredPaymentStatus};
 use super::{refunds, store};
 use crate::features::catalog::events::EventStatus;
+use crate::features::codes;
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
 use crate::features::sales::orders::{self, EventItemRow, OrderRow};
 use crate::kernel::auth::Caller;
@@ -326,13 +327,13 @@ impl OrderBalances {
         };
         // First, because the job that cancels the orders of a cancelled event must not change the error.
         if self.has_cancelled_event(order.id) {
-            return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
+            return Err(codes::EVENT_CANCELLED.with_message("An event in this order is cancelled, so it can't be paid."));
         }
         if !self.is_open(order, now) {
             return Err(order_not_open());
         }
         if outstanding <= Money::ZERO {
-            return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
+            return Err(codes::ORDER_NOT_OPEN.with_message("All of this order is being paid just now."));
         }
         ensure_no_field_errors(problem.into_iter().collect())?;
         Ok(PaymentRow {
@@ -349,16 +350,16 @@ impl OrderBalances {
     fn confirm_error(&self, order: Id, now: Timestamp) -> Option<Error> {
         if self.has_cancelled_event(order) {
             let text = "An event was cancelled before the payment was made, so the payment is given back.";
-            return Some(Code::EventCancelled.with_message(text));
+            return Some(codes::EVENT_CANCELLED.with_message(text));
         }
         (!self.orders.get(&order).is_some_and(|order| self.is_open(order, now))).then(order_closed)
     }
 }
 
 fn order_not_open() -> Error {
-    Code::OrderNotOpen.with_message("This order is no longer open, so it can't be paid.")
+    codes::ORDER_NOT_OPEN.with_message("This order is no longer open, so it can't be paid.")
 }
 
 fn order_closed() -> Error {
-    Code::OrderNotOpen.with_message("This order was closed before the payment was made, so the payment is given back.")
+    codes::ORDER_NOT_OPEN.with_message("This order was closed before the payment was made, so the payment is given back.")
 }

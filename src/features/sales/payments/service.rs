@@ -1,6 +1,6 @@
 //! Operations on payments.
 
-use boxoffice_http::error::{Code, Error, Result, one_line};
+use boxoffice_http::error::{Error, Result, one_line};
 use boxoffice_http::rate_limit::Attempt;
 use slog::warn;
 use tokio::time::timeout;
@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::gateway::{Charge, ChargeResult, GATEWAY_TIMEOUT};
 use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, PaymentViewRow, StoredPaymentStatus};
 use super::{processing, refunds, store};
+use crate::features::codes;
 use crate::features::sales::orders;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::transaction;
@@ -36,7 +37,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
             let account = caller.account.filter(|_| caller.is_session);
             let attempt = account.map(|account| ctx.app.attempts.payments.begin(account)).transpose()?;
             let payment = pay_by_card(ctx, caller, order, new).await;
-            if !matches!(payment, Err(Error::Rejected(Code::PaymentDeclined, _))) {
+            if !matches!(payment, Err(Error::Rejected(codes::PAYMENT_DECLINED, _))) {
                 attempt.into_iter().for_each(Attempt::forgive);
             }
             payment?
@@ -65,13 +66,13 @@ async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<Pay
         }
         Ok(ChargeResult::Declined) => {
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], StoredPaymentStatus::Declined).await)?;
-            Err(Code::PaymentDeclined.into())
+            Err(codes::PAYMENT_DECLINED.into())
         }
         Err(error) => {
             warn!(ctx.app.log, "the payment gateway failed"; "payment" => %payment.id, "cause" => one_line(&error));
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], StoredPaymentStatus::Abandoned).await)?;
             refunds::process_after_commit(ctx, payment.order_id).await;
-            Err(Code::PaymentGateway.into())
+            Err(codes::PAYMENT_GATEWAY.into())
         }
     }
 }

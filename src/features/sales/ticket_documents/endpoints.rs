@@ -1,8 +1,9 @@
 //! HTTP endpoints of documents.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::service;
+use crate::features::codes;
 use crate::features::sales::orders::OrderPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{FileResponse, Path, Routes, get};
@@ -12,7 +13,7 @@ use crate::state::{App, Ctx};
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Orders",
-        [get("order_document_get", "/orders/{order}/tickets.pdf", order_document_get).errors(&[Code::TicketNotIssued])],
+        [get("order_document_get", "/orders/{order}/tickets.pdf", order_document_get).errors(&[codes::TICKET_NOT_ISSUED])],
     );
 }
 

@@ -1,10 +1,11 @@
 //! Documents of orders.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{DocumentTicket, DocumentTicketRow};
 use super::pdf::{self, DocumentStyle};
 use super::store;
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::orders;
 use crate::features::sales::tickets;
@@ -16,14 +17,14 @@ use crate::state::{App, Ctx};
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], [`Error::FORBIDDEN`] for callers other than the customer and platform administrators, and
-/// [`Code::TicketNotIssued`] if there are no such tickets.
+/// [`codes::TICKET_NOT_ISSUED`] if there are no such tickets.
 pub async fn of_order(ctx: &Ctx, caller: &Caller, order: Id) -> Result<Vec<u8>> {
     let mut tx = ctx.unit.read().await?;
     let order = orders::find(&mut tx, order).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(order.account_id)?;
     let rows = store::of_orders(&mut tx, [order.id]).await?;
     if rows.is_empty() {
-        return Err(Code::TicketNotIssued.with_message("None of this order's tickets is Issued and belongs to its customer."));
+        return Err(codes::TICKET_NOT_ISSUED.with_message("None of this order's tickets is Issued and belongs to its customer."));
     }
     let owner = accounts::find(&mut tx, order.account_id).await?.ok_or(Error::NOT_FOUND)?;
     drop(tx);

@@ -15,7 +15,7 @@
 //! numbers decides if it still admits. The signature keeps a device without a current list from admitting invented tickets.
 
 use anyhow::anyhow;
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,6 +23,7 @@ use serde::Serialize;
 use super::model::{TicketRow, TicketStatus, uri};
 use super::{qr_code, service};
 use crate::features::catalog::media::StoredImage;
+use crate::features::codes;
 use crate::kernel::auth::Caller;
 use crate::kernel::signing::{self, KeyId, SIGNATURE_LENGTH, SigningKey};
 use crate::kernel::types::api_types::Uri;
@@ -58,7 +59,7 @@ pub struct TicketCode {
 /// Returns the code of a ticket.
 ///
 /// # Errors
-/// [`Code::TicketNotIssued`] for a ticket that doesn't admit.
+/// [`codes::TICKET_NOT_ISSUED`] for a ticket that doesn't admit.
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<TicketCode> {
     let code = load(ctx, caller, ticket).await?;
     let ticket = uri(ticket);
@@ -78,7 +79,7 @@ pub async fn get_image(ctx: &Ctx, caller: &Caller, ticket: Id, format: qr_code::
 async fn load(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<String> {
     let row = service::find_authorized(&mut ctx.unit.read().await?, caller, ticket).await?;
     if row.status != TicketStatus::Issued {
-        return Err(Code::TicketNotIssued.with_message("Only a ticket that is Issued has a code."));
+        return Err(codes::TICKET_NOT_ISSUED.with_message("Only a ticket that is Issued has a code."));
     }
     sign(&ctx.app.ticket_keys.own, &row)
 }

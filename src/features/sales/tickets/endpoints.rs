@@ -1,6 +1,6 @@
 //! HTTP endpoints of tickets.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::code::TicketCode;
 use super::keys::TicketKeySet;
@@ -8,6 +8,7 @@ use super::model::{EventTicketFilter, Ticket, TicketCodeImagePath, TicketCodeIma
 use super::{code, event_lists, keys, service};
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::media::ImageResponse;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, SerializedJson, get};
@@ -26,9 +27,9 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_ticket_list", "/events/{event}/tickets", event_ticket_list),
             get("account_ticket_list", "/accounts/{number}/tickets", account_ticket_list),
             get("ticket_get", "/tickets/{ticket}", ticket_get),
-            get("ticket_code_get", "/tickets/{ticket}/code", ticket_code_get).errors(&[Code::TicketNotIssued]),
+            get("ticket_code_get", "/tickets/{ticket}/code", ticket_code_get).errors(&[codes::TICKET_NOT_ISSUED]),
             get("ticket_code_image_get", "/tickets/{ticket}/code/{format}", ticket_code_image_get)
-                .errors(&[Code::TicketNotIssued]),
+                .errors(&[codes::TICKET_NOT_ISSUED]),
             get("ticket_key_list", "/ticket-keys", ticket_key_list).public(),
         ],
     );

@@ -1,9 +1,10 @@
 //! HTTP endpoints of transfers.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
 use super::service;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
@@ -15,12 +16,13 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Transfers",
         [
-            post("transfer_create", "/transfers", transfer_create).errors(&[Code::TicketNotIssued]),
+            post("transfer_create", "/transfers", transfer_create).errors(&[codes::TICKET_NOT_ISSUED]),
             get("transfer_get", "/transfers/{transfer}", transfer_get),
-            delete("transfer_delete", "/transfers/{transfer}", transfer_delete).errors(&[Code::TransferNotOpen]),
-            post("transfer_claim_create", "/transfers/{transfer}/claims", transfer_claim_create).errors(&[Code::TransferNotOpen]),
+            delete("transfer_delete", "/transfers/{transfer}", transfer_delete).errors(&[codes::TRANSFER_NOT_OPEN]),
+            post("transfer_claim_create", "/transfers/{transfer}/claims", transfer_claim_create)
+                .errors(&[codes::TRANSFER_NOT_OPEN]),
             post("transfer_rejection_create", "/transfers/{transfer}/rejections", transfer_rejection_create)
-                .errors(&[Code::TransferNotOpen]),
+                .errors(&[codes::TRANSFER_NOT_OPEN]),
             get("account_transfer_list", "/accounts/{number}/transfers", account_transfer_list),
         ],
     );

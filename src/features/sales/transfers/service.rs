@@ -13,6 +13,7 @@ use super::model::{
 };
 use super::store;
 use crate::features::catalog::sections::{self, Section};
+use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::tickets::{self, Redeemed, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
@@ -191,12 +192,12 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
 /// transfer exists.
 ///
 /// # Errors
-/// [`Code::KeyRefused`] if the sender was deleted since its key was looked up: it must not leave an open transfer behind.
+/// [`Code::KEY_REFUSED`] if the sender was deleted since its key was looked up: it must not leave an open transfer behind.
 async fn lock_accounts(tx: &mut Tx, sender: Id, recipient: &AccountNumber) -> Result<Result<Id, FieldError>> {
     let recipient = accounts::find_by_number(tx, recipient).await?.map(|account| account.id);
     let locked = accounts::lock_all(tx, [sender].into_iter().chain(recipient)).await?;
     if !locked.iter().any(|account| account.id == sender) {
-        return Err(Code::KeyRefused.into());
+        return Err(Code::KEY_REFUSED.into());
     }
     Ok(match locked.iter().find(|account| Some(account.id) == recipient && account.activated) {
         None => Err(FieldError::invalid("recipient", "names no active account")),
@@ -222,7 +223,7 @@ async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[SerialInput]) -> Result<
 fn not_issued(serials: &[&str]) -> Error {
     let are = if serials.len() == 1 { "is" } else { "are" };
     let serials = serials.join(" and ");
-    Code::TicketNotIssued.with_message(format!("Only a ticket that is Issued can be transferred, and {serials} {are} not."))
+    codes::TICKET_NOT_ISSUED.with_message(format!("Only a ticket that is Issued can be transferred, and {serials} {are} not."))
 }
 
 /// Ends a transfer with the response of its recipient.
@@ -248,7 +249,7 @@ async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus)
         tickets::lock_orders(tx, &tickets).await?;
     }
     if !store::end(tx, row.id, status).await? {
-        return Err(Code::TransferNotOpen.into());
+        return Err(codes::TRANSFER_NOT_OPEN.into());
     }
     let were_pending = if is_claimed {
         tickets::replace(app, tx, &tickets, row.sender_id, row.recipient_id).await?

@@ -5,6 +5,7 @@ use boxoffice_http::error::{Code, Result};
 use super::model::{WaitingEntry, WaitingEntryCreate, WaitingEntryPath};
 use super::service;
 use crate::features::catalog::sections::SectionPath;
+use crate::features::codes;
 use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, HttpResponseDeleted, Json, Path, Query, Routes, delete, get, post};
@@ -13,16 +14,16 @@ use crate::state::{App, Ctx};
 
 /// Error codes with which the rules reject a new entry.
 const REJECTED: [Code; 10] = [
-    Code::SectionNotSoldOut,
-    Code::SectionAccountMaximum,
-    Code::SectionInactive,
-    Code::SectionNotOnSale,
-    Code::EventNotListed,
-    Code::EventOver,
-    Code::HostRemoved,
-    Code::WaitingListJoined,
-    Code::WaitingListTooMany,
-    Code::WaitingListFull,
+    codes::SECTION_NOT_SOLD_OUT,
+    codes::SECTION_ACCOUNT_MAXIMUM,
+    codes::SECTION_INACTIVE,
+    codes::SECTION_NOT_ON_SALE,
+    codes::EVENT_NOT_LISTED,
+    codes::EVENT_OVER,
+    codes::HOST_REMOVED,
+    codes::WAITING_LIST_JOINED,
+    codes::WAITING_LIST_TOO_MANY,
+    codes::WAITING_LIST_FULL,
 ];
 
 /// Registers the endpoints.

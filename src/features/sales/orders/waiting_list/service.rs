@@ -8,6 +8,7 @@ use super::model::{EntriesOf, EntryRow, NewEntry, WaitingEntry, WaitingEntryCrea
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, SectionUri};
+use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::sales::orders::placement::account_maximum;
 use crate::features::sales::orders::pricing::check_on_sale;
@@ -36,7 +37,7 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
     events::load_visible(tx, caller, section.event_id).await?;
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
     // Locks in the order of an order: the account, the host, the section.
-    accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
+    accounts::lock(tx, account).await?.ok_or(Code::KEY_REFUSED)?;
     let event = orders::lock_hosts_and_read_sale_status(tx, [section.event_id]).await?.pop().ok_or(Error::NOT_FOUND)?;
     let places = sections::lock_available(app, tx, [section.id], now).await?.remove(&section.id).ok_or(Error::NOT_FOUND)?;
     if new.quantity > section.capacity {
@@ -45,10 +46,10 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
     check_on_sale(&section, &event, now)?;
     let earlier = store::find_of_account(tx, section.id, account).await?;
     if earlier.as_ref().is_some_and(|entry| is_open(entry, now)) {
-        return Err(Code::WaitingListJoined.into());
+        return Err(codes::WAITING_LIST_JOINED.into());
     }
     if places.waiting == 0 && places.left > 0 {
-        return Err(Code::SectionNotSoldOut.into());
+        return Err(codes::SECTION_NOT_SOLD_OUT.into());
     }
     if section.maximum_per_account.is_some() {
         let held = orders::count_held(tx, &BTreeSet::from([account]), &BTreeSet::from([section.id]), now).await?;
@@ -56,10 +57,10 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
         account_maximum(&section, &event, held, new.quantity)?;
     }
     if places.waiting >= MAX_WAITING_OF_SECTION {
-        return Err(Code::WaitingListFull.into());
+        return Err(codes::WAITING_LIST_FULL.into());
     }
     if store::count_open(tx, account, now).await? >= MAX_WAITING_OF_ACCOUNT {
-        return Err(Code::WaitingListTooMany.into());
+        return Err(codes::WAITING_LIST_TOO_MANY.into());
     }
     if let Some(ended) = earlier {
         remove(tx, &ended).await?;
