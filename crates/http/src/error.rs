@@ -60,7 +60,7 @@ impl Code {
         RESOURCE_NOT_YOURS = ("resource.not-yours", FORBIDDEN, "You are restricted from accessing this resource."),
         ENDPOINT_UNKNOWN = ("endpoint.unknown", NOT_FOUND, "The requested endpoint does not exist on this server."),
         RESOURCE_NOT_FOUND = ("resource.not-found", NOT_FOUND, "There is presently no resource with the given URI."),
-        PAGE_PAST_END = ("page.past-end", NOT_FOUND, "The list has no such page. Ask for a smaller page."),
+        PAGE_PAST_END = ("page.past-end", NOT_FOUND, "The list has no such page. Request a smaller one."),
         METHOD_NOT_ALLOWED = (
             "method.not-allowed",
             METHOD_NOT_ALLOWED,
@@ -70,13 +70,13 @@ impl Code {
         IDEMPOTENCY_UNDER_WAY = (
             "idempotency.under-way",
             CONFLICT,
-            "A request with this Idempotency-Key is still under way. Ask again shortly."
+            "A request with this Idempotency-Key is still in progress. Try again shortly."
         ),
         CLIENT_OUTDATED = ("client.outdated", PRECONDITION_FAILED, "Please upgrade your client to complete this request"),
         RESOURCE_CHANGED = (
             "resource.changed",
             PRECONDITION_FAILED,
-            "This resource has changed since it was read. Read it again, and decide anew."
+            "This resource has changed since it was read. Read it again, and repeat the change if it still applies."
         ),
         BODY_TOO_LARGE = ("body.too-large", PAYLOAD_TOO_LARGE, "The request's body is too large."),
         URI_TOO_LONG = ("uri.too-long", URI_TOO_LONG, "The request's path and query are too long."),

@@ -16,7 +16,7 @@ use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateRespon
 on_both_databases![lost_response_is_retried_without_second_effect, lost_response_counts_code_attempt_once];
 
 const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
-const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
+const NOT_OPEN: &str = r#"{"error":"This transfer is no longer open.","code":"transfer.not-open"}"#;
 const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 
 /// Returns the idempotency keys of requests.

@@ -30,7 +30,7 @@ fn tag_faults() -> Vec<Fault> {
         }),
         fault("conditions", "stale If-Match is 409", REGION).response("region_update", |call, answer, _| {
             if answer.status == 412 && call.headers.contains_key("if-match") {
-                answer.replace(409, &json!({"error": "Another region holds this name.", "code": "region.taken"}));
+                answer.replace(409, &json!({"error": "Another region has this name.", "code": "region.taken"}));
             }
         }),
         fault("conditions", "stale If-Match is refused and carried out", REGION)

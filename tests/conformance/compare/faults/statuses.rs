@@ -136,7 +136,7 @@ fn error_faults() -> Vec<Fault> {
             "venue_create",
             409,
             |answer| {
-                answer.replace(409, &json!({"error": "Another region holds this name.", "code": "region.taken"}));
+                answer.replace(409, &json!({"error": "Another region has this name.", "code": "region.taken"}));
             },
         ),
         fault("errors", "400 names an argument that is valid, too", &["region_create"]).response(
