@@ -44,7 +44,7 @@ pub struct AttemptLimits {
     pub token_codes: AttemptLimit,
     /// Payments that the gateway declines, by the account that sends them.
     pub payments: AttemptLimit,
-    /// Accounts that complimentary orders create, by the account that sends them.
+    /// Accounts that complimentary orders create, by the account that sends them, and their rejections that reveal an account.
     pub guests: AttemptLimit,
     /// Mails about offered tickets, by recipient.
     pub transfer_mails: AttemptLimit,
@@ -59,6 +59,7 @@ pub struct AttemptLimits {
 impl AttemptLimits {
     /// Creates the limits with these settings.
     pub fn new(settings: &LimitSettings) -> Self {
+        let share = |limit: u32| limit.div_ceil(settings.servers.max(1));
         Self {
             logins: AttemptLimit::new("logins", settings.failed_logins, HOUR),
             names: AttemptLimit::new("names", settings.guesses, MINUTE),
@@ -66,12 +67,12 @@ impl AttemptLimits {
             credential_changes: AttemptLimit::new("changes", settings.credential_changes, HOUR),
             codes: AttemptLimit::new("codes", settings.codes, HOUR),
             token_codes: AttemptLimit::new("tokens", settings.guesses.saturating_mul(PER_ADDRESS_FACTOR), MINUTE),
-            payments: AttemptLimit::new("payments", DECLINED_PAYMENTS, HOUR),
-            guests: AttemptLimit::new("guests", GUESTS, DAY),
-            transfer_mails: AttemptLimit::new("mails", TRANSFER_MAILS, HOUR),
-            cancellation_mails: AttemptLimit::new("mails", CANCELLATION_MAILS, HOUR),
-            free_order_mails: AttemptLimit::new("mails", FREE_ORDER_MAILS, HOUR),
-            free_return_mails: AttemptLimit::new("mails", FREE_RETURN_MAILS, HOUR),
+            payments: AttemptLimit::new("payments", share(DECLINED_PAYMENTS), HOUR),
+            guests: AttemptLimit::new("guests", share(GUESTS), DAY),
+            transfer_mails: AttemptLimit::new("mails", share(TRANSFER_MAILS), HOUR),
+            cancellation_mails: AttemptLimit::new("mails", share(CANCELLATION_MAILS), HOUR),
+            free_order_mails: AttemptLimit::new("mails", share(FREE_ORDER_MAILS), HOUR),
+            free_return_mails: AttemptLimit::new("mails", share(FREE_RETURN_MAILS), HOUR),
         }
     }
 

@@ -155,6 +155,7 @@ impl LimitOptions {
             failed_logins: share(&self.failed_login_limit)?,
             credential_changes: share(&self.credential_change_limit)?,
             codes: share(&self.code_limit)?,
+            servers,
             trusted_proxies: self.trusted_proxies.get()?.clone(),
         })
     }

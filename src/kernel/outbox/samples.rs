@@ -76,7 +76,8 @@ fn forms(template: MailTemplate) -> Vec<Value> {
         MailTemplate::TransferReceived | MailTemplate::TransferClaimed => [0, 1, 2]
             .map(|tickets| {
                 let (sender, transfer) = ("Kofi Asante", "17630000000005");
-                json!({ "sender": sender, "transfer": transfer, "tickets": tickets, "accepted": tickets, "events": [event()] })
+                let guest = tickets == 1;
+                json!({ "sender": sender, "transfer": transfer, "tickets": tickets, "accepted": tickets, "guest": guest, "events": [event()] })
             })
             .into(),
     }

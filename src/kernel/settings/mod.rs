@@ -66,6 +66,8 @@ pub struct LimitSettings {
     pub credential_changes: u32,
     /// Codes of one kind per hour that are mailed to one e-mail address; 0: no limit.
     pub codes: u32,
+    /// Servers that share the limits which are not settings; 0 stands for 1. The others are the shares of this server already.
+    pub servers: u32,
     /// Proxies whose headers determine the client's address.
     pub trusted_proxies: TrustedProxies,
 }

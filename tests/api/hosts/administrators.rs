@@ -138,6 +138,12 @@ async fn last_administrator_cannot_be_removed(app: TestApp) {
     let toggle = async |user: &User| app.post_empty(&app.staff.key, &format!("/accounts/{}/toggles", user.number)).await.status;
     assert_eq!(toggle(&yaw).await, 200);
     assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"), "he can't act for it");
+    app.execute("update accounts set activated = true, guest = true where number = $1", &yaw.number).await;
+    assert_eq!(
+        rejection(&remove(&app, &ama.key, &uri, &ama.number).await),
+        (409, "administrator.last"),
+        "nobody has its password"
+    );
     assert_eq!(toggle(&ama).await, 200);
     assert_eq!(add(&app, &app.staff.key, &uri, &kofi.number).await.status, 201, "nobody else can");
 }

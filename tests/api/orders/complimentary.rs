@@ -13,7 +13,11 @@ on_both_databases![
     deactivated_account_gets_no_tickets,
 ];
 
-race_tests![complimentary_tickets_and_orders_never_oversell, guests_have_one_account];
+race_tests![
+    complimentary_tickets_and_orders_never_oversell,
+    guests_have_one_account,
+    address_of_account_that_is_deleted_gets_tickets,
+];
 
 async fn issue(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
     app.post(key, &format!("{}/complimentary-orders", event.uri), &body).await
@@ -121,6 +125,22 @@ async fn guests_have_one_account(app: TestApp) {
         .await;
     let accounts: Vec<(&str, i64)> = accounts.iter().map(|(email, orders)| (&**email, *orders)).collect();
     assert_eq!(accounts, [("abena@example.com", 6), ("esi@example.com", 12), ("nana@example.com", 6), ("yaw@example.com", 6)]);
+}
+
+async fn address_of_account_that_is_deleted_gets_tickets(app: TestApp) {
+    let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
+    for number in 0..5 {
+        let esi = app.sign_up(&format!("esi{number}")).await;
+        let gift = json!({ "email": format!("esi{number}@example.com"), "items": { &event.sections[0]: 1 } });
+
+        let given = futures::future::join_all((0..4).map(|_| issue(&app, &kofi.key, &event, gift.clone())));
+        let account = format!("/accounts/{}", esi.number);
+        let (given, deleted) = futures::future::join(given, app.delete(&esi.key, &account)).await;
+
+        assert!(given.iter().all(|response| response.status == 201), "{given:?}");
+        assert!([204, 409].contains(&deleted.status), "{}", deleted.body);
+    }
+    app.assert_invariants().await;
 }
 
 async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {

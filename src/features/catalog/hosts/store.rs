@@ -78,10 +78,10 @@ pub async fn count_administered(tx: &mut Tx, account: Id) -> Result<i64> {
     tx.query(count).bind(account).scalar().await
 }
 
-/// Returns whether a host has an administrator whose account is active.
+/// Returns whether a host has an administrator who can act for it: whose account is active, and no guest, which nobody uses.
 pub async fn has_active_administrator(tx: &mut Tx, host: Id) -> Result<bool> {
     let administrators = "select exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
-         where m.host_id = $1 and a.activated)";
+         where m.host_id = $1 and a.activated and not a.guest)";
     tx.query(administrators).bind(host).scalar().await
 }
 

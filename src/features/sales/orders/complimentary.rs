@@ -17,7 +17,7 @@ use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
-use crate::state::{App, Ctx};
+use crate::state::Ctx;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ComplimentaryOrderCreate {
@@ -29,51 +29,58 @@ pub struct ComplimentaryOrderCreate {
 
 /// Issues tickets of an event to an account, or to an e-mail address, for which it creates an account if there is none. They take places
 /// like all others, and count for the maximum of the account. Sections that are inactive or not on sale have them, too.
+///
+/// Requests with an e-mail address are limited. Those that create an account are counted, and those whose rejection reveals that the
+/// address has a deactivated one.
 pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
-    let (recipient, items) = {
+    let (account, items) = {
         let mut tx = ctx.unit.read().await?;
         events::load_managed(&mut tx, &caller, event).await?;
-        let recipient = find_recipient(&ctx.app, &mut tx, &request).await?;
+        let account = find_account(&mut tx, &request).await?;
         let now = ctx.app.clock.now();
         let sections = sections::find_all(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
-        (recipient, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
+        (account, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
     };
-    let recipient = match (recipient, items) {
-        (Ok(recipient), None) => recipient,
-        (recipient, items) => return Err(Error::Invalid(items.into_iter().chain(recipient.err()).collect())),
-    };
-    let attempt = match (&recipient, caller.account) {
-        (TicketRecipient::Guest(_), Some(account)) if !caller.is_administrator() => Some(ctx.app.attempts.guests.begin(account)?),
+    let attempt = match caller.account {
+        Some(account) if request.email.is_some() && !caller.is_administrator() => Some(ctx.app.attempts.guests.begin(account)?),
         _ => None,
     };
-    let placed = placement::place_complimentary(ctx, caller, recipient, request.items).await;
-    if placed.is_err() {
+    let (is_new, is_revealed) = (account == Ok(None), account.is_err());
+    let placed = match (account, items) {
+        (Ok(account), None) => {
+            let recipient = recipient(ctx, account, request.email).await?;
+            placement::place_complimentary(ctx, caller, recipient, request.items).await
+        }
+        (account, items) => Err(Error::Invalid(items.into_iter().chain(account.err()).collect())),
+    };
+    if !is_revealed && (!is_new || placed.is_err()) {
         attempt.into_iter().for_each(Attempt::forgive);
     }
     placed
 }
 
-/// Returns the account that the request names by its number or its e-mail address, or a guest for the address.
-async fn find_recipient(
-    app: &App,
-    tx: &mut Tx,
-    request: &ComplimentaryOrderCreate,
-) -> Result<Result<TicketRecipient, FieldError>> {
+/// Returns the account that the request names by its number or its e-mail address; `None` for an address without an account.
+async fn find_account(tx: &mut Tx, request: &ComplimentaryOrderCreate) -> Result<Result<Option<Id>, FieldError>> {
     let (argument, account) = match (&request.account, &request.email) {
         (Some(number), None) => match accounts::find_by_number(tx, number).await? {
             None => return Ok(Err(FieldError::invalid("account", "names no account"))),
             Some(account) => ("account", account),
         },
         (None, Some(email)) => match accounts::find_by_emails(tx, [email.as_str()]).await?.pop() {
-            None => {
-                let guest = accounts::prepare_guest(app, email.clone()).await?;
-                return Ok(Ok(TicketRecipient::Guest(Box::new(guest))));
-            }
+            None => return Ok(Ok(None)),
             Some(account) => ("email", account),
         },
         (Some(_), Some(_)) => return Ok(Err(FieldError::invalid("email", "must be absent if account is given"))),
         (None, None) => return Ok(Err(FieldError::missing("account"))),
     };
-    let recipient = account.activated.then_some(TicketRecipient::Account(account.id));
-    Ok(recipient.ok_or_else(|| FieldError::invalid(argument, "names no active account")))
+    let active = account.activated.then_some(Some(account.id));
+    Ok(active.ok_or_else(|| FieldError::invalid(argument, "names no active account")))
+}
+
+/// Returns the recipient: the account, or the e-mail address, whose account may be another one when the order is placed.
+async fn recipient(ctx: &Ctx, account: Option<Id>, email: Option<String>) -> Result<TicketRecipient> {
+    Ok(match (account, email) {
+        (_, Some(email)) => TicketRecipient::Email(Box::new(accounts::prepare_guest(&ctx.app, email).await?)),
+        (account, None) => TicketRecipient::Account(account.ok_or(Error::NOT_FOUND)?),
+    })
 }

@@ -1,4 +1,4 @@
-//! E-mail addresses that are given tickets and have no account: their orders create guests.
+//! E-mail addresses that are given tickets. For those without an account, their orders create guests.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,8 +14,18 @@ use crate::state::App;
 /// The recipient of a complimentary order.
 pub enum TicketRecipient {
     Account(Id),
-    /// An e-mail address that had no account when the request was checked.
-    Guest(Box<PreparedAccount>),
+    /// An e-mail address, with the guest that it gets unless it has an account when the order is placed.
+    Email(Box<PreparedAccount>),
+}
+
+impl TicketRecipient {
+    /// The argument that names it.
+    pub fn argument(&self) -> &'static str {
+        match self {
+            Self::Account(_) => "account",
+            Self::Email(_) => "email",
+        }
+    }
 }
 
 /// The accounts of the addresses in a batch of orders.
@@ -31,7 +41,7 @@ impl Guests {
     /// Finds the accounts that these addresses have by now, and makes the others.
     pub async fn of(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Self> {
         let guest = |request: &&OrderRequest| match &request.recipient {
-            Some(TicketRecipient::Guest(guest)) => Some((**guest).clone()),
+            Some(TicketRecipient::Email(guest)) => Some((**guest).clone()),
             _ => None,
         };
         let prepared: Vec<PreparedAccount> = requests.iter().filter_map(guest).collect();
@@ -50,13 +60,18 @@ impl Guests {
         Ok(guests)
     }
 
+    /// Returns the accounts that exist.
+    pub fn existing(&self) -> impl Iterator<Item = Id> {
+        self.ids.values().copied().filter(|id| !self.new.contains_key(id))
+    }
+
     /// Returns the account of a recipient.
     pub fn id_of(&self, recipient: &TicketRecipient) -> Result<Id> {
         match recipient {
             TicketRecipient::Account(account) => Ok(*account),
-            TicketRecipient::Guest(guest) => {
+            TicketRecipient::Email(guest) => {
                 let id = self.ids.get(&guest.row.email.to_ascii_lowercase());
-                Ok(*id.ok_or_else(|| anyhow::anyhow!("a guest has no account"))?)
+                Ok(*id.ok_or_else(|| anyhow::anyhow!("an address has no account"))?)
             }
         }
     }

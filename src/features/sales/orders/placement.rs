@@ -46,6 +46,8 @@ pub struct OrderRequest {
 struct Draft<'a> {
     caller: &'a Caller,
     customer: Id,
+    /// The argument that names the customer.
+    argument: &'static str,
     is_complimentary: bool,
     items: PricedItems<'a>,
 }
@@ -109,7 +111,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
         requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();
 
-    let mut inventory = Inventory::open(tx, &drafts, guests.new).await?;
+    let mut inventory = Inventory::open(tx, &drafts, guests).await?;
     for draft in &mut drafts {
         reject_unless(draft, |draft| inventory.check(draft, now));
     }
@@ -183,9 +185,10 @@ fn validate<'a>(
 ) -> Result<Draft<'a>> {
     match (price_items(app, None, sections, &request.order.items, now), customer) {
         (Ok(items), Ok(customer)) => {
+            let argument = request.recipient.as_ref().map_or("customer", TicketRecipient::argument);
             let is_complimentary = request.recipient.is_some();
             let items = if is_complimentary { items.without_charge() } else { items };
-            Ok(Draft { caller: &request.caller, customer, is_complimentary, items })
+            Ok(Draft { caller: &request.caller, customer, argument, is_complimentary, items })
         }
         (items, customer) => Err(Error::Invalid(items.err().into_iter().chain(customer.err()).collect())),
     }
@@ -195,13 +198,19 @@ impl Inventory {
     /// Locks the customers of these drafts, then the events of free drafts, then the hosts (see the lock order in
     /// CONTRIBUTING.md).
     ///
+    /// Returns [`StaleRead`] if the account of an e-mail address has been removed since it was looked up: then it gets a guest.
+    ///
     /// The account lock serializes the orders of one account, so that two of them cannot both be the last one allowed. It also
     /// serializes orders with the deletion of the account.
-    async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>], new_guests: HashMap<Id, PreparedAccount>) -> Result<Self> {
+    async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>], guests: Guests) -> Result<Self> {
         let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
-        let locked = accounts::lock_all(tx, customers).await?;
-        let accounts = locked.into_iter().chain(new_guests.values().map(|guest| guest.row.clone()));
+        let locked = accounts::lock_all(tx, customers.iter().copied()).await?;
+        let accounts = locked.into_iter().chain(guests.new.values().map(|guest| guest.row.clone()));
         let accounts: HashMap<Id, AccountRow> = accounts.map(|account| (account.id, account)).collect();
+        let has_removed = guests.existing().any(|id| customers.contains(&id) && !accounts.contains_key(&id));
+        if has_removed {
+            return Err(StaleRead.into());
+        }
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
         let to_lock: BTreeSet<Id> =
             of_accounts().filter(|draft| draft.items.is_free()).flat_map(|draft| draft.items.events()).collect();
@@ -221,7 +230,7 @@ impl Inventory {
         };
         Ok(Self {
             accounts,
-            new_guests,
+            new_guests: guests.new,
             events,
             administrators,
             open: HashMap::new(),
@@ -235,10 +244,9 @@ impl Inventory {
 
     /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
     fn check(&self, draft: &Draft<'_>, now: Timestamp) -> Result<()> {
-        let argument = if draft.is_complimentary { "account" } else { "customer" };
         match self.accounts.get(&draft.customer) {
-            None => return Err(Error::invalid(argument, "names no account")),
-            Some(account) if !can_receive(draft.caller, account) => return Err(Error::invalid(argument, INACTIVE)),
+            None => return Err(Error::invalid(draft.argument, "names no account")),
+            Some(account) if !can_receive(draft.caller, account) => return Err(Error::invalid(draft.argument, INACTIVE)),
             Some(_) => {}
         }
         draft.items.require(|line| self.events.contains_key(&line.section.event_id))?;
