@@ -198,10 +198,11 @@ impl Inventory {
     /// Locks the customers of these drafts, then the events of free drafts, then the hosts (see the lock order in
     /// CONTRIBUTING.md).
     ///
-    /// Returns [`StaleRead`] if the account of an e-mail address has been removed since it was looked up: then it gets a guest.
-    ///
     /// The account lock serializes the orders of one account, so that two of them cannot both be the last one allowed. It also
     /// serializes orders with the deletion of the account.
+    ///
+    /// # Errors
+    /// [`StaleRead`] if the account of an e-mail address was removed after it had been looked up. The next attempt creates a guest.
     async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>], guests: Guests) -> Result<Self> {
         let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
         let locked = accounts::lock_all(tx, customers.iter().copied()).await?;
