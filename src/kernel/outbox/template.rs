@@ -59,6 +59,7 @@ macro_rules! mail_templates {
         const FILES: &[(&str, &str)] = &[
             ("base.html", include_str!("../../../templates/mail/base.html")),
             ("events.html", include_str!("../../../templates/mail/events.html")),
+            ("reason.html", include_str!("../../../templates/mail/reason.html")),
             ("en/footer.html", include_str!("../../../templates/mail/en/footer.html")),
             ("fr/footer.html", include_str!("../../../templates/mail/fr/footer.html")),
             $(

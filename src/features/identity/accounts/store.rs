@@ -174,7 +174,8 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     tx.query(concat!(
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
          verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
-         guest = guest and $4 is null, first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
+         guest = guest and $4 is null, first_name = coalesce($5, first_name), last_name = coalesce($6, last_name),
+         title = coalesce($7, title),
          date_of_birth = nullif(coalesce($8, date_of_birth), ''), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
          city = coalesce($13, city), state = coalesce($14, state),

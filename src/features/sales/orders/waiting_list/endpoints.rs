@@ -26,7 +26,7 @@ const REJECTED: [Code; 10] = [
     codes::WAITING_LIST_FULL,
 ];
 
-/// Registers the endpoints.
+/// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Waiting lists",
