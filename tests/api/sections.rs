@@ -342,7 +342,12 @@ async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
         let changed = set_price(sent).await;
         assert_eq!((changed.status, &changed.body["price"]["base"]), (200, &json!(price)), "{sent}");
     }
-    for sent in [1.005, 0.001, 19.994, 99.999, -0.001] {
+    let large = [(f64::from(65_535.99_f32), 65_535.99), (100_000.1 * 3.0, 300_000.3)];
+    for (sent, price) in large {
+        assert_eq!(set_price(sent).await.body["price"]["base"], json!(price), "{sent}");
+    }
+    let between = [65_535.985, 65_536.005, 83_886.085, 100_000.005, 150_000.005, f64::from(150_000.01_f32), 999_999.999];
+    for sent in [1.005, 0.001, 19.994, 99.999, -0.001].into_iter().chain(between) {
         assert_eq!(rejection(&set_price(sent).await), (400, "arguments.invalid"), "{sent}");
     }
     assert_eq!(set_price(141.99).await.status, 200);

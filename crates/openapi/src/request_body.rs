@@ -502,16 +502,26 @@ pub fn is_blank_text(text: &str) -> bool {
     text.chars().all(is_invisible)
 }
 
-/// Replaces a number that differs from a multiple of the step by no more than the rounding error of single precision. Many clients
-/// compute amounts with floating-point numbers, or have them in single precision: 43.98 may arrive as 43.97999999999999 or
-/// 43.97999954223633.
+/// Replaces a number that is a multiple of the step with a rounding error. Many clients compute amounts with floating-point numbers, or
+/// have them in single precision: 43.98 may arrive as 43.97999999999999 or 43.97999954223633.
 fn remove_noise(value: &mut Value, steps_in_one: f64) {
     let Some(number) = value.as_f64().filter(|_| value.is_f64()) else { return };
     let multiple = (number * steps_in_one).round() / steps_in_one;
-    let rounding_error = f64::from(f32::EPSILON) / 2.0 * multiple.abs().max(1.0);
-    if multiple.is_finite() && (number - multiple).abs() <= rounding_error {
+    // More than the error of sums in double precision.
+    let rounding_error = 1e-4 / steps_in_one;
+    let is_multiple = (number - multiple).abs() <= rounding_error || is_equal_in_single_precision(number, multiple, steps_in_one);
+    if multiple.is_finite() && is_multiple {
         *value = multiple.into();
     }
+}
+
+/// Returns whether a number is this multiple of the step in single precision. Large numbers are not: their single precision is not finer
+/// than half a step, so numbers between two multiples would be equal to one of them.
+#[expect(clippy::cast_possible_truncation, reason = "rounds to single precision")]
+fn is_equal_in_single_precision(number: f64, multiple: f64, steps_in_one: f64) -> bool {
+    let single = multiple.abs() as f32;
+    let distance = f64::from(single.next_up()) - f64::from(single);
+    number.abs() as f32 == single && distance * steps_in_one < 0.5
 }
 
 /// Returns an error message if an array or object has more items or entries than the limit.
