@@ -96,6 +96,7 @@ async fn document_is_the_contract_with_code_samples(app: TestApp) {
             let source = sample["source"].as_str().unwrap();
             assert!(source.contains(&app.state.settings.public_url) && !source.contains("/{"), "{source}");
             assert_eq!(source.contains("X-API-Key"), !operation.scopes.is_empty(), "{source}");
+            assert_eq!(source.contains("response.pdf"), operation.path.ends_with("tickets.pdf"), "{source}");
         }
         count += 1;
     }

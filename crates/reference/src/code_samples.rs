@@ -33,6 +33,8 @@ struct SampleRequest {
     url: String,
     headers: Vec<(String, String)>,
     body: Option<Value>,
+    /// The file that the response is stored in, if it is not a text.
+    file: Option<String>,
 }
 
 impl SampleRequest {
@@ -80,7 +82,7 @@ impl SampleRequest {
         let query: Vec<_> = query.iter().map(|(name, text)| format!("{}={}", escape(name), escape(text))).collect();
         let separator = if query.is_empty() { "" } else { "?" };
         let url = format!("{address}{path}{separator}{}", query.join("&"));
-        Some(Self { method: operation.method.to_lowercase(), url, headers, body })
+        Some(Self { method: operation.method.to_lowercase(), url, headers, body, file: file_of_response(operation) })
     }
 
     fn samples(&self) -> Value {
@@ -105,6 +107,9 @@ impl SampleRequest {
         if let Some(body) = &self.body {
             let _ = write!(command, " \\\n  --data {}", shell_text(&pretty(body, 0)));
         }
+        if let Some(file) = &self.file {
+            let _ = write!(command, " \\\n  --fail \\\n  --output {}", shell_text(file));
+        }
         command
     }
 
@@ -117,7 +122,11 @@ impl SampleRequest {
         if let Some(body) = &self.body {
             let _ = writeln!(code, "    .json(&serde_json::json!({}))", pretty(body, 4));
         }
-        code + "    .send()\n    .await?;\nprintln!(\"{} {}\", response.status(), response.text().await?);"
+        code += "    .send()\n    .await?;\n";
+        match &self.file {
+            None => code + "println!(\"{} {}\", response.status(), response.text().await?);",
+            Some(file) => format!("{code}std::fs::write({}, response.error_for_status()?.bytes().await?)?;", quoted(file)),
+        }
     }
 
     fn typescript(&self) -> String {
@@ -131,7 +140,15 @@ impl SampleRequest {
         if let Some(body) = &self.body {
             let _ = writeln!(code, "  body: JSON.stringify({}),", pretty(body, 2));
         }
-        code + "});\nconsole.log(response.status, await response.text());"
+        code += "});\n";
+        match &self.file {
+            None => code + "console.log(response.status, await response.text());",
+            Some(file) => {
+                code += "if (!response.ok) throw new Error(`status ${response.status}`);\n";
+                let write = format!("await writeFile({}, Buffer.from(await response.arrayBuffer()));", quoted(file));
+                format!("import {{ writeFile }} from \"node:fs/promises\";\n\n{code}{write}")
+            }
+        }
     }
 
     /// With the package requests.
@@ -145,7 +162,16 @@ impl SampleRequest {
         if let Some(body) = &self.body {
             let _ = writeln!(code, "    json={},", python_literal(body, 4));
         }
-        code + "    timeout=30,\n)\nprint(response.status_code, response.text)"
+        code += "    timeout=30,\n)\n";
+        match &self.file {
+            None => code + "print(response.status_code, response.text)",
+            Some(file) => {
+                format!(
+                    "{code}response.raise_for_status()\nwith open({}, \"wb\") as file:\n    file.write(response.content)",
+                    quoted(file)
+                )
+            }
+        }
     }
 
     /// Returns the headers, without the media type of JSON, which libraries add with the body.
@@ -154,6 +180,18 @@ impl SampleRequest {
         let headers = self.headers.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         headers.filter(move |(name, text)| !is_implied(name, text))
     }
+}
+
+/// Returns the name of a file for the successful response of an operation, such as `response.pdf`, unless it is a text or empty.
+fn file_of_response(operation: &Operation) -> Option<String> {
+    let success = operation.responses.iter().find(|response| (200..300).contains(response.statuses.start()))?;
+    let content = success.contents.first()?;
+    let (kind, subtype) =
+        content.media_type.split_once(';').map_or(&*content.media_type, |(essence, _)| essence).trim().split_once('/')?;
+    let is_text =
+        content.is_json() || kind == "text" || kind == "multipart" || subtype.ends_with("xml") || subtype.contains("form");
+    let extension = if subtype.chars().all(|letter| letter.is_ascii_alphanumeric()) { subtype } else { "bin" };
+    (!is_text).then(|| format!("response.{extension}"))
 }
 
 /// Returns the first example of a parameter, or else a valid value.
