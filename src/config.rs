@@ -37,13 +37,14 @@ use crate::kernel::db::DatabaseLocation;
 use crate::kernel::private_files;
 use crate::kernel::settings::{FeeSchedule, MailTransportSettings, MediaLocation, Secret, Settings};
 
-/// The currencies of ISO 4217, without those of funds, metals and tests.
-const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD \
-    CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF \
-    IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP \
-    MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK \
-    SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD \
-    XCG XOF XPF YER ZAR ZMW ZWG";
+/// The currencies of ISO 4217 with at least two decimals, without those of funds, metals and tests.
+const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BMD BND BOB BRL BSD BTN BWP BYN BZD \
+    CAD CDF CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR \
+    ILS INR IQD IRR JMD JOD KES KGS KHR KPW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK \
+    MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD \
+    SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG";
+/// Those without decimals. The API would accept prices such as 3000.50, which cannot be charged.
+const WHOLE_CURRENCIES: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
 
 /// Location of the data and settings of the platform: the options of every command that runs the platform.
 #[derive(Debug, Clone, Args)]
@@ -91,7 +92,7 @@ struct SettingsOptions {
     /// File with the URL of the standby, such as a credential of systemd, because the URL may contain a password
     #[arg(long, env = "BOXOFFICE_READ_DATABASE_URL_FILE", value_name = "FILE", value_parser = setting(read_database_file), help_heading = "Reads from a standby")]
     read_database_url_file: Option<Setting<SecretFile>>,
-    /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
+    /// Currency of all amounts, as an ISO 4217 code, with decimals; the first start of `serve` sets it for the database
     #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency), help_heading = "Databases")]
     currency: Setting<String>,
     /// Minutes for which an open order reserves its places, at most 10080 (a week)
@@ -336,9 +337,8 @@ fn client_version(text: &str) -> anyhow::Result<ClientVersion> {
 
 /// Checks a currency code.
 fn currency(code: &str) -> anyhow::Result<String> {
-    ensure!(
-        code.len() == 3 && CURRENCIES.split_whitespace().any(|known| known == code),
-        "`{code}` is not a currency code of ISO 4217 in capitals, such as GHS or EUR"
-    );
+    let is_in = |codes: &str| codes.split_whitespace().any(|known| known == code);
+    ensure!(!is_in(WHOLE_CURRENCIES), "`{code}` is a currency without decimals, and all amounts have two");
+    ensure!(is_in(CURRENCIES), "`{code}` is not a currency code of ISO 4217 in capitals, such as GHS or EUR");
     Ok(code.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Amounts of money: an integer of minor units in the server, a number with two decimals in requests and responses.
+//! Amounts of money: an integer of hundredths in the server, a number with two decimals in requests and responses.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
-/// An amount in minor units (cents, pesewas) of the platform's currency.
+/// An amount in hundredths (cents, pesewas) of the platform's currency. A currency with three decimals, such as TND, has other minor units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);
