@@ -141,7 +141,10 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
 
     app.cancel_order(&ama.key, &order.self_).await;
     // Places that are free but not offered yet are not for others.
-    assert_eq!(rejection(&app.place_order(&ama.key, json!({ floor: 1 })).await), sold_out);
+    let rejected = app.place_order(&ama.key, json!({ floor: 1 })).await;
+    assert_eq!(rejection(&rejected), sold_out);
+    assert!(rejected.body["error"].as_str().unwrap().starts_with("Accounts on the waiting list come first"), "{}", rejected.body);
+    assert_eq!(quote(&ama.key, 1).await.body["error"], rejected.body["error"]);
     app.offer_places().await;
 
     let offered = app.read(&entry).await;

@@ -18,6 +18,9 @@ pub mod store;
 pub use endpoints::register;
 pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_short};
 pub use places::{Places, SaleTerms, adjust_counts, adjust_waiting, close_waiting, end_offers, lock_available};
-pub use price::{ActiveModifier, GroupPrice, Price, UnitPrice, group_prices, next_change, next_price_change, price, unit_price};
+pub use price::{
+    ActiveModifier, GroupPrice, MAX_ORDER_TICKETS, Price, UnitPrice, group_prices, next_change, next_price_change, price,
+    unit_price,
+};
 pub use service::{find_embedded, load};
 pub use store::{count_places, find_all, find_with_modifiers, lock_all, lock_of_event, sizes};

@@ -135,7 +135,12 @@ pub struct SectionRow {
 impl SectionRow {
     /// Returns the number of places that can be ordered without an offer.
     pub fn remaining(&self) -> i64 {
-        orderable(self.capacity - self.sold - self.reserved, self.waiting)
+        orderable(self.left(), self.waiting)
+    }
+
+    /// Returns the number of places that are neither sold nor reserved.
+    pub fn left(&self) -> i64 {
+        self.capacity - self.sold - self.reserved
     }
 }
 

@@ -82,6 +82,9 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
     }
 }
 
+/// Largest number of tickets in one order.
+pub const MAX_ORDER_TICKETS: i64 = 50;
+
 /// Price of each ticket in orders with another number of tickets of the section than one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -99,7 +102,7 @@ pub fn group_prices(section: &SectionRow, now: Timestamp) -> Vec<GroupPrice> {
     let available = || section.modifiers.iter().filter(|active| active.is_available(now));
     // The price changes at the first number within the bounds of a modifier, and after the last one.
     let starts = available().flat_map(|active| [active.min_order, active.max_order.map(|max| max + 1)]).flatten();
-    let starts: BTreeSet<i64> = starts.chain([1]).collect();
+    let starts: BTreeSet<i64> = starts.chain([1]).filter(|start| *start <= MAX_ORDER_TICKETS).collect();
     let mut groups: Vec<GroupPrice> = Vec::new();
     for (start, next) in starts.iter().zip(starts.iter().skip(1).map(Some).chain([None])) {
         let price = unit_price(section, *start, now).price;

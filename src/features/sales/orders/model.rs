@@ -19,9 +19,6 @@ use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
 use crate::kernel::types::stored_text::stored_as_text;
 
-/// Largest number of tickets in one order.
-pub const MAX_TICKETS: i64 = 50;
-
 /// Returns the URI of an order.
 pub fn uri(order: Id) -> Uri {
     Uri(format!("/orders/{order}"))

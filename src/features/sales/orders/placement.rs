@@ -321,7 +321,8 @@ impl Inventory {
             })
         };
         if let Some(line) = draft.items.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
-            return Err(sold_out(line.section, self.event(line)?));
+            let are_awaited = self.available.get(&line.section.id).is_some_and(|places| places.left >= line.quantity);
+            return Err(sold_out(line.section, self.event(line)?, are_awaited));
         }
         for line in &draft.items.lines {
             let offer = if draft.is_complimentary { None } else { self.offers.remove(&(draft.customer, line.section.id)) };

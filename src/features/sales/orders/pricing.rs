@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use boxoffice_http::error::{Error, FieldError, Result};
 
-use super::model::{EventSaleRow, Items, MAX_TICKETS};
+use super::model::{EventSaleRow, Items};
 use crate::features::catalog::events::EventStatus;
-use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
+use crate::features::catalog::sections::{self, MAX_ORDER_TICKETS, SectionRow, SectionUri, UnitPrice};
 use crate::features::codes;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -73,8 +73,8 @@ pub fn price_items<'a>(
     if !repeated.is_empty() {
         details.push(format!("names a section again (at {})", repeated.join(", ")));
     }
-    if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > MAX_TICKETS {
-        details.push(format!("must have at most {MAX_TICKETS} tickets in all"));
+    if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > MAX_ORDER_TICKETS {
+        details.push(format!("must have at most {MAX_ORDER_TICKETS} tickets in all"));
     }
     if !details.is_empty() {
         return Err(FieldError::invalid("items", details.join("; ")));
@@ -121,9 +121,10 @@ impl<'a> PricedItems<'a> {
     }
 }
 
-/// Returns the rejection of tickets of a section with too few places left.
-pub fn sold_out(section: &SectionRow, event: &EventSaleRow) -> Error {
-    let text = format!("Too few places are left in the section {} of {}.", section.name, event.title);
+/// Returns the rejection of tickets of a section with too few places left, or with accounts that wait for those that are left.
+pub fn sold_out(section: &SectionRow, event: &EventSaleRow, are_awaited: bool) -> Error {
+    let reason = if are_awaited { "Accounts on the waiting list come first" } else { "Too few places are left" };
+    let text = format!("{reason} in the section {} of {}.", section.name, event.title);
     codes::SECTION_SOLD_OUT.with_message(text)
 }
 

@@ -54,7 +54,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result
         short.retain(|(line, _)| line.section.remaining() + offered(line.section.id) < line.quantity);
     }
     if let Some((line, event)) = short.into_iter().min_by_key(|(line, _)| line.section.id) {
-        return Err(sold_out(line.section, event));
+        return Err(sold_out(line.section, event, line.section.left() >= line.quantity));
     }
     let item = |line: &Line<'_>| {
         let (section, modifiers) = (line.section, line.unit.modifiers.iter().copied());
