@@ -85,6 +85,8 @@ async fn rejects_common_passwords(app: TestApp) {
     }
 
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "nothing was changed");
+    let reset = app.submit_code(&reset, json!({ "code": code, "password": "a third horse" })).await;
+    assert_eq!(reset.status, 200, "no rejection was an attempt at the code: {}", reset.body);
     assert_eq!(app.sign_up_with("password1 and more").await.status, 201);
 }
 

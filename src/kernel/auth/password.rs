@@ -216,7 +216,7 @@ impl Passwords {
 
     /// Returns a field error of `password` if it is among the most common ones, unless the settings allow those, or if it is one of
     /// the account's own names. Ignores case.
-    pub fn weakness(&self, password: &str, own_names: [&str; 2]) -> Option<FieldError> {
+    pub fn weakness(&self, password: &str, own_names: &[&str]) -> Option<FieldError> {
         static COMMON: LazyLock<HashSet<&str>> =
             LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
         let password = password.to_lowercase();

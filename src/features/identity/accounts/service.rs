@@ -62,7 +62,7 @@ pub async fn sign_up(
 pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCreate) -> Result<Account> {
     let future_birth = future_birth(ctx, new.profile.date_of_birth.as_ref());
     let (row, password) = new_row(new);
-    let weakness = ctx.app.passwords.weakness(&password, [&row.username, &row.email]);
+    let weakness = ctx.app.passwords.weakness(&password, &[&row.username, &row.email]);
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     // Before the password is hashed, which is expensive, and once more with the insert.
     require_free(&mut ctx.unit.read().await?, Id::NONE, Some(&row.username), Some(&row.email)).await?;
@@ -87,7 +87,7 @@ pub async fn create(ctx: &Ctx, caller: Option<(&Caller, IpAddr)>, new: AccountCr
 /// [`Error::Invalid`] if the password is too common.
 pub async fn prepare(app: &App, new: AccountCreate) -> Result<PreparedAccount> {
     let (row, password) = new_row(new);
-    ensure_no_field_errors(app.passwords.weakness(&password, [&row.username, &row.email]).into_iter().collect())?;
+    ensure_no_field_errors(app.passwords.weakness(&password, &[&row.username, &row.email]).into_iter().collect())?;
     let by_command = HashRequester { account: None, address: None };
     Ok(PreparedAccount { row, password_hash: app.passwords.hash(by_command, password).await? })
 }
@@ -132,7 +132,7 @@ async fn change_account(
         precondition.check_once().await?;
     }
     let own_names = [change.username.as_ref().unwrap_or(&account.username), change.email.as_ref().unwrap_or(&account.email)];
-    let weakness = password.as_ref().and_then(|password| ctx.app.passwords.weakness(&password.0, own_names.map(String::as_str)));
+    let weakness = password.as_ref().and_then(|password| ctx.app.passwords.weakness(&password.0, &own_names.map(String::as_str)));
     let future_birth = future_birth(ctx, change.profile.date_of_birth.as_ref());
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     let (username, email) = (change.username.as_deref(), change.email.as_deref());

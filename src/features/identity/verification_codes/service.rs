@@ -122,8 +122,8 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
 /// address.
 ///
 /// Unlike in other operations, the code's validity is checked before the digits, so that a client without attempts left learns
-/// nothing more about them. Every response that reveals if the digits were correct counts as an attempt, including a rejected new
-/// password.
+/// nothing more about them. Every response that reveals if the digits were correct counts as an attempt, including the rejection of
+/// the account's own names as its password. A common password is rejected before the digits are looked at, and does not count.
 pub async fn redeem(
     ctx: &Ctx,
     kind: CodePurpose,
@@ -135,11 +135,15 @@ pub async fn redeem(
     if code.validity != CodeValidity::Open {
         return Err(kind.closed());
     }
+    let is_common = |(password, _): &(String, IpAddr)| ctx.app.passwords.weakness(password, &[]);
+    if let Some(weakness) = password.as_ref().and_then(is_common) {
+        return Err(Error::Invalid(vec![weakness]));
+    }
     let is_correct = code_hash(&code.identifier.0, &digits.0) == code.row.code_hash;
     let outcome = match (is_correct, password) {
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
-        (true, Some((password, address))) => match ctx.app.passwords.weakness(&password, [&account.username, &account.email]) {
+        (true, Some((password, address))) => match ctx.app.passwords.weakness(&password, &[&account.username, &account.email]) {
             None => {
                 let requester = HashRequester { account: Some(account.id), address: Some(address) };
                 Ok(Some(ctx.app.passwords.hash(requester, password).await?))
