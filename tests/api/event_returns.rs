@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::features::sales::event_returns;
+use boxoffice::features::sales::{event_returns, mail};
 use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -20,9 +20,10 @@ on_both_databases![
 
 race_tests![concurrent_run_and_other_changes_refund_once];
 
-/// Runs the job on every server at once until it has nothing to do.
+/// Runs the jobs that report the cancellation and return orders, on every server at once until they have nothing to do.
 async fn run_job(app: &TestApp) {
     let until_done = async |state: &Arc<_>| {
+        while mail::report_events(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}
         while event_returns::return_next(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}
     };
     join_all(app.states().map(until_done)).await;
@@ -60,7 +61,10 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     let uri = started.uri();
     assert_eq!((started.header("location"), progress(&started.body)), (uri, json!(["Running", 0, 0, 0.0, 3])));
     assert_eq!(app.read(uri).await, started.body);
-    event_returns::return_next(&Context::immediate(Arc::clone(&app.state))).await.unwrap();
+    let context = Context::immediate(Arc::clone(&app.state));
+    assert_eq!(event_returns::return_next(&context).await.unwrap(), 0, "the holders are told of the cancellation first");
+    while mail::report_events(&context).await.unwrap() > 0 {}
+    event_returns::return_next(&context).await.unwrap();
     assert_eq!(progress(&app.read(uri).await), json!(["Running", 1, 3, 203.98, 2]));
     run_job(&app).await;
     let done = app.read(uri).await;

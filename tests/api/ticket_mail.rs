@@ -385,8 +385,12 @@ async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
     let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;
     let esi = app.sign_up("esi").await;
+    let start =
+        async |start: &str| app.put(&kofi.key, &event.uri, json!({ "start": start, "end": "9999-12-31T23:59" })).await.status;
+    assert_eq!(start("2998-01-02T20:00").await, 200);
     ama.order_free_tickets(&event.sections[0], 2).await;
     esi.order(&event.sections[1], 1).await.unwrap();
+    assert_eq!(start("2998-01-03T20:00").await, 200);
 
     assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await.status, 200);
     app.report_events().await;
@@ -394,6 +398,8 @@ async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
 
     let (amas, esis) = (app.subjects_of(&ama).await, app.subjects_of(&esi).await);
     assert!(amas.len() == 2 && amas[1].starts_with("Cancelled: "), "{amas:?}");
+    let mail = readable(app.mails_of(&ama).await.last().unwrap());
+    assert!(mail.contains("2 January 2998") && !mail.contains("3 January 2998"), "she knows the first time: {mail}");
     assert!(esis.len() == 1 && esis[0].ends_with("was cancelled"), "{esis:?}");
 }
 

@@ -128,9 +128,14 @@ async fn insert_for_venue(tx: &mut Tx, change: &VenueChangeRow, last_event: Id, 
     .await
 }
 
-/// Inserts the notice of an event.
+/// Inserts the notice of an event. The holders don't know a change before they have got a mail about it.
 async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
-    tx.query(insert!("$1, $2, $3, $6, $7, name, address, $5, 0 from venues where id = $4"))
+    tx.query(insert!(
+        "$1, $2, case when n.kind is null then $3 else n.starts end, case when n.kind is null then $6 else n.ends end,
+         case when n.kind is null then $7 else n.admission_from end, case when n.kind is null then v.name else n.venue end,
+         case when n.kind is null then v.address else n.address end, $5, 0
+         from venues v left join event_notices n on n.event_id = $1 and n.kind = 'Changed' and n.last_ticket_id = 0 where v.id = $4"
+    ))
         .bind(known.id)
         .bind(kind)
         .bind(known.starts)

@@ -60,14 +60,19 @@ fn is_true(notice: &NoticeRow, event: &NoticeEventRow) -> bool {
 }
 
 fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static> {
-    let template = match notice.kind {
-        NoticeKind::Changed => MailTemplate::EventChanged,
-        NoticeKind::Cancelled => MailTemplate::EventCancelled,
-    };
     // A notice of an earlier version does not have these times: its mail shows no change of them.
     let (ends, admission_from) = match notice.ends {
         Some(ends) => (ends, notice.admission_from),
         None => (event.ends, event.admission_from),
+    };
+    let (template, event) = match notice.kind {
+        NoticeKind::Changed => (MailTemplate::EventChanged, event.clone()),
+        // Shows what the holders know, also if the event was changed shortly before.
+        NoticeKind::Cancelled => {
+            let (venue, address) = (notice.venue.clone(), notice.address.clone().unwrap_or_else(|| event.address.clone()));
+            let known = NoticeEventRow { starts: notice.starts, ends, admission_from, venue, address, ..event.clone() };
+            (MailTemplate::EventCancelled, known)
+        }
     };
     let end = |ends: Timestamp| (ends != Timestamp::NEVER).then_some(ends.0);
     let mut values = json!({

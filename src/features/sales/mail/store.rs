@@ -83,7 +83,7 @@ pub async fn offers(tx: &mut Tx, ids: &[Id]) -> Result<Vec<MailOfferRow>> {
 }
 
 /// An event in a notice.
-#[derive(Debug, sqlx_macros::FromRow)]
+#[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct NoticeEventRow {
     pub id: Id,
     pub status: EventStatus,
