@@ -217,9 +217,9 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
         return Err(if is_cancelled { stays() } else { codes::EVENT_SOLD.into() });
     }
     if event_sections.iter().any(|section| section.reserved > 0) {
-        return Err(
-            codes::EVENT_SOLD.with_message("Places of this event are reserved for open orders. Withdraw or cancel it instead.")
-        );
+        return Err(codes::EVENT_SOLD.with_message(
+            "Places of this event are reserved for open orders or offers of waiting lists. Withdraw or cancel it instead.",
+        ));
     }
     store::delete_expired_reservations(tx, id, now).await?;
     app.clock.require_not_set_back(now)?;
