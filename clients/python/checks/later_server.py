@@ -6,6 +6,7 @@ import sys
 import httpx
 
 from boxoffice_client import ApiError, UnexpectedStatus, connect, models, success
+from boxoffice_client.generated.api.accounts import account_preferences_update
 from boxoffice_client.generated.api.hosts import host_get
 from boxoffice_client.generated.api.orders import order_create, order_document_get, order_get
 from boxoffice_client.generated.api.regions import region_delete, region_get
@@ -53,7 +54,7 @@ try:
     venue_get.sync_detailed("1", client=client)
 except UnexpectedStatus as error:
     foreign = error.status_code
-fields = [field.name for field in error_of("2").body.fields or []]
+fields = [field.name for field in error_of("2").fields]
 export = success(event_order_export_get.sync_detailed("1", client=client))
 document = success(order_document_get.sync_detailed("1", client=client))
 region = success(region_get.sync_detailed("1", client=client))
@@ -66,8 +67,18 @@ except UnexpectedStatus:
 logout = session_active_delete.sync_detailed(client=client).status_code.value
 decision = submission_delete.sync_detailed("1", client=client, approved=True).status_code.value
 refused = region_delete.sync_detailed("1", client=connect(sys.argv[2], "key")).status_code.value
+unchanged = 0
+try:
+    success(region_get.sync_detailed("3", client=client, if_none_match='"1"'))
+except ApiError as error:
+    assert (error.code, error.body, error.fields, str(error)) == (None, None, [], "304 not modified (request 1)")
+    unchanged = error.status
+preferences = success(
+    account_preferences_update.sync_detailed("1", client=client, body=models.PreferencesUpdate(region=None))
+)
 print(
     f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value} foreign {foreign}",
     f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
     f"slow {len(slow)} page {page} logout {logout} decision {decision} refused {refused}",
+    f"unchanged {unchanged} region {preferences.region or 'none'}",
 )

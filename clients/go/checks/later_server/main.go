@@ -68,7 +68,16 @@ func main() {
 	response, err = boxoffice.Connect(os.Args[2], "key").RegionsAPI.RegionDelete(ctx, "1").Execute()
 	refused := errorOf(response, err)
 	fmt.Printf(" slow %d page %s logout %d decision %d", len(slow), page, logout.StatusCode, decision.Status)
-	fmt.Printf(" refused %d\n", refused.Status)
+	_, response, err = client.RegionsAPI.RegionGet(ctx, "3").IfNoneMatch(`"1"`).Execute()
+	unchanged := errorOf(response, err)
+	update := api.NewPreferencesUpdate()
+	update.SetRegionNil()
+	preferences := must(client.AccountsAPI.AccountPreferencesUpdate(ctx, "1").PreferencesUpdate(*update).Execute())
+	preferred := "none"
+	if preferences.Region.IsSet() && preferences.Region.Get() != nil {
+		preferred = *preferences.Region.Get()
+	}
+	fmt.Printf(" refused %d unchanged %d region %s\n", refused.Status, unchanged.Status, preferred)
 }
 
 // must returns the body of a response, or exits with its error.

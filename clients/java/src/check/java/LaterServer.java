@@ -1,4 +1,5 @@
 import boxoffice.Boxoffice;
+import boxoffice.api.AccountsApi;
 import boxoffice.api.CategoriesApi;
 import boxoffice.api.HostsApi;
 import boxoffice.api.OrdersApi;
@@ -11,6 +12,9 @@ import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
 import boxoffice.model.Order;
 import boxoffice.model.OrderCreate;
+import boxoffice.model.Preferences;
+import boxoffice.model.PreferencesUpdate;
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -52,6 +56,17 @@ public final class LaterServer {
     String page = errorOf(() -> new ReportsApi(client).eventOrderExportGet("3")).getMessage();
     ApiClient late = Boxoffice.connect(arguments[1], "key");
     int refused = errorOf(() -> new RegionsApi(late).regionDelete("1", null)).getCode();
+    int unchanged = errorOf(() -> new RegionsApi(client).regionGet("3", "\"1\"")).getCode();
+    PreferencesUpdate noRegion =
+        new PreferencesUpdate() {
+          @Override
+          @JsonInclude(JsonInclude.Include.ALWAYS)
+          public String getRegion() {
+            return null;
+          }
+        };
+    Preferences preferences = new AccountsApi(client).accountPreferencesUpdate("1", noRegion, null);
+    String preferred = preferences.getRegion() == null ? "none" : preferences.getRegion();
     client.setReadTimeout(Duration.ofSeconds(2));
     int slow = new ReportsApi(client).eventOrderExportGet("2").length();
     client.setReadTimeout(Duration.ofSeconds(1));
@@ -61,7 +76,8 @@ public final class LaterServer {
     output.printf("status %s code %s retried %s removed %d", order.getStatus(), code, placed.getStatus(), removed);
     output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, region);
     String rejected = page.contains("not one of this API") ? "rejected" : page;
-    output.printf(" slow %d page %s logout %d decision %d refused %d%n", slow, rejected, logout, decision, refused);
+    output.printf(" slow %d page %s logout %d decision %d refused %d", slow, rejected, logout, decision, refused);
+    output.printf(" unchanged %d region %s%n", unchanged, preferred);
   }
 
   /** A request that the server rejects. */
