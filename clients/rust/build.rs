@@ -8,9 +8,10 @@ use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
 use quote::ToTokens;
 use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
+use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Arm, Attribute, Expr, Fields, GenericArgument, Ident, ImplItem, Item, Path, PathArguments, ReturnType, Stmt, Token, Type,
-    parse_quote,
+    Arm, Attribute, Expr, Field, Fields, GenericArgument, Ident, ImplItem, Item, ItemImpl, Path, PathArguments, ReturnType, Stmt,
+    Token, Type, parse_quote,
 };
 
 fn main() {
@@ -30,6 +31,7 @@ fn main() {
     let simplified = PathBuf::from(&folder).join("document.json");
     fs::write(&simplified, document.to_string()).expect("the build folder can be written");
     println!("cargo::metadata=document={}", simplified.display());
+    let clearable = clearable_properties(&document);
     let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
@@ -39,6 +41,7 @@ fn main() {
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
     allow_additions(&mut file);
+    clear_by_null(&mut file, &clearable);
     check_error_responses(&mut file);
     implement_lists(&mut file);
     let code = prettyplease::unparse(&file);
@@ -135,6 +138,80 @@ fn allow_additions(file: &mut syn::File) {
     }
 }
 
+/// Returns the properties that a null clears, by schema.
+fn clearable_properties(document: &Value) -> BTreeMap<String, Vec<String>> {
+    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
+    let clearable = schemas.filter_map(|(name, schema)| {
+        let properties = schema.get("x-cleared-by-null")?.as_array()?;
+        Some((name.clone(), properties.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
+    });
+    clearable.collect()
+}
+
+/// Changes the types of properties that a null clears from `Option<T>`, which can't be a null in a request, to `Change<T>`.
+fn clear_by_null(file: &mut syn::File, clearable: &BTreeMap<String, Vec<String>>) {
+    let types = module(file, "types");
+    let mut changed = BTreeMap::<Ident, Vec<Ident>>::new();
+    for item in types.iter_mut() {
+        let Item::Struct(object) = item else { continue };
+        let Some(properties) = clearable.get(&object.ident.to_string()) else { continue };
+        for field in &mut object.fields {
+            let Some(property) = properties.iter().find(|property| is_property(field, property)) else { continue };
+            field.attrs.retain(|attribute| !attribute.path().is_ident("serde"));
+            field.attrs.push(parse_quote!(
+                #[serde(rename = #property, default, skip_serializing_if = "crate::Change::is_unchanged")]
+            ));
+            OptionToChange.visit_field_mut(field);
+            changed.entry(object.ident.clone()).or_default().extend(field.ident.clone());
+        }
+    }
+    for item in items_of(types, "builder") {
+        match item {
+            Item::Struct(builder) => {
+                let names = changed.get(&builder.ident).into_iter().flatten();
+                for name in names {
+                    let fields = builder.fields.iter_mut().filter(|field| field.ident.as_ref() == Some(name));
+                    fields.for_each(|field| OptionToChange.visit_field_mut(field));
+                }
+            }
+            Item::Impl(ItemImpl { trait_: None, self_ty, items, .. }) => {
+                let Type::Path(of) = &**self_ty else { continue };
+                let Some(names) = of.path.get_ident().and_then(|builder| changed.get(builder)) else { continue };
+                for item in items {
+                    if let ImplItem::Fn(setter) = item
+                        && names.contains(&setter.sig.ident)
+                    {
+                        OptionToChange.visit_signature_mut(&mut setter.sig);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let (found, all) = (changed.into_values().flatten().count(), clearable.values().flatten().count());
+    assert_eq!(found, all, "each property that a null clears has a field");
+}
+
+/// Returns whether a field is this property of the JSON.
+fn is_property(field: &Field, property: &str) -> bool {
+    let rename = format!("rename = \"{property}\"");
+    let is_renamed = |attribute: &Attribute| attribute.to_token_stream().to_string().contains(&rename);
+    field.ident.as_ref().is_some_and(|ident| ident == property) || field.attrs.iter().any(is_renamed)
+}
+
+/// Replaces `Option<T>` by `Change<T>`.
+struct OptionToChange;
+
+impl VisitMut for OptionToChange {
+    fn visit_type_mut(&mut self, of: &mut Type) {
+        let is_option = matches!(&*of, Type::Path(of) if of.path.segments.last().is_some_and(|last| last.ident == "Option"));
+        match first_argument(of).cloned() {
+            Some(value) if is_option => *of = parse_quote!(crate::Change<#value>),
+            _ => visit_mut::visit_type_mut(self, of),
+        }
+    }
+}
+
 /// Distinguishes the errors of the API from those of load balancers, of which progenitor would lose the status.
 fn check_error_responses(file: &mut syn::File) {
     for item in module(file, "builder") {
@@ -196,7 +273,12 @@ fn implement_lists(file: &mut syn::File) {
 
 /// Returns the items of a generated module.
 fn module<'a>(file: &'a mut syn::File, name: &str) -> &'a mut Vec<Item> {
-    let module = file.items.iter_mut().find_map(|item| match item {
+    items_of(&mut file.items, name)
+}
+
+/// Returns the items of a module that is one of these items.
+fn items_of<'a>(items: &'a mut [Item], name: &str) -> &'a mut Vec<Item> {
+    let module = items.iter_mut().find_map(|item| match item {
         Item::Mod(module) if module.ident == name => module.content.as_mut(),
         _ => None,
     });

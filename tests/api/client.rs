@@ -5,7 +5,7 @@ mod retries;
 use std::time::Duration;
 
 use boxoffice_client::types::{self, VerificationStatus};
-use boxoffice_client::{ApiError, ClientBuilder, Error, HasEtag, IfChanged, List, RetryPolicy};
+use boxoffice_client::{ApiError, Change, ClientBuilder, Error, HasEtag, IfChanged, List, RetryPolicy};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,13 +15,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::support::{Client, Rejection, TestApp};
+use crate::support::{Client, Rejection, TestApp, id_of, section};
 
 on_both_databases![
     unchanged_resource_is_not_an_error,
     update_requires_current_etag,
     error_has_one_line_with_code_and_request,
     stream_returns_entries_of_all_pages,
+    null_clears_property,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
@@ -258,6 +259,35 @@ async fn error_has_one_line_with_code_and_request(app: TestApp) {
     let fields: Vec<_> = invalid.fields().iter().map(|field| field.name.as_str()).collect();
     assert_eq!(fields, ["username", "password", "email"]);
     assert!(!invalid.to_string().contains('\n'));
+}
+
+async fn null_clears_property(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 20.0, 10)]).await;
+    let (region, vip) = (app.create_region().await, id_of(&event.sections[0]));
+    let limit = async |limit: Change<i64>| {
+        let update = kofi.client.section_update().event(&event.id).section(vip);
+        update.body_map(|body| body.maximum_per_account(limit)).send().await.unwrap().maximum_per_account
+    };
+    let prefer = async |region: Change<String>| {
+        let update = kofi.client.account_preferences_update().number(kofi.number.as_str());
+        update.body_map(|body| body.region(region)).send().await.unwrap().into_inner().region
+    };
+
+    assert_eq!((limit(4.into()).await, limit(Change::Unchanged).await, limit(Change::Clear).await), (Some(4), Some(4), None));
+    assert_eq!(prefer(region.clone().into()).await.as_deref(), Some(id_of(&region)));
+    assert_eq!((prefer(Change::Unchanged).await.is_some(), prefer(Change::Clear).await), (true, None));
+}
+
+#[test]
+fn null_and_absent_property_differ() {
+    for (body, change) in [
+        (json!({}), Change::Unchanged),
+        (json!({ "maximumPerAccount": null }), Change::Clear),
+        (json!({ "maximumPerAccount": 4 }), Change::Set(4)),
+    ] {
+        let update: types::SectionUpdate = serde_json::from_value(body.clone()).unwrap();
+        assert_eq!((update.maximum_per_account, serde_json::to_value(&update).unwrap()), (change, body));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 mod price_rules;
 mod prices;
 
+use boxoffice_client::Change;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -83,13 +84,17 @@ async fn client_supports_modifiers(app: TestApp) {
     let created = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
     let id = created.self_.rsplit('/').next().unwrap();
 
-    let update = kofi.client.section_modifier_update().event(&event.id).section(floor).modifier(id);
-    let changed = update.body_map(|body| body.max_order(3)).send().await.unwrap();
+    let update = || kofi.client.section_modifier_update().event(&event.id).section(floor).modifier(id);
+    let changed = update().body_map(|body| body.max_order(3).available_to("2998-12-01T12:00".to_owned())).send().await.unwrap();
     let get = || app.public_client.section_modifier_get().event(&event.id).section(floor).modifier(id);
 
     assert_eq!((created.price_delta, created.min_order, created.max_order), (-2.5, Some(2), None));
     assert_eq!(*get().send().await.unwrap(), *changed);
     assert_eq!((changed.name.as_str(), changed.min_order, changed.max_order), ("Early bird", Some(2), Some(3)));
+    let cleared = update().body_map(|body| body.max_order(Change::Clear).available_to(Change::Clear)).send().await.unwrap();
+    assert_eq!((changed.available_to.as_deref(), &cleared.available_to), (Some("2998-12-01T12:00"), &None));
+    assert_eq!((cleared.min_order, cleared.max_order), (Some(2), None));
+    assert_eq!(*get().send().await.unwrap(), *cleared);
     kofi.client.section_modifier_delete().event(&event.id).section(floor).modifier(id).send().await.unwrap();
     assert_eq!(get().send().await.rejection(), (404, "resource.not-found".to_owned()));
 }

@@ -74,6 +74,21 @@
 //! # }
 //! ```
 //!
+//! # Changes
+//!
+//! A PUT changes the properties that it contains. An empty text clears an optional text. Other properties that can be cleared have
+//! the type [`Change`]:
+//!
+//! ```no_run
+//! # async fn example(kofi: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use boxoffice_client::Change;
+//!
+//! let update = kofi.section_update().event("17637000000051").section("17637000000062");
+//! update.body_map(|body| body.capacity(80).maximum_per_account(Change::Clear)).send().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Redirects
 //!
 //! The client doesn't follow redirects, because the server that they lead to would receive the key. The API never redirects, so
@@ -114,6 +129,7 @@
 //! # }
 //! ```
 
+mod change;
 mod client_builder;
 mod conditions;
 mod errors;
@@ -133,6 +149,7 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
 
+pub use change::Change;
 pub use client_builder::ClientBuilder;
 pub use conditions::{HasEtag, IfChanged};
 pub use errors::ApiError;
