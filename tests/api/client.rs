@@ -23,6 +23,7 @@ on_both_databases![
     error_has_one_line_with_code_and_request,
     stream_returns_entries_of_all_pages,
     null_clears_property,
+    error_has_reasons_of_refused_tickets,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
@@ -288,6 +289,17 @@ fn null_and_absent_property_differ() {
         let update: types::SectionUpdate = serde_json::from_value(body.clone()).unwrap();
         assert_eq!((update.maximum_per_account, serde_json::to_value(&update).unwrap()), (change, body));
     }
+}
+
+async fn error_has_reasons_of_refused_tickets(app: TestApp) {
+    let (kofi, _, event) = app.create_sale(&[section("VIP", 20.0, 10)]).await;
+
+    let admit = kofi.client.event_admission_create().event(&event.id);
+    let refused = admit.body_map(|body| body.serials(vec!["7QK2M9-P0D5V7HJ2C9L".to_owned()])).send().await;
+    let error = ApiError::from(refused.unwrap_err());
+
+    let reasons: Vec<_> = error.refused().iter().map(|ticket| (ticket.serial.as_str(), ticket.reason.to_string())).collect();
+    assert_eq!(reasons, [("7QK2M9-P0D5V7HJ2C9L", "unknown".to_owned())]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,8 +4,11 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use boxoffice_client::types::{self, ErrorCode};
+use boxoffice_client::types::{self, EarlierAdmissionInner, ErrorCode, FieldProblem, RefusedTicket};
 use boxoffice_client::{ApiError, Error};
+use serde_json::Value;
+
+use crate::output;
 
 /// The exit codes, for the help.
 pub const EXIT_CODES: &str = "Exit codes:
@@ -21,24 +24,32 @@ pub const EXIT_CODES: &str = "Exit codes:
 #[derive(Debug)]
 pub struct Failure {
     text: String,
+    /// The lines of refused tickets.
+    refusals: Vec<String>,
     exit_code: u8,
     code: Option<ErrorCode>,
+    /// The body of the error response, for `--json`.
+    body: Option<Value>,
 }
 
 impl Failure {
     /// Creates the error of wrong arguments.
     pub fn usage(error: clap::Error) -> Self {
-        Self { text: one_line(&error), exit_code: 2, code: None }
+        Self::without_response(one_line(&error), 2)
     }
 
     /// Creates the error of a cause that is no response.
     pub fn other(error: &dyn Display) -> Self {
-        Self { text: one_line(error), exit_code: 1, code: None }
+        Self::without_response(one_line(error), 1)
     }
 
     /// Creates an error with this text.
     pub fn message(text: &str) -> Self {
-        Self { text: text.to_owned(), exit_code: 1, code: None }
+        Self::without_response(text.to_owned(), 1)
+    }
+
+    fn without_response(text: String, exit_code: u8) -> Self {
+        Self { text, refusals: Vec::new(), exit_code, code: None, body: None }
     }
 
     /// Returns whether a list has fewer pages.
@@ -51,10 +62,14 @@ impl Failure {
         self.exit_code == 3
     }
 
-    /// Prints the error on one line, and returns the exit code.
-    pub fn report(self) -> ExitCode {
-        // Standard error may be closed.
-        let _ = writeln!(io::stderr(), "error: {}", self.text);
+    /// Prints the error on one line, and a line for each refused ticket, and returns the exit code. `is_json` also prints the body of
+    /// the error response to standard output.
+    pub fn report(self, is_json: bool) -> ExitCode {
+        // Standard output and standard error may be closed.
+        if let Some(body) = self.body.filter(|_| is_json) {
+            let _ = output::write_text(format!("{body:#}\n").as_bytes());
+        }
+        let _ = writeln!(io::stderr(), "{}", [&[format!("error: {}", self.text)], &*self.refusals].concat().join("\n"));
         ExitCode::from(self.exit_code)
     }
 }
@@ -68,6 +83,11 @@ impl From<Error<types::Error>> for Failure {
             Error::CommunicationError(_) | Error::ResponseBodyError(_) => 6,
             _ => 1,
         };
+        let body = match &error {
+            // The body was read from JSON, so it can be written as JSON.
+            Error::ErrorResponse(response) => serde_json::to_value(&**response).ok(),
+            _ => None,
+        };
         let error = ApiError::from(error);
         let exit_code = match error.status().map(|status| status.as_u16()) {
             Some(400 | 413 | 415) => 2,
@@ -79,7 +99,7 @@ impl From<Error<types::Error>> for Failure {
             Some(_) => 1,
         };
         let mut text = error.to_string();
-        for field in error.fields() {
+        for field in error.fields().iter().filter(|field| !is_described(field, &error.to_string())) {
             text.push_str(&format!("; {}: {}", field.name, field.detail));
         }
         let mut source = std::error::Error::source(&error);
@@ -87,7 +107,8 @@ impl From<Error<types::Error>> for Failure {
             text.push_str(&format!(": {cause}"));
             source = cause.source();
         }
-        Self { text: one_line(&text), exit_code, code: error.code().cloned() }
+        let refusals = error.refused().iter().map(refusal).collect();
+        Self { text: one_line(&text), refusals, exit_code, code: error.code().cloned(), body }
     }
 }
 
@@ -98,9 +119,30 @@ impl From<anyhow::Error> for Failure {
             // A file that can't be read or written.
             Err(error) if error.is::<io::Error>() => Self::message(&one_line(&format!("{error:#}"))),
             // A body that is no JSON.
-            Err(error) => Self { text: one_line(&format!("{error:#}")), exit_code: 2, code: None },
+            Err(error) => Self::without_response(one_line(&format!("{error:#}")), 2),
         }
     }
+}
+
+/// Returns whether the text of an error describes the problem with an argument already.
+fn is_described(field: &FieldProblem, text: &str) -> bool {
+    let is_missing = field.problem.to_string() == "missing";
+    text.contains(&field.name) && (is_missing || text.contains(&field.detail))
+}
+
+/// Returns the line of a refused ticket: its serial number and the reason, with the device, the admission token and the time of an
+/// earlier admission.
+fn refusal(ticket: &RefusedTicket) -> String {
+    let RefusedTicket { serial, reason, admission, .. } = ticket;
+    let earlier = match admission.as_deref() {
+        Some(Some(EarlierAdmissionInner { device, token_name, admitted, .. })) => {
+            let facts: Vec<_> =
+                [device, token_name, admitted].into_iter().map(String::as_str).filter(|fact| !fact.is_empty()).collect();
+            format!(" ({})", facts.join(", "))
+        }
+        _ => String::new(),
+    };
+    one_line(&format!("{serial}: {reason}{earlier}"))
 }
 
 /// Joins lines, and replaces control characters, which a terminal would interpret.

@@ -33,7 +33,7 @@ async fn main() -> ExitCode {
     let matches = commands::command(None).get_matches();
     match Box::pin(run(&matches)).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(matches.get_flag("json")),
     }
 }
 

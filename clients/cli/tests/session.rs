@@ -216,6 +216,49 @@ fn web_page_is_no_export() {
 }
 
 #[test]
+fn errors_have_each_problem_once_and_reasons_of_refused_tickets() {
+    const INVALID: &str = r#"{
+        "error": "Missing: name. Invalid: basePrice (must be at least 0).", "code": "arguments.invalid", "fields": [
+            {"name": "name", "problem": "missing", "detail": "This argument is required."},
+            {"name": "basePrice", "problem": "invalid", "detail": "must be at least 0"}]}"#;
+    const REFUSED: &str = r#"{
+        "error": "None of these tickets can be admitted.", "code": "admission.none",
+        "fields": [{"name": "serials", "problem": "invalid", "detail": "name no ticket that can be admitted"}],
+        "refused": [
+            {"serial": "A-1", "reason": "pending"},
+            {"serial": "A-2", "reason": "redeemed", "admission": {"self": "/events/1/admissions/2", "redeemer": "Yaw",
+                "admitted": "2025-12-20T18:42:10+00:00", "device": "Gate\u001b[2J 1", "token": null, "tokenName": "Main entrance"}}]}"#;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for body in [INVALID, REFUSED, REFUSED] {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+            let head = format!("Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}", body.len());
+            stream.write_all(format!("HTTP/1.1 400 Bad Request\r\n{head}\r\n\r\n{body}").as_bytes()).unwrap();
+        }
+    });
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+        command.args(arguments).env_clear().env("BOXOFFICE_SERVER", &server).env("BOXOFFICE_KEY", "a key");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    let problems = "error: 400 arguments.invalid: Missing: name. Invalid: basePrice (must be at least 0).\n";
+    let reasons = "error: 400 admission.none: None of these tickets can be admitted.; serials: name no ticket that can be admitted\n\
+        A-1: pending\nA-2: redeemed (Gate [2J 1, Main entrance, 2025-12-20T18:42:10+00:00)\n";
+
+    assert_eq!(run(&["section", "update", "1", "2", "--name", "", "--base-price=-1"]), ["", problems]);
+    assert_eq!(run(&["event-admission", "create", "1", "--serials", "A-1", "--serials", "A-2"]), ["", reasons]);
+    let [body, text] = run(&["event-admission", "create", "1", "--serials", "A-1", "--serials", "A-2", "--json"]);
+    assert_eq!(text, reasons);
+    let [body, sent] = [body.as_str(), REFUSED].map(|text| serde_json::from_str::<serde_json::Value>(text).unwrap());
+    assert_eq!(body["refused"][0], sent["refused"][0]);
+    assert_eq!((&body["fields"], &body["refused"][1]["admission"]), (&sent["fields"], &sent["refused"][1]["admission"]));
+}
+
+#[test]
 fn forms_are_compared() {
     assert!(has_form("Order 17  Placed\n", "Order … Placed") && has_form("a\n b c", "a\nb …"));
     assert!(!has_form("Order 17 Cancelled", "Order … Placed") && !has_form("a\nb", "a"));

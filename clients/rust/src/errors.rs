@@ -29,6 +29,7 @@ pub struct ApiError {
     status: Option<StatusCode>,
     code: Option<types::ErrorCode>,
     fields: Vec<types::FieldProblem>,
+    refused: Vec<types::RefusedTicket>,
     request_id: Option<String>,
     text: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -48,6 +49,11 @@ impl ApiError {
     /// Returns the missing and invalid arguments.
     pub fn fields(&self) -> &[types::FieldProblem] {
         &self.fields
+    }
+
+    /// Returns the tickets that were not admitted, with the reasons.
+    pub fn refused(&self) -> &[types::RefusedTicket] {
+        &self.refused
     }
 
     /// Returns the request's identifier, by which the server's log names the request; `None` if there was no response.
@@ -84,6 +90,7 @@ impl From<Error<types::Error>> for ApiError {
             status,
             code: None,
             fields: Vec::new(),
+            refused: Vec::new(),
             request_id: None,
             text: text.to_owned(),
             source: source.map(Into::into),
@@ -91,12 +98,13 @@ impl From<Error<types::Error>> for ApiError {
         match error {
             Error::ErrorResponse(response) => {
                 let (status, request_id) = (response.status(), request_id(response.headers()));
-                let types::Error { code, error, message, fields, .. } = response.into_inner();
+                let types::Error { code, error, message, fields, refused, .. } = response.into_inner();
                 let text = error.or(message).unwrap_or_default();
                 Self {
                     status: Some(status),
                     code: Some(code),
                     fields: fields.unwrap_or_default(),
+                    refused: refused.unwrap_or_default(),
                     request_id,
                     text,
                     source: None,
