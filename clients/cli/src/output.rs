@@ -128,7 +128,7 @@ pub fn print(response: &Value, format: &Format) -> Result<(), Failure> {
     let entries = response.as_array().or_else(|| response.get("entries").and_then(Value::as_array));
     let text = match (format, entries) {
         (Format::Json, _) => format!("{response:#}"),
-        (Format::Field(name), None) => field_text(response, name)?,
+        (Format::Field(name), None) => single_field_text(response, name, io::stdout().is_terminal())?,
         (Format::Field(name), Some(entries)) => {
             entries.iter().map(|entry| field_text(entry, name)).collect::<Result<Vec<_>, _>>()?.join("\n")
         }
@@ -197,17 +197,29 @@ fn table() -> Table {
     table
 }
 
-/// Returns the text of a property; `venue.name` is the name of the venue.
+/// Returns the text of a property that is printed alone: unchanged for a program that reads it, and on one line for a terminal.
+fn single_field_text(resource: &Value, name: &str, is_terminal: bool) -> Result<String, Failure> {
+    match field(resource, name)? {
+        Value::String(text) if !is_terminal => Ok(text.clone()),
+        value => Ok(plain(value)),
+    }
+}
+
+/// Returns the text of a property on one line.
 fn field_text(resource: &Value, name: &str) -> Result<String, Failure> {
+    field(resource, name).map(plain)
+}
+
+/// Returns a property; `venue.name` is the name of the venue.
+fn field<'a>(resource: &'a Value, name: &str) -> Result<&'a Value, Failure> {
     if !resource.is_object() {
-        return Ok(plain(resource));
+        return Ok(resource);
     }
     let value = name.split('.').try_fold(resource, |value, part| value.get(part));
-    // An optional property may be missing.
-    let has_it = value.is_some() || name.contains('.');
     match value {
-        Some(value) => Ok(plain(value)),
-        None if has_it => Ok(String::new()),
+        Some(value) => Ok(value),
+        // An optional property may be missing.
+        None if name.contains('.') => Ok(&Value::Null),
         None => {
             let known: Vec<_> = resource.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
             Err(Failure::message(&format!("the response has no property {name}, but {}", known.join(", "))))
@@ -215,7 +227,7 @@ fn field_text(resource: &Value, name: &str) -> Result<String, Failure> {
     }
 }
 
-/// Returns a value as text, without control characters, which a terminal would interpret.
+/// Returns a value as text on one line, without control characters, which a terminal would interpret.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.replace(char::is_control, " "),
@@ -228,5 +240,30 @@ fn shorten(text: &str) -> String {
     match text.char_indices().nth(COLUMN_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn field_is_unchanged_unless_terminal_shows_it() {
+        let event =
+            json!({ "description": "Jazz,\n\n\toutdoors.\u{1b}[2J", "end": null, "venue": { "name": "A\nB" }, "capacity": 60 });
+        let text =
+            |name, is_terminal| single_field_text(&event, name, is_terminal).unwrap_or_else(|failure| panic!("{failure:?}"));
+
+        assert_eq!(text("description", false), "Jazz,\n\n\toutdoors.\u{1b}[2J");
+        assert_eq!(text("description", true), "Jazz,   outdoors. [2J");
+        assert_eq!((text("venue.name", false), text("venue.name", true)), ("A\nB".to_owned(), "A B".to_owned()));
+        for is_terminal in [false, true] {
+            assert_eq!(text("capacity", is_terminal), "60");
+            assert_eq!(text("end", is_terminal) + &text("venue.city", is_terminal), "");
+            assert!(single_field_text(&event, "start", is_terminal).is_err());
+        }
+        assert_eq!(field_text(&event, "venue.name").ok().as_deref(), Some("A B"), "an entry of a list has one line");
     }
 }
