@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read, Take};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -15,16 +15,17 @@ const INVALID_BODY: &str = "the body is invalid";
 /// Returns the body of a request: the JSON of `--body`, with the properties of the other options.
 ///
 /// # Errors
-/// Returns an error if the JSON can't be read or lacks a property.
+/// Returns an error if the JSON can't be read, is no object or lacks a property.
 pub fn parse_body<T: DeserializeOwned>(source: Option<&PathBuf>, options: Map<String, Value>) -> anyhow::Result<T> {
-    let mut body = match source {
+    let body = match source {
         Some(source) => serde_json::from_str(&read_body(source).context("failed to read the body")?).context(INVALID_BODY)?,
         None => Value::Object(Map::new()),
     };
-    if let Value::Object(properties) = &mut body {
-        properties.extend(options);
-    }
-    serde_json::from_value(body).context(INVALID_BODY)
+    let Value::Object(mut properties) = body else {
+        bail!(r#"{INVALID_BODY}: it must be a JSON object, such as {{"name": "VIP"}}"#)
+    };
+    properties.extend(options);
+    serde_json::from_value(Value::Object(properties)).context(INVALID_BODY)
 }
 
 /// Reads a JSON body: `-` is standard input, `@FILE` a file, and anything else the body itself.
@@ -139,6 +140,10 @@ mod tests {
         assert_eq!(parse(Some(&source), "Gate 2"), Ok(json!({ "device": "Gate 2", "scans": 2 })));
         assert_eq!(parse(None, "Gate 2"), Ok(json!({ "device": "Gate 2" })));
         assert!(parse(Some(&PathBuf::from("{")), "x").is_err_and(|error| error.starts_with("the body is invalid: EOF")));
+        for other in ["[1]", "null", r#""text""#] {
+            let expected = r#"the body is invalid: it must be a JSON object, such as {"name": "VIP"}"#;
+            assert_eq!(parse(Some(&PathBuf::from(other)), "x"), Err(expected.to_owned()));
+        }
     }
 
     #[test]
