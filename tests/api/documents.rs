@@ -18,6 +18,7 @@ const CHECKED: &[(&str, &str, &str, &str)] = &[
     ("CONTRIBUTING.md", "## Commits", "", "tests/api/documents/snippets.rs"),
     ("clients/go/README.md", "# Go client", "go", "tests/api/documents/snippets.rs"),
     ("clients/java/README.md", "# Java client", "java", "tests/api/documents/snippets.rs"),
+    ("clients/java/README.md", "## Clearing a property", "java", "tests/api/documents/snippets.rs"),
     ("clients/python/README.md", "# Python client", "python", "tests/api/documents/snippets.rs"),
     ("clients/rust/README.md", "## A sale", "rust,no_run", "clients/rust/src/lib.rs"),
     ("clients/typescript/README.md", "# TypeScript client", "ts", "tests/api/documents/snippets.rs"),

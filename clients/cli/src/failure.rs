@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use boxoffice_client::types::{self, EarlierAdmissionInner, ErrorCode, FieldProblem, RefusedTicket};
 use boxoffice_client::{ApiError, Error};
-use serde_json::Value;
 
 use crate::output;
 
@@ -28,8 +27,8 @@ pub struct Failure {
     refusals: Vec<String>,
     exit_code: u8,
     code: Option<ErrorCode>,
-    /// The body of the error response, for `--json`.
-    body: Option<Value>,
+    /// The JSON of the error response, for `--json`.
+    body: Option<String>,
 }
 
 impl Failure {
@@ -67,7 +66,7 @@ impl Failure {
     pub fn report(self, is_json: bool) -> ExitCode {
         // Standard output and standard error may be closed.
         if let Some(body) = self.body.filter(|_| is_json) {
-            let _ = output::write_text(format!("{body:#}\n").as_bytes());
+            let _ = output::write_text(format!("{body}\n").as_bytes());
         }
         let _ = writeln!(io::stderr(), "{}", [&[format!("error: {}", self.text)], &*self.refusals].concat().join("\n"));
         ExitCode::from(self.exit_code)
@@ -85,7 +84,7 @@ impl From<Error<types::Error>> for Failure {
         };
         let body = match &error {
             // The body was read from JSON, so it can be written as JSON.
-            Error::ErrorResponse(response) => serde_json::to_value(&**response).ok(),
+            Error::ErrorResponse(response) => serde_json::to_string_pretty(&**response).ok(),
             _ => None,
         };
         let error = ApiError::from(error);

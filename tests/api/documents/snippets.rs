@@ -28,6 +28,7 @@ fn snippets_are_in_programs() {
         ("docs/testing.md", "## Writing a test", "rust", "tests/api/documents/snippets.rs"),
         ("clients/go/README.md", "# Go client", "go", "clients/go/examples/order/main.go"),
         ("clients/java/README.md", "# Java client", "java", "clients/java/src/example/java/PlaceOrder.java"),
+        ("clients/java/README.md", "## Clearing a property", "java", "clients/java/src/check/java/LaterServer.java"),
         ("clients/python/README.md", "# Python client", "python", "clients/python/examples/order.py"),
         ("clients/typescript/README.md", "# TypeScript client", "ts", "clients/typescript/src/examples/order.ts"),
     ] {
