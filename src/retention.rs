@@ -17,16 +17,14 @@ use crate::state::{App, Ctx};
 /// Job step: deletes some rows and files that are past their retention. Returns their number; call it until it returns 0. A failure
 /// of one kind of data doesn't keep the others.
 ///
-/// While the clock seems to be wrong, it deletes nothing.
+/// While the clock seems to be ahead, it deletes only what had expired before, see [`clock_watch::deletion_time`].
 ///
 /// # Errors
 /// Returns an error if the database fails or a file can't be written, once there is nothing else to delete.
 pub async fn delete_expired(ctx: &Ctx) -> Result<u64> {
     let app: &App = &ctx.app;
-    if clock_watch::may_be_wrong(app).await? {
-        return Ok(0);
-    }
-    let (now, keep) = (app.clock.now(), &app.settings.retention);
+    let Some(now) = clock_watch::deletion_time(app).await? else { return Ok(0) };
+    let keep = &app.settings.retention;
     let mut outcomes = vec![
         sessions::delete_expired_before(ctx, now.minus(keep.sessions)).await,
         tokens::delete_expired_keys_before(ctx, now.minus(keep.sessions)).await,

@@ -23,7 +23,7 @@ use crate::kernel::idempotency;
 use crate::kernel::jobs::{Job, Jobs};
 use crate::retention;
 use crate::routes::routes;
-use crate::state::App;
+use crate::state::{App, Ctx};
 
 /// Every job.
 pub(crate) const JOBS: [Job<App>; 15] = [
@@ -54,13 +54,9 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         async move { account_deletion::truncate_wal(&Context::immediate(app)).await }.boxed()
     }),
     Job::every(1, "copy the write-ahead log", |app| async move { checkpoint(&app).await }.boxed()),
-    Job::every(60, "purge stored responses", |app: Arc<App>| {
-        async move { unless_clock_is_wrong(&app, idempotency::purge_expired(&app.kernel)).await }.boxed()
-    })
-    .on_one_server(),
+    Job::every(60, "purge stored responses", |app: Arc<App>| async move { purge_responses(&app).await }.boxed()).on_one_server(),
     Job::every(60 * 60, "purge log-in addresses", |app: Arc<App>| {
-        let ctx = Context::immediate(app);
-        async move { unless_clock_is_wrong(&ctx.app, sessions::purge_addresses(&ctx)).await }.boxed()
+        async move { purge_addresses(&Context::immediate(app)).await }.boxed()
     })
     .on_one_server(),
     Job::every(10 * 60, "record rejected requests", |app| async move { audit::write_rejections(&app.kernel).await }.boxed()),
@@ -74,10 +70,20 @@ pub(crate) const JOBS: [Job<App>; 15] = [
 /// second: during a large sale, mails wait, and requests don't.
 const MAIL_PAUSE: Duration = Duration::from_millis(80);
 
-/// Deletes what has expired, unless the clock may be wrong. A clock that is ahead for a moment would otherwise delete what is still needed,
-/// such as responses that clients may ask for again.
-async fn unless_clock_is_wrong(app: &App, delete: impl Future<Output = Result<u64>>) -> Result<u64> {
-    if clock_watch::may_be_wrong(app).await? { Ok(0) } else { delete.await }
+/// Job step: deletes some stored responses of idempotent requests.
+async fn purge_responses(app: &App) -> Result<u64> {
+    match clock_watch::deletion_time(app).await? {
+        Some(now) => idempotency::purge_expired(&app.kernel, now).await,
+        None => Ok(0),
+    }
+}
+
+/// Job step: deletes some addresses of log-ins.
+async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
+    match clock_watch::deletion_time(&ctx.app).await? {
+        Some(now) => sessions::purge_addresses(ctx, now).await,
+        None => Ok(0),
+    }
 }
 
 /// Job step: delivers a few mails.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod auth;
+pub mod clock_state;
 pub mod context;
 pub mod db;
 pub mod http;

@@ -27,7 +27,7 @@ on_both_databases![
 on_two_servers![account_that_is_deactivated_twice_is_inactive];
 
 /// Runs a command of `admin` with the settings of the server.
-fn admin(app: &TestApp, arguments: &[&str]) -> CommandOutput {
+pub fn admin(app: &TestApp, arguments: &[&str]) -> CommandOutput {
     command(app, &[&["admin"], arguments].concat())
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use boxoffice::clock_watch;
 use boxoffice::features::sales::{orders, payments};
+use boxoffice::kernel::clock_state::ClockState;
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::types::clock::{Clock, ClockStep, MAX_LEAD, Timestamp};
 use boxoffice::kernel::types::id::Id;
@@ -25,6 +26,7 @@ on_both_databases![
     clock_step_forward_expires_everything_once,
     recovers_from_clock_that_was_days_ahead,
     corrects_times_in_the_future_after_restart,
+    start_with_clock_behind_changes_nothing_until_it_is_set,
     corrects_nothing_while_clock_differs_from_database,
     step_back_keeps_order_that_is_about_to_time_out,
     step_back_keeps_payment_that_is_in_progress,
@@ -187,13 +189,16 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     watch().await;
     let (key, of_jump) = use_server(&app, other.address, floor).await;
     assert_eq!(status(&ama.key).await, 403, "a session of thirty days is over");
-    assert!(clock_watch::may_be_wrong(&other.state).await.unwrap(), "stored responses are kept for now");
+    let kept_from = clock_watch::deletion_time(&other.state).await.unwrap();
+    assert!(kept_from.is_none_or(|time| time <= app.state.clock.now()), "stored responses are kept for now: {kept_from:?}");
     // The job leases its mails until a later time. Otherwise it could read the wrong time now, and store it after the correction.
     wait_until(async || matches!(latest_times(&app).await, [.., due, _] if due > Some(other.state.clock.now()))).await;
     other.state.clock.rewind(JUMP);
     watch().await;
 
     assert_eq!((status(&ama.key).await, status(&key).await), (200, 200));
+    let kept_from = clock_watch::deletion_time(&other.state).await.unwrap();
+    assert!(kept_from.is_some_and(|time| time >= app.state.clock.now().minus(HOUR)), "{kept_from:?}");
     let time = app.request("GET", "/time").at(other.address).send().await.body["utc"].as_i64().unwrap();
     let now = app.state.clock.now();
     assert!(time <= now.plus(MAX_LEAD).seconds(), "{time}");
@@ -214,7 +219,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
-    for text in ["set forward", "set back; the server follows it", "identifiers are ahead", "were corrected"] {
+    for text in ["set forward", "set back; the server follows it", "stored times are ahead", "were corrected"] {
         assert!(messages.contains(text), "{text}: {:?}", messages.0.lock().unwrap());
     }
 }
@@ -311,12 +316,42 @@ async fn corrects_times_in_the_future_after_restart(app: TestApp) {
 
     let restarted = app.start_second_server(app.state.settings.clone()).await;
     clock_watch::watch(&restarted.state).await.unwrap();
+    let [at_the_start, ..] = latest_times(&app).await;
+    assert!(at_the_start > Some(app.state.clock.now().plus(JUMP)), "the clock may be behind: {at_the_start:?}");
+    restarted.state.clock.advance(clock_watch::SETTLING_TIME);
+    clock_watch::watch(&restarted.state).await.unwrap();
 
     let [orders, .., codes, due, _] = latest_times(&app).await;
     assert!(orders < Some(app.state.clock.now().plus(HOUR)) && codes < Some(app.state.clock.now().plus(HOUR)));
     assert!(due < Some(app.state.clock.now().plus(HOUR)));
     let highest = app.state.db.highest_id().await.unwrap();
     assert!(restarted.state.clock.next_id() > highest);
+}
+
+/// The machine has an empty battery, and NTP sets its clock after the start of the server.
+async fn start_with_clock_behind_changes_nothing_until_it_is_set(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    app.advance_clock(JUMP);
+    let key = app.sign_in(&ama.username, PASSWORD).await.unwrap().key;
+    let order = app.place_order(&key, json!({ event.sections[0].as_str(): 1 })).await.body;
+    let stored = async || {
+        let [orders, reservations, sessions, used, ..] = latest_times(&app).await;
+        [orders, reservations, sessions, used]
+    };
+    let before = stored().await;
+
+    let behind = app.start_second_server(app.state.settings.clone()).await;
+    let watch = async || clock_watch::watch(&behind.state).await.unwrap();
+    watch().await;
+    behind.state.clock.advance(clock_watch::SETTLING_TIME / 2);
+    watch().await;
+    behind.state.clock.advance(JUMP);
+    watch().await;
+
+    assert_eq!(stored().await, before);
+    let session = app.request("GET", "/sessions/active").at(behind.address).key(&key).send().await;
+    assert_eq!((session.status, &app.read(order["self"].as_str().unwrap()).await["status"]), (200, &json!("Placed")));
 }
 
 /// Only PostgreSQL has a clock of its own.
@@ -395,6 +430,31 @@ fn parses_times_in_every_format_as_utc() {
         assert_eq!(read.as_deref(), expected, "{text}");
     }
     assert_eq!(Timestamp::parse("9999-12-31T23:59"), Some(Timestamp::NEVER));
+}
+
+#[test]
+fn server_that_is_stopped_each_night_deletes_what_expired_the_day_before() {
+    let mut state = ClockState { last_seen: Timestamp(0).plus(17 * HOUR), before_step: None, accepted_at: None };
+    for hour in (24..24 * 60).filter(|hour| (8..18).contains(&(hour % 24))) {
+        let now = Timestamp(0).plus(HOUR * hour);
+        state = state.at(now);
+        assert!(state.before_step.is_some_and(|before| now.since(before) <= 24 * HOUR), "{hour}: {state:?}");
+    }
+}
+
+#[test]
+fn step_forward_is_accepted_after_a_day_and_the_next_one_is_not() {
+    let start = Timestamp(0).plus(HOUR);
+    let state = ClockState { last_seen: start, before_step: None, accepted_at: None };
+
+    let ahead = state.at(start.plus(JUMP));
+    let restarted = ahead.at(start.plus(JUMP + 23 * HOUR));
+    let accepted = restarted.at(start.plus(JUMP + 24 * HOUR));
+    let again = restarted.at(start.plus(2 * JUMP));
+
+    assert_eq!((ahead.before_step, restarted.before_step, accepted.before_step), (Some(start), Some(start), None));
+    assert_eq!(again.before_step, Some(start.plus(JUMP + 23 * HOUR)));
+    assert_eq!(state.at(start.plus(HOUR)).before_step, None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice::clock_watch;
 use boxoffice::kernel::context::Context;
 use boxoffice::kernel::settings::{RetentionSettings, Settings};
 use boxoffice::retention;
@@ -12,6 +13,7 @@ use boxoffice_http::traces::Tracer;
 use futures::future::join;
 use serde_json::{Value, json};
 
+use crate::admin_commands;
 use crate::support::{DAY, TestApp, card_payment, entries_of, section};
 use crate::tokens::{create_token, global_token, redeemer_key};
 
@@ -20,7 +22,9 @@ on_both_databases![
     deletes_keys_of_gates_after_the_event,
     old_audit_entries_are_written_to_files,
     keeps_everything_after_a_wrong_clock,
-    keeps_everything_while_clock_differs_from_database
+    keeps_everything_while_clock_differs_from_database,
+    start_much_later_keeps_for_a_day_what_had_not_expired,
+    time_after_a_long_stop_can_be_confirmed,
 ];
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -130,7 +134,10 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
         audit_archive: Some(folder.path().join("archive")),
         ..app.state.settings.retention.clone()
     };
-    assert_eq!(apply(&open(&app, keep(3)).await).await, 0, "the entries are not old enough");
+    let server = open(&app, keep(3)).await;
+    // For this server, the clock was set forward by two days.
+    clock_watch::accept_time(&server).await.unwrap();
+    assert_eq!(apply(&server).await, 0, "the entries are not old enough");
     let server = open(&app, keep(1)).await;
 
     // As if an operator started the job while a server runs it.
@@ -157,21 +164,69 @@ async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     let retention = app.state.settings.retention.clone();
     let server = open(&app, retention).await;
+    clock_watch::watch(&server).await.unwrap();
     server.clock.advance(DAY * 400);
 
     assert_eq!(apply(&server).await, 0);
     server.clock.rewind(DAY * 400);
 }
 
-/// The clock was wrong before the server was started. SQLite has no clock of its own to compare it with.
+/// No server has run before. SQLite has no clock of its own to compare the machine's with.
 async fn keeps_everything_while_clock_differs_from_database(app: TestApp) {
     app.sign_up("ama").await;
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     let server = open(&app, app.state.settings.retention.clone()).await;
+    app.execute_sql("update clock_state set last_seen = 0").await;
     server.clock.advance(DAY * 400);
-    // As if the server had seen no other time.
-    server.clock.take_steps();
 
     let is_postgres = app.state.db.clock_time().await.unwrap().is_some();
     assert_eq!(apply(&server).await == 0, is_postgres);
+}
+
+/// Runs a job in a process of its own, and returns the number of deleted rows.
+fn run_job(app: &TestApp, arguments: &[&str]) -> Value {
+    admin_commands::json_of(app, &[&["jobs", "run"], arguments].concat())["processed"].clone()
+}
+
+/// Ama sends three requests with idempotency keys, of which the last one is for a code, and a week later, Kofi does. Then the servers have been stopped for two days, or the clock is ahead by them.
+async fn request_codes_before_stop(app: &TestApp) {
+    app.stop_jobs().await;
+    for (name, shift_responses, shift_codes) in [
+        ("ama", "update idempotency set claimed = claimed - 604800000000", "update codes set expires = expires - 604800000000"),
+        ("kofi", "update idempotency set claimed = claimed - 172800000000", "update codes set expires = expires - 172800000000"),
+    ] {
+        app.sign_up(name).await;
+        let request = app.request("POST", "/verifications").header("Idempotency-Key", name);
+        let requested = request.json(&json!({ "email": format!("{name}@example.com") })).send().await;
+        assert_eq!(requested.status, 201, "{}", requested.body);
+        app.execute_sql(shift_responses).await;
+        app.execute_sql(shift_codes).await;
+    }
+    clock_watch::accept_time(&app.state).await.unwrap();
+    app.execute_sql("update clock_state set last_seen = last_seen - 172800000000").await;
+}
+
+async fn start_much_later_keeps_for_a_day_what_had_not_expired(app: TestApp) {
+    request_codes_before_stop(&app).await;
+
+    let first = admin_commands::admin(&app, &["jobs", "run", "purge stored responses"]);
+    let server = open(&app, app.state.settings.retention.clone()).await;
+
+    assert!(first.succeeded() && first.stderr.contains("the clock is much later"), "{}", first.stderr);
+    let stored = async || app.scalar::<i64>("select count(*) from idempotency").await;
+    assert_eq!(stored().await, 3, "the responses to Ama had expired before the stop");
+    let deleted = (apply(&server).await, apply(&server).await, run_job(&app, &["apply the retention"]));
+    assert_eq!(deleted, (1, 0, json!(0)), "her code had, too");
+    assert_eq!(run_job(&app, &["purge stored responses"]), 0);
+
+    // As if a day had passed.
+    app.execute_sql("update clock_state set accepted_at = accepted_at - 86400000000").await;
+    assert_eq!((run_job(&app, &["purge stored responses"]), run_job(&app, &["apply the retention"])), (json!(3), json!(1)));
+}
+
+async fn time_after_a_long_stop_can_be_confirmed(app: TestApp) {
+    request_codes_before_stop(&app).await;
+
+    assert_eq!(run_job(&app, &["purge stored responses", "--accept-time"]), 6);
+    assert_eq!(run_job(&app, &["apply the retention"]), 2);
 }

@@ -26,6 +26,8 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("select cast((", LIST),
     exception("from events where venue_id = $1 order by id desc limit 1000", "at most 1,000 events of a venue that waits for review"),
     exception("select o.id from orders o where", "the orders that a regular expression selects, at most 2,000 at a time"),
+    exception("select last_seen, before_step, accepted_at from clock_state", ONE_ROW),
+    exception("update clock_state set last_seen =", ONE_ROW),
     exception("update orders set placed =", "a correction after the clock was wrong"),
     exception("update event_returns set due =", "a correction after the clock was wrong"),
     exception("update payments set placed =", "a correction after the clock was wrong"),

@@ -105,7 +105,8 @@ async fn known_addresses_are_few_and_expire(app: TestApp) {
     assert_eq!((addresses.len(), later.len()), (10, 10));
     assert_eq!((later[..8] == addresses[1..9], &later[8]), (true, &addresses[9]), "a network counts as one address");
     assert!(later.iter().all(|address| address.len() == 6), "{later:?}");
-    let purge = async || sessions::purge_addresses(&Context::immediate(server.state.clone())).await.unwrap();
+    let ctx = Context::immediate(server.state.clone());
+    let purge = async || sessions::purge_addresses(&ctx, server.state.clock.now()).await.unwrap();
     assert_eq!(purge().await, 0);
     server.state.clock.advance(DAY * 30);
     assert_eq!((purge().await, stored().await.len()), (10, 0));

@@ -95,8 +95,8 @@ fn address_digest(account: Id, address: IpAddr) -> String {
 ///
 /// # Errors
 /// Returns an error if the database fails.
-pub async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
-    let before = ctx.app.clock.now().minus(ADDRESS_RETENTION);
+pub async fn purge_addresses(ctx: &Ctx, now: Timestamp) -> Result<u64> {
+    let before = now.minus(ADDRESS_RETENTION);
     transaction!(ctx.unit, |tx| store::purge_addresses(tx, before).await)
 }
 
