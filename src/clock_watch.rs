@@ -189,7 +189,7 @@ async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     let latest = now.plus(MAX_LEAD);
     let keys = auth::correct_future(tx, now, latest).await?;
     let codes = verification_codes::correct_future(tx, now, latest).await?;
-    let orders = orders::correct_future(tx, now, latest).await?;
+    let orders = orders::correct_future(app, tx, now, latest).await?;
     let offers = waiting_list::correct_future(tx, now, latest).await?;
     let payments = payments::correct_future(tx, now, latest).await?;
     let mails = outbox::correct_future(tx, now, latest).await?;

@@ -311,7 +311,7 @@ async fn corrects_times_in_the_future_after_restart(app: TestApp) {
     let (_, _, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let ahead = app.start_second_server(app.state.settings.clone()).await;
     ahead.state.clock.advance(JUMP);
-    use_server(&app, ahead.address, &event.sections[0]).await;
+    let (_, order) = use_server(&app, ahead.address, &event.sections[0]).await;
     ahead.stop().await;
 
     let restarted = app.start_second_server(app.state.settings.clone()).await;
@@ -324,6 +324,7 @@ async fn corrects_times_in_the_future_after_restart(app: TestApp) {
     let [orders, .., codes, due, _] = latest_times(&app).await;
     assert!(orders < Some(app.state.clock.now().plus(HOUR)) && codes < Some(app.state.clock.now().plus(HOUR)));
     assert!(due < Some(app.state.clock.now().plus(HOUR)));
+    assert_eq!(app.read(order["self"].as_str().unwrap()).await["placed"], order["placed"], "it is a record");
     let highest = app.state.db.highest_id().await.unwrap();
     assert!(restarted.state.clock.next_id() > highest);
 }

@@ -172,16 +172,15 @@ pub async fn issue(kernel: &Kernel, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id
     Ok((id, key))
 }
 
-/// Corrects the keys that were issued or used while the clock was ahead: at a time after `latest`. Returns their number.
+/// Corrects the keys that were used while the clock was ahead: at a time after `latest`. Returns their number.
 ///
-/// A session then lasts as long as if it had been used now.
+/// A session then lasts as long as if it had been used now. The time at which a key was created is not changed.
 pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
     // `hash = hash` fires the trigger that clears the caches of keys.
     tx.query(
-        "update api_keys set hash = hash, created = case when created > $2 then $1 else created end,
-             last_used = case when last_used > $2 then $1 else last_used end,
+        "update api_keys set hash = hash, last_used = case when last_used > $2 then $1 else last_used end,
              expires = case when kind = 'session' and expires > $3 then $4 else expires end
-         where created > $2 or last_used > $2 or (kind = 'session' and expires > $3)",
+         where last_used > $2 or (kind = 'session' and expires > $3)",
     )
     .bind(now)
     .bind(latest)

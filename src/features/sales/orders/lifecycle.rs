@@ -129,9 +129,10 @@ async fn cancel_with_events_in_tx(app: &App, tx: &mut Tx, found: &[Id], now: Tim
 }
 
 /// Corrects the open orders that were placed while the clock was ahead: at a time after `latest`. Their reservations end as if they
-/// had been placed now. Returns their number.
-pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
-    let orders = store::correct_open(tx, now, latest).await?;
+/// had been placed now. The time at which they were placed is not changed. Returns their number.
+pub async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    let reservation = app.settings.reservation;
+    let orders = store::correct_open(tx, now.plus(reservation), latest.plus(reservation)).await?;
     let count = orders.len() as u64;
     store::copy_ends_to_reservations(tx, orders).await?;
     Ok(count)

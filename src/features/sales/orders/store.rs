@@ -276,11 +276,10 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
     deleted.push(" returning order_id, section_id, quantity").all().await
 }
 
-/// Moves the reservations of the open orders that were placed after `latest`, so that they begin now. Returns the orders.
-pub async fn correct_open(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<Vec<Id>> {
-    let update = "update orders set placed = $1, expires = $1 + (expires - placed) where status = 'Placed' and placed > $2
-                  returning id";
-    tx.query(update).bind(now).bind(latest).scalars().await
+/// Sets the end of the open orders that expire after `latest`, and returns them.
+pub async fn correct_open(tx: &mut Tx, expires: Timestamp, latest: Timestamp) -> Result<Vec<Id>> {
+    let update = "update orders set expires = $1 where status = 'Placed' and expires > $2 returning id";
+    tx.query(update).bind(expires).bind(latest).scalars().await
 }
 
 /// Sets the ends of the reservations of these orders to those of the orders.
