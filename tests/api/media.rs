@@ -1,5 +1,6 @@
 //! Images: generated icons of regions, and uploaded images of events.
 
+mod bucket;
 mod drawing;
 mod object_store;
 mod validation;

@@ -131,8 +131,8 @@ impl MediaStore {
         }
     }
 
-    /// Checks that the store can be used: a folder exists and can be written, and a bucket answers to the request for an image that
-    /// doesn't exist.
+    /// Checks that the store can be used: a folder exists and can be written, and a bucket exists and answers to the request for
+    /// an image that doesn't exist.
     pub async fn check(&self) -> Result<()> {
         if let Some(folder) = self.folder.clone() {
             // A folder on another machine may answer slowly, or not at all. The thread that waits for it can't be stopped.
@@ -143,7 +143,8 @@ impl MediaStore {
             })
             .await?;
         }
-        match self.objects.head(&Path::from("check")).await {
+        // Only the body of the response to GET tells a missing bucket from a missing object; HEAD has none.
+        match self.objects.get(&Path::from("check")).await {
             Err(error) if is_absent(&error) => Ok(()),
             other => other.map(drop).context("cannot reach the media store"),
         }
@@ -231,10 +232,10 @@ fn path(name: &str) -> Option<Path> {
 }
 
 /// Returns whether the error means that there is no such image. A folder has a different error for a path below an image
-/// (`banner/1/x`).
+/// (`banner/1/x`). S3 has the same error for a missing bucket, with another code in its body.
 fn is_absent(error: &Error) -> bool {
     let mut causes = Chain::new(error);
-    matches!(error, Error::NotFound { .. })
+    matches!(error, Error::NotFound { .. } if !error.to_string().contains("NoSuchBucket"))
         || causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotADirectory))
 }
 

@@ -143,10 +143,12 @@ pub async fn icon(ctx: &Ctx, file: &str) -> Result<StoredImage> {
     ctx.app.generated_images.get(Drawing::Icon(country)).await
 }
 
-/// Converts an error of the object store. An error of the store itself, such as a full disk or an unreachable bucket, is
-/// temporary. A rejected request, for example because of a wrong key, is permanent until an operator fixes it.
+/// Converts an error of the object store. A full disk, an unreachable or missing bucket and rejected credentials are temporary: the
+/// operator corrects them, and the same request then succeeds. [`MediaStore`](super::MediaStore) returns no error for a missing image.
 fn storage_error(cause: anyhow::Error) -> Error {
-    let is_temporary = matches!(cause.downcast_ref(), Some(object_store::Error::Generic { .. }));
+    use object_store::Error::{Generic, NotFound, PermissionDenied, Unauthenticated};
+    let is_temporary =
+        matches!(cause.downcast_ref(), Some(Generic { .. } | NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. }));
     if is_temporary { Error::Unavailable(cause) } else { Error::Internal(cause) }
 }
 

@@ -1,0 +1,70 @@
+//! Images in an S3 bucket that rejects requests.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::PNG;
+use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::{TestApp, fetch_url};
+
+on_both_databases![image_that_bucket_rejects_is_unavailable];
+
+/// Starts an S3 server that answers every request with this status and error code. Returns its URL.
+async fn start_bucket(status: u16, code: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answer = move |_: http::Request<Incoming>| async move {
+        let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
+        let response = http::Response::builder().status(status).body(Full::new(Bytes::from(body))).unwrap();
+        Ok::<_, Infallible>(response)
+    };
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+            tokio::spawn(connection);
+        }
+    });
+    url
+}
+
+/// Starts a server on the database of `app`, with its images in a bucket.
+fn serve(app: &TestApp, bucket_url: &str) -> ServerProcess {
+    let mut command = boxoffice(app.state.settings.mail.key_file.parent().unwrap(), &["serve", "--media", "s3://tickets"]);
+    command.env("DATABASE_URL", &app.database_url).env("AWS_ENDPOINT_URL", bucket_url).env("AWS_ALLOW_HTTP", "true");
+    command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key").env("AWS_REGION", "eu-west-1");
+    tokio::task::block_in_place(|| ServerProcess::start(command))
+}
+
+async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
+    let (ama, event) = app.sign_up_host("ama", &[]).await;
+    for (status, code, media) in [
+        (403, "AccessDenied", "failed"),
+        (401, "Unauthorized", "failed"),
+        (404, "NoSuchBucket", "failed"),
+        (404, "NoSuchKey", "ok"),
+    ] {
+        let server = serve(&app, &start_bucket(status, code).await);
+
+        let change = Client::new().put(format!("{}{}", server.address, event.uri)).json(&json!({ "banner": PNG }));
+        let change = change.header("X-API-Key", &ama.key).header("X-Client-Version", "3.0.0").send().await.unwrap();
+        let cause = tokio::task::block_in_place(|| server.wait_for_log("cause"));
+        let ready = fetch_url(&format!("{}/readyz", server.address)).await;
+
+        let retry_after = change.headers().get("retry-after").is_some();
+        assert_eq!((change.status().as_u16(), retry_after), (503, true), "{code}: {}", change.text().await.unwrap());
+        assert!(cause.contains("cannot store image banner/") && cause.contains(code), "{cause}");
+        assert_eq!(ready.status().as_u16(), 200);
+        let ready: Value = ready.json().await.unwrap();
+        assert_eq!(ready["checks"][2], json!({ "name": "media", "status": media }), "{code}");
+        tokio::task::block_in_place(|| server.stop());
+    }
+}
