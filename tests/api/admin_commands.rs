@@ -15,6 +15,7 @@ use crate::support::{
 on_both_databases![
     manages_accounts,
     manages_orders_and_events,
+    refund_of_external_payment_is_left_to_operator,
     manages_keys,
     manages_outbox,
     lists_and_runs_jobs,
@@ -152,7 +153,10 @@ async fn manages_orders_and_events(app: TestApp) {
     assert_eq!((&found["total"], &found["entries"][0]["number"]), (&json!(2), &json!(voided)));
     let shown = json_of(&app, &["orders", "show", returned]);
     assert_eq!((&shown["status"], &shown["payments"][0]["status"]), (&json!("Fulfilled"), &json!("Confirmed")));
+    let serials = [0, 1].map(|index| shown["tickets"][index]["serial"].as_str().unwrap().to_owned());
+    assert_eq!(shown["tickets"][1]["owner"]["username"], "ama");
     let shown = text(&app, &["orders", "show", returned]);
+    assert!(serials.iter().all(|serial| shown.contains(serial)) && shown.contains("Issued"), "{shown}");
     assert!(shown.contains("ama@example.com") && shown.contains(floor.as_str()) && shown.contains("Confirmed"), "{shown}");
     app.mail_to("ama@example.com", 2).await;
     text(&app, &["orders", "resend-mail", returned]);
@@ -161,12 +165,14 @@ async fn manages_orders_and_events(app: TestApp) {
     fails(&app, &["orders", "resend-mail", open], 1, "order.not-fulfilled");
     fails(&app, &["orders", "resend-mail", "17"], 1, "resource.not-found");
     fails(&app, &["orders", "show", "17"], 1, "nothing has this number or identifier");
-    fails(&app, &["orders", "find", "--status", "Lost"], 1, "status");
+    fails(&app, &["orders", "find", "--status", "Timed"], 2, "Timed Out");
     fails(&app, &["orders", "refund", returned], 2, "refunds them. Add --yes");
     for change in ["refund", "void"] {
         fails(&app, &["orders", change, returned, "--yes", "--reason", " "], 2, "it is blank");
     }
     let reason = ["--reason", "the singer is ill", "--yes"];
+    let refund = text(&app, &[&["orders", "refund", returned, "--ticket", &serials[0]][..], &reason].concat());
+    assert!(refund.contains("Its status is Fulfilled.") && refund.contains("The payment gateway refunds 20.99"), "{refund}");
     assert_eq!(json_of(&app, &[&["orders", "refund", returned][..], &reason].concat())["status"], "Returned");
     fails(&app, &[&["orders", "refund", returned][..], &reason].concat(), 1, "order.not-fulfilled");
     text(&app, &[&["orders", "void", voided][..], &reason].concat());
@@ -195,6 +201,7 @@ async fn manages_orders_and_events(app: TestApp) {
         ("order_mail_resend", 409),
         ("order_mail_resend", 404),
         ("order_return_create", 200),
+        ("order_return_create", 200),
         ("order_return_create", 409),
         ("order_void_create", 200),
         ("order_cancellation_create", 200),
@@ -203,6 +210,29 @@ async fn manages_orders_and_events(app: TestApp) {
         ("event_cancellation_create", 409),
     ];
     assert_eq!(operations, expected.map(|(operation, status)| (operation.to_owned(), status)));
+}
+
+async fn refund_of_external_payment_is_left_to_operator(app: TestApp) {
+    let (ama, event, order) = app.create_order(4).await;
+    let external = json!({ "method": "external", "amount": 30.0, "reference": "RECEIPT-17" });
+    let external = app.pay(&app.staff.key, &order, external).await;
+    let card = app.pay(&ama.key, &order, card_payment()).await;
+    assert_eq!((external.status, card.status), (201, 201), "{} {}", external.body, card.body);
+    let (number, payment) = (id_of(&order), external.body["number"].as_str().unwrap());
+
+    let refund = text(&app, &["orders", "refund", number, "--yes"]);
+
+    let total = card.body["amount"].as_f64().unwrap();
+    assert!(refund.contains(&format!("The payment gateway refunds {total:.2}")), "{refund}");
+    let by_operator = format!("outside of the platform:\n  30.00 of the payment {payment}, reference RECEIPT-17");
+    assert!(refund.contains(&by_operator), "{refund}");
+
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    let external = json!({ "method": "external", "amount": 5.0, "reference": "RECEIPT-18" });
+    let external = app.pay(&app.staff.key, &order, external).await;
+    let refunds = json_of(&app, &["orders", "cancel", id_of(&order), "--yes"])["refunds"].clone();
+    let expected = json!({ "payment": external.body["number"], "method": "external", "reference": "RECEIPT-18", "amount": 5.0 });
+    assert_eq!(refunds, json!([expected]));
 }
 
 async fn manages_keys(app: TestApp) {

@@ -1,5 +1,7 @@
 //! `admin orders`.
 
+use std::sync::Arc;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -7,8 +9,11 @@ use super::output::Field;
 use super::{Admin, PageOptions, describe, encode, filters};
 use crate::cli::{not_blank, print};
 use crate::features::sales::orders::resend_confirmation;
-use crate::kernel::http::run_as_operator;
+use crate::features::sales::payments::{self, Payment, PaymentMethod};
+use crate::kernel::http::{Operator, run_as_operator};
 use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::kernel::types::paging::PageRequest;
 use crate::state::Ctx;
 
 const COLUMNS: [Field; 7] = [
@@ -33,10 +38,18 @@ const PROPERTIES: [Field; 10] = [
     ("refunded", "/refunded"),
 ];
 const ITEMS: [Field; 3] = [("section", "/section"), ("quantity", "/quantity"), ("unit price", "/unitPrice")];
-const PAYMENTS: [Field; 6] = [
+const TICKETS: [Field; 5] = [
+    ("ticket", "/serial"),
+    ("section", "/section/name"),
+    ("status", "/status"),
+    ("holder", "/owner/number"),
+    ("username", "/owner/username"),
+];
+const PAYMENTS: [Field; 7] = [
     ("payment", "/number"),
     ("method", "/method"),
     ("amount", "/amount"),
+    ("refunded", "/refunded"),
     ("status", "/status"),
     ("reference", "/reference"),
     ("placed", "/placed"),
@@ -49,8 +62,8 @@ pub enum OrdersCommand {
         /// Number of the customer's account
         #[arg(long, value_name = "NUMBER", value_parser = not_blank)]
         customer: Option<String>,
-        /// Status: Placed, Cancelled, "Timed Out", Fulfilled, Voided or Returned
-        #[arg(long, value_parser = not_blank)]
+        /// Status
+        #[arg(long, value_parser = ["Placed", "Cancelled", "Timed Out", "Fulfilled", "Voided", "Returned"])]
         status: Option<String>,
         /// Regular expression for the order's number
         #[arg(long, value_name = "PATTERN", value_parser = not_blank)]
@@ -58,7 +71,7 @@ pub enum OrdersCommand {
         #[command(flatten)]
         page: PageOptions,
     },
-    /// Show an order with its payments
+    /// Show an order with its payments and its tickets
     Show {
         /// Number of the order
         #[arg(value_parser = not_blank)]
@@ -75,7 +88,7 @@ pub enum OrdersCommand {
         /// Number of the order
         #[arg(value_parser = not_blank)]
         number: String,
-        /// Serial number of a ticket, once for each [default: all tickets that were not used]
+        /// Serial number of a ticket, as in `orders show`, once for each [default: all tickets that were not used]
         #[arg(long = "ticket", value_name = "SERIAL", value_parser = not_blank)]
         tickets: Vec<String>,
         /// Reason, which is kept
@@ -109,7 +122,7 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
         OrdersCommand::Show { number } => show(admin, &number).await,
         OrdersCommand::Cancel { number } => {
             admin.confirm(&format!("cancels the order {number} and refunds what was paid for it"))?;
-            change(admin, &number, "cancellations", None, "was cancelled").await
+            refund(admin, &number, "cancellations", None, "was cancelled").await
         }
         OrdersCommand::Refund { number, tickets, reason } => {
             let what = if tickets.is_empty() { "all unused tickets".to_owned() } else { format!("{} tickets", tickets.len()) };
@@ -121,12 +134,12 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
             if let Some(reason) = reason {
                 body["reason"] = json!(reason);
             }
-            change(admin, &number, "returns", Some(&body), "was changed: its tickets are void, and the refund is on its way")
-                .await
+            refund(admin, &number, "returns", Some(&body), "was changed: its tickets are void").await
         }
         OrdersCommand::Void { number, reason } => {
             admin.confirm(&format!("makes all unused tickets of the order {number} void without a refund"))?;
-            change(admin, &number, "voids", Some(&json!({ "reason": reason })), "was voided").await
+            let order = change(admin, &number, "voids", Some(&json!({ "reason": reason }))).await?;
+            admin.output.done(&order, &changed(&order, &number, "was voided"))
         }
         OrdersCommand::ResendMail { number } => {
             let id = Id::parse(&number).unwrap_or(Id::NONE);
@@ -141,26 +154,70 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
 }
 
 async fn show(admin: &Admin, number: &str) -> anyhow::Result<()> {
-    let mut order = admin.get(&format!("/orders/{}", encode(number))).await?;
-    let payments = admin.get(&format!("/orders/{}/payments?records=100", encode(number))).await?;
+    // It has all tickets: an order has at most 50.
+    let mut history = admin.get(&format!("/orders/{}/history", encode(number))).await?;
+    let [mut order, payments, tickets] = ["order", "payments", "tickets"].map(|name| history[name].take());
     if admin.output.json {
         order["payments"] = payments["entries"].clone();
+        order["tickets"] = tickets["entries"].clone();
         return admin.output.resource(&order, &[]);
     }
     admin.output.resource(&order, &PROPERTIES)?;
     print("")?;
     admin.output.page(&json!({ "entries": order["items"] }), &ITEMS)?;
-    if payments["total"] != 0 {
-        print("")?;
-        admin.output.page(&payments, &PAYMENTS)?;
+    for (page, columns) in [(payments, &PAYMENTS[..]), (tickets, &TICKETS[..])] {
+        if page["total"] != 0 {
+            print("")?;
+            admin.output.page(&page, columns)?;
+        }
     }
     Ok(())
 }
 
-async fn change(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
-    let path = format!("/orders/{}/{step}", encode(number));
-    let order = admin.post(&path, body).await?;
-    admin
-        .output
-        .done(&order, &format!("The order {number} {done}. Its status is {}.", order["status"].as_str().unwrap_or_default()))
+async fn change(admin: &Admin, number: &str, step: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+    admin.post(&format!("/orders/{}/{step}", encode(number)), body).await
+}
+
+fn changed(order: &Value, number: &str, done: &str) -> String {
+    format!("The order {number} {done}. Its status is {}.", order["status"].as_str().unwrap_or_default())
+}
+
+/// Changes an order and prints who makes its refunds: the gateway makes those of card payments, and the operator those of external
+/// ones.
+async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
+    let before = payments_of(admin, number).await?;
+    let mut order = change(admin, number, step, body).await?;
+    let (mut by_gateway, mut external, mut refunds) = (Money::ZERO, String::new(), Vec::new());
+    for payment in payments_of(admin, number).await? {
+        let earlier = before.iter().find(|earlier| earlier.number == payment.number);
+        let amount = payment.refunded - earlier.map_or(Money::ZERO, |earlier| earlier.refunded);
+        if amount == Money::ZERO {
+            continue;
+        }
+        let Payment { number: payment, method, reference, .. } = payment;
+        match method {
+            PaymentMethod::Card => by_gateway = by_gateway + amount,
+            PaymentMethod::External => {
+                external += &format!("\n  {amount} of the payment {}, reference {reference}", payment.0);
+            }
+        }
+        refunds.push(json!({ "payment": payment, "method": method, "reference": reference, "amount": amount }));
+    }
+    let mut sentence = changed(&order, number, done);
+    if by_gateway > Money::ZERO {
+        sentence += &format!("\nThe payment gateway refunds {by_gateway}; `refunds list` shows what it has not made yet.");
+    }
+    if !external.is_empty() {
+        sentence += &format!("\nRefund these payments yourself, because they were made outside of the platform:{external}");
+    }
+    order["refunds"] = refunds.into();
+    admin.output.done(&order, &sentence)
+}
+
+/// Returns the payments of an order, the first hundred.
+async fn payments_of(admin: &Admin, number: &str) -> anyhow::Result<Vec<Payment>> {
+    let Operator { app, caller, .. } = &admin.operator;
+    let (ctx, order) = (Ctx::immediate(Arc::clone(app)), Id::parse(number).unwrap_or(Id::NONE));
+    let page = payments::list(&ctx, caller, order, PageRequest::new(1, 100)).await;
+    Ok(page.map_err(|error| describe(&error.into()))?.entries)
 }

@@ -25,7 +25,7 @@ mod store;
 pub use endpoints::register;
 pub use gateway::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
 pub use model::uri;
-pub(crate) use model::{OpenRefundRow, Payment};
+pub(crate) use model::{OpenRefundRow, Payment, PaymentMethod};
 pub use processing::PaymentStep;
 pub(crate) use refund_store::{count_open_refunds, find_open_refund, list_open_refunds};
 pub use refund_store::{refund_shares_by_order, refunded_by_order};
