@@ -25,10 +25,16 @@ use crate::retention;
 use crate::routes::routes;
 use crate::state::{App, Ctx};
 
+/// The name of the job that sends mail.
+pub(crate) const DELIVER_MAIL: &str = "deliver mail";
+/// The name of the job that deletes what is no longer needed.
+pub(crate) const APPLY_RETENTION: &str = "apply the retention";
+
 /// Every job.
 pub(crate) const JOBS: [Job<App>; 15] = [
-    Job::every(30, "watch the clock", |app| async move { clock_watch::watch(&app).await }.boxed()),
-    Job::every(5, "watch the standby", |app| async move { app.db.watch_standby().await.map(|()| 0) }.boxed()),
+    Job::every(30, "watch the clock", |app: Arc<App>| async move { clock_watch::watch(&app).await }.boxed()).in_memory(),
+    Job::every(5, "watch the standby", |app: Arc<App>| async move { app.db.watch_standby().await.map(|()| 0) }.boxed())
+        .in_memory(),
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
     Job::every(5, "expire reservations", |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed())
         .shutdown_timeout(60),
@@ -43,7 +49,7 @@ pub(crate) const JOBS: [Job<App>; 15] = [
     })
     .shutdown_timeout(60)
     .on_one_server(),
-    Job::every(1, "deliver mail", |app| async move { deliver_mail(&app).await }.boxed()),
+    Job::every(1, DELIVER_MAIL, |app| async move { deliver_mail(&app).await }.boxed()),
     Job::every(5, "report changed events", |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed()),
     // Only for events that other programs or servers of the version before have written.
     Job::every(60, "complete the search index", |app| {
@@ -59,11 +65,12 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         async move { purge_addresses(&Context::immediate(app)).await }.boxed()
     })
     .on_one_server(),
-    Job::every(10 * 60, "record rejected requests", |app| async move { audit::write_rejections(&app.kernel).await }.boxed()),
-    Job::every(60 * 60, "apply the retention", |app| {
-        async move { retention::delete_expired(&Context::immediate(app)).await }.boxed()
+    Job::every(10 * 60, "record rejected requests", |app: Arc<App>| {
+        async move { audit::write_rejections(&app.kernel).await }.boxed()
     })
-    .on_one_server(),
+    .in_memory(),
+    Job::every(60 * 60, APPLY_RETENTION, |app| async move { retention::delete_expired(&Context::immediate(app)).await }.boxed())
+        .on_one_server(),
 ];
 
 /// Pause between two steps of the job that delivers mail. A step delivers up to 8 mails, so one server sends at most 100 mails per

@@ -19,6 +19,7 @@ on_both_databases![
     manages_keys,
     manages_outbox,
     lists_and_runs_jobs,
+    command_sends_mail_with_its_own_settings_only_if_confirmed,
     refunds_that_fail_are_visible,
     refund_made_by_other_means_is_settled,
     command_registers_no_ticket_key,
@@ -296,9 +297,15 @@ async fn manages_outbox(app: TestApp) {
 }
 
 async fn lists_and_runs_jobs(app: TestApp) {
-    let run = json_of(&app, &["jobs", "run", "apply the retention"]);
+    let retention = ["jobs", "run", "apply the retention"];
+    fails(&app, &retention, 2, "deletes sessions after 30 days, codes after a day, mails after 30 days, unpaid orders after 365");
+    fails(&app, &retention, 2, "and entries of the audit log never. These are the settings of this command.");
+    let run = json_of(&app, &[&retention[..], &["--yes"]].concat());
     assert_eq!(run, json!({ "name": "apply the retention", "processed": 0 }));
-    fails(&app, &["jobs", "run", "tidy"], 1, "no job has the name `tidy`; there are `watch the clock`");
+    fails(&app, &["jobs", "run", "tidy"], 2, "watch the clock");
+    for job in ["watch the clock", "watch the standby", "record rejected requests"] {
+        fails(&app, &["jobs", "run", job], 1, "the work of this job is in the memory of each server");
+    }
 
     let job = |name: &str| {
         let jobs = json_of(&app, &["jobs", "list"]);
@@ -308,6 +315,28 @@ async fn lists_and_runs_jobs(app: TestApp) {
     // The server has begun to run its jobs, one after the other.
     wait_until(async || job("expire reservations")["finished"].is_string()).await;
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
+}
+
+async fn command_sends_mail_with_its_own_settings_only_if_confirmed(app: TestApp) {
+    app.stop_jobs().await;
+    app.execute_sql(
+        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed, key_id) values
+         (17637000000001, 'ama@example.com', 'Hello', 'A text.', 1, 0, 1, null, null)",
+    )
+    .await;
+    let deliver = ["jobs", "run", "deliver mail"];
+    let waiting = || json_of(&app, &["outbox", "list"])["total"].clone();
+
+    fails(&app, &deliver, 2, "sends no mail, because no mail server is set: it moves the mails that are due from the outbox to");
+    fails(
+        &app,
+        &[&deliver[..], &["--smtp", "127.0.0.1:1"]].concat(),
+        2,
+        "to the mail server 127.0.0.1:1. These are the settings",
+    );
+    assert_eq!(waiting(), 1);
+    text(&app, &[&deliver[..], &["--yes"]].concat());
+    assert_eq!(waiting(), 0);
 }
 
 /// Cancels an order with a payment of 50.00, and one of 30.00 that may have been made. The gateway rejects both refunds. Returns the

@@ -248,6 +248,7 @@ const EXCLUSIVE_JOB: Job<App> = Job {
     interval: Duration::from_secs(1),
     shutdown_timeout: Duration::from_secs(5),
     runs_on_one_server: true,
+    is_in_memory: false,
     step: |app| {
         let mut runs = RUNS.lock();
         runs.push(app.server_name.clone());

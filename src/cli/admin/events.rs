@@ -42,8 +42,8 @@ pub enum EventsCommand {
         /// Part of the title
         #[arg(long, value_parser = not_blank)]
         title: Option<String>,
-        /// Status: Draft, "Under Review", Listed or Cancelled
-        #[arg(long, value_parser = not_blank)]
+        /// Status
+        #[arg(long, value_parser = ["Draft", "Under Review", "Listed", "Cancelled"])]
         status: Option<String>,
         /// Identifier or URI of the host
         #[arg(long, value_parser = not_blank)]

@@ -1,5 +1,7 @@
 //! `admin jobs`.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -9,8 +11,14 @@ use super::output::Field;
 use crate::bootstrap::{self, plain};
 use crate::clock_watch;
 use crate::kernel::jobs::{self, JobRun};
+use crate::kernel::settings::{MailTransportSettings, RetentionSettings, Settings};
 use crate::kernel::types::clock::Timestamp;
-use crate::server::JOBS;
+use crate::server::{APPLY_RETENTION, DELIVER_MAIL, JOBS};
+
+/// How to run a job with the settings of the server.
+const SETTINGS_HINT: &str = "These are the settings of this command. If the server has others, such as those in \
+                             /etc/boxoffice/environment, run it with them: `systemd-run --pipe --uid=boxoffice \
+                             --property=EnvironmentFile=/etc/boxoffice/environment boxoffice admin …`";
 
 const COLUMNS: [Field; 6] = [
     ("job", "/name"),
@@ -25,9 +33,10 @@ const COLUMNS: [Field; 6] = [
 pub enum JobsCommand {
     /// List all jobs with their last runs
     List,
-    /// Run a job now, in this program
+    /// Run a job now, in this program and with its settings
     Run {
         /// Name of the job, as in `jobs list`
+        #[arg(value_parser = JOBS.map(|job| job.name))]
         name: String,
         /// Confirm that the machine's clock is right, although it is much later than when a server last ran. What has expired is then
         /// deleted at once instead of after a day.
@@ -54,8 +63,16 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
         }
         JobsCommand::Run { name, accept_time } => {
             let job = JOBS.into_iter().find(|job| job.name == name);
-            let names = || JOBS.iter().map(|job| format!("`{}`", job.name)).collect::<Vec<_>>().join(", ");
-            let job = job.with_context(|| format!("no job has the name `{name}`; there are {}", names()))?;
+            let job = job.with_context(|| format!("no job has the name `{name}`"))?;
+            if job.is_in_memory {
+                let seconds = every(job.interval.as_secs());
+                bail!(
+                    "the work of this job is in the memory of each server, which does it every {seconds}: a command can't run it"
+                );
+            }
+            if let Some(effect) = effect(&name, &app.settings) {
+                admin.confirm(&format!("{effect}. {SETTINGS_HINT}"))?;
+            }
             // Mails have tickets with codes, which other servers verify.
             bootstrap::store_ticket_key(app).await?;
             if accept_time {
@@ -68,6 +85,43 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
             let done = json!({ "name": name, "processed": run.processed });
             admin.output.done(&done, &format!("The job has done its work: {} items.", run.processed))
         }
+    }
+}
+
+/// Returns what a job does by the settings of the command, if it can't be undone.
+fn effect(job: &str, settings: &Settings) -> Option<String> {
+    match job {
+        DELIVER_MAIL => Some(match &settings.mail.transport {
+            MailTransportSettings::Smtp(server) => {
+                format!("sends the mails that are due to the mail server {}:{}", server.host, server.port)
+            }
+            MailTransportSettings::Folder(folder) => format!(
+                "sends no mail, because no mail server is set: it moves the mails that are due from the outbox to files in {}",
+                folder.display()
+            ),
+        }),
+        APPLY_RETENTION => {
+            let RetentionSettings { audit, audit_archive, sessions, codes, mail, unpaid_orders } = &settings.retention;
+            let or_kept = |age: Option<Duration>| age.map_or_else(|| "never".to_owned(), days);
+            let archive = audit_archive.as_ref().map(|folder| format!(", with a copy in {}", folder.display()));
+            Some(format!(
+                "deletes sessions {}, codes {}, mails {}, unpaid orders {} and entries of the audit log {}{}",
+                days(*sessions),
+                days(*codes),
+                days(*mail),
+                or_kept(*unpaid_orders),
+                or_kept(*audit),
+                archive.unwrap_or_default()
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn days(age: Duration) -> String {
+    match age.as_secs() / (24 * 60 * 60) {
+        1 => "after a day".to_owned(),
+        days => format!("after {days} days"),
     }
 }
 

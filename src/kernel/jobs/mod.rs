@@ -43,6 +43,8 @@ pub struct Job<A: 'static> {
     pub shutdown_timeout: Duration,
     /// True if one server runs it for all.
     pub runs_on_one_server: bool,
+    /// True if its work is in the memory of a server, where another program can't do it.
+    pub is_in_memory: bool,
     /// Does a part of the work and returns its size. It is called again at once until it returns 0.
     pub step: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>,
 }
@@ -51,12 +53,18 @@ impl<A: 'static> Job<A> {
     /// Declares a job that every server runs after a pause in seconds, and for whose step a shutdown waits 5 seconds.
     pub const fn every(seconds: u64, name: &'static str, step: fn(Arc<A>) -> BoxFuture<'static, Result<u64>>) -> Self {
         let (interval, shutdown_timeout) = (Duration::from_secs(seconds), Duration::from_secs(5));
-        Self { name, interval, shutdown_timeout, runs_on_one_server: false, step }
+        Self { name, interval, shutdown_timeout, runs_on_one_server: false, is_in_memory: false, step }
     }
 
     /// Sets the time in seconds that a shutdown waits for its step.
     pub const fn shutdown_timeout(mut self, seconds: u64) -> Self {
         self.shutdown_timeout = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Declares that its work is in the memory of a server.
+    pub const fn in_memory(mut self) -> Self {
+        self.is_in_memory = true;
         self
     }
 

@@ -139,6 +139,10 @@ fn check(words: &[&str]) -> Result<(), String> {
     match words {
         ["cargo", arguments @ ..] => check_cargo(arguments),
         ["runuser", "-u", _, "--", command @ ..] => check(command),
+        ["systemd-run", options @ ..] => {
+            let is_option = |word: &&str| word.starts_with('-');
+            check(&options[options.iter().take_while(|word| is_option(word)).count()..])
+        }
         [program, arguments @ ..] if Path::new(program).file_name().is_some_and(|name| name == "boxoffice") => {
             // It reads all arguments before this one.
             let folder = tempfile::tempdir().unwrap();

@@ -22,6 +22,7 @@ pub(super) const MACHINE: &str = r#"
 apt-get() { :; }
 nginx() { test "$1" = -t; }
 runuser() { shift 3; "$@"; }
+systemd-run() { :; }
 systemd-sysusers() { :; }
 fail2ban-client() { test "$1" = reload; }
 # The test can't give files to other users.
