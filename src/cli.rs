@@ -246,10 +246,10 @@ pub fn run() -> ExitCode {
 
 /// Prints the error of a command, and returns its exit code.
 fn fail(error: anyhow::Error) -> ExitCode {
-    if error.is::<InvalidSettings>() {
+    if let Some(invalid) = error.downcast_ref::<InvalidSettings>() {
         // Not on one line: each invalid setting has a line of its own.
-        print_error(error);
-        return ExitCode::from(2);
+        print_error(invalid);
+        return ExitCode::from(if invalid.may_pass() { 1 } else { 2 });
     }
     print_error(one_line(&error));
     ExitCode::FAILURE

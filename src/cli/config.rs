@@ -142,6 +142,8 @@ fn check(options: &ConfigOptions, invocation: &Invocation, log: &Logger) -> anyh
         Ok(settings) => (Some(settings), None),
         Err(invalid) => (None, Some(invalid)),
     };
+    let invalid_settings = invalid.as_ref().and_then(|error| error.downcast_ref::<InvalidSettings>());
+    let is_unusable = invalid_settings.is_some_and(InvalidSettings::may_pass) && invocation.all_problems(None).is_empty();
     let problems = invocation.all_problems(invalid);
     let Some(settings) = settings.filter(|_| problems.is_empty()) else {
         if options.json {
@@ -149,7 +151,7 @@ fn check(options: &ConfigOptions, invocation: &Invocation, log: &Logger) -> anyh
         } else {
             print_error(InvalidSettings::new(problems));
         }
-        return Ok(ExitCode::from(2));
+        return Ok(ExitCode::from(if is_unusable { 1 } else { 2 }));
     };
     let unknown = unknown_variables().into_iter().map(|(name, similar)| {
         Finding::new("environment", State::Warning, format!("{name} is no setting and has no effect{similar}"))

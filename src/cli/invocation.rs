@@ -62,8 +62,7 @@ impl Invocation {
     /// Names the configuration file, the line and the key in the problem of each setting that is from the file.
     pub fn locate(&self, invalid: InvalidSettings) -> InvalidSettings {
         let Some(file) = &self.file else { return invalid };
-        let problems = invalid.into_problems().into_iter();
-        InvalidSettings::new(problems.map(|problem| file.locate(&problem, &self.matches)).collect())
+        invalid.map(|problem| file.locate(&problem, &self.matches))
     }
 
     /// Logs a warning if all users of the machine may read secrets in the configuration file.

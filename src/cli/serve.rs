@@ -68,8 +68,12 @@ impl ServeOptions {
         problems.push(self.admin_listen.as_ref().and_then(Setting::problem));
         problems.extend([self.otlp_endpoint.as_ref().and_then(Setting::problem), self.trace_sample.problem()]);
         let (listener, admin_listener) = (self.platform.listener(), self.admin_listener());
-        for unusable in [listener.as_ref().err(), admin_listener.as_ref().err()] {
-            let unusable = unusable.map(ToString::to_string);
+        let unusable = [listener.as_ref().err(), admin_listener.as_ref().err()];
+        let unusable: Vec<&InvalidSettings> = unusable.into_iter().flatten().filter_map(anyhow::Error::downcast_ref).collect();
+        let is_valid = problems.iter().all(Option::is_none) && !unusable.is_empty();
+        let may_pass = is_valid && unusable.iter().all(|unusable| unusable.may_pass());
+        for unusable in unusable {
+            let unusable = Some(unusable.to_string());
             if !problems.contains(&unusable) {
                 problems.push(unusable);
             }
@@ -78,7 +82,10 @@ impl ServeOptions {
             let is_same = listener.address == admin.address && admin.address.port() != 0;
             problems.push(is_same.then(|| format!("{ADMIN_LISTEN}: it is the address of --listen; give another port")));
         }
-        InvalidSettings::reject(problems)?;
+        let problems: Vec<String> = problems.into_iter().flatten().collect();
+        if !problems.is_empty() {
+            return Err(InvalidSettings::new(problems).with_may_pass(may_pass).into());
+        }
         let access_log_sample = NonZeroU64::new(u64::from(*self.access_log_sample.get()?));
         let drain_period = Duration::from_secs(u64::from(*self.drain_seconds.get()?));
         Ok(ServeSettings {
@@ -95,7 +102,7 @@ impl ServeOptions {
     fn admin_listener(&self) -> anyhow::Result<Option<Listener>> {
         let address = self.admin_listen.as_ref().map(Setting::get).transpose()?;
         let address = address.map(|address| address.resolve("--admin-listen")).transpose();
-        Ok(address.map_err(|error| InvalidSettings::from_cause(&error))?.map(Listener::from))
+        Ok(address.map_err(|error| InvalidSettings::from_use(&error))?.map(Listener::from))
     }
 }
 

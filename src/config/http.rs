@@ -107,7 +107,7 @@ impl TlsOptions {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
         let certificate = files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose();
         let listener = certificate.and_then(|certificate| Ok(Listener { certificate, ..address.resolve("--listen")?.into() }));
-        listener.map_err(|error| InvalidSettings::from_cause(&error).into())
+        listener.map_err(|error| InvalidSettings::from_use(&error).into())
     }
 }
 

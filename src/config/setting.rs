@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::io;
 
 use boxoffice_http::error::one_line;
 use clap::builder::TypedValueParser;
@@ -17,7 +18,7 @@ impl<T> Setting<T> {
     /// # Errors
     /// Returns an error if the text was invalid.
     pub fn get(&self) -> anyhow::Result<&T> {
-        self.0.as_ref().map_err(|problem| InvalidSettings(vec![problem.clone()]).into())
+        self.0.as_ref().map_err(|problem| InvalidSettings::new(vec![problem.clone()]).into())
     }
 
     /// Returns what is wrong with it.
@@ -66,22 +67,47 @@ pub fn whole_number<const MINIMUM: u32, const MAXIMUM: u32>(text: &str) -> anyho
 
 /// Invalid settings. The program has not started, and nothing was changed.
 #[derive(Debug)]
-pub struct InvalidSettings(Vec<String>);
+pub struct InvalidSettings {
+    problems: Vec<String>,
+    /// True if a later start with the same settings may succeed.
+    may_pass: bool,
+}
 
 impl InvalidSettings {
     /// Creates an error with a text for each problem.
     pub fn new(problems: Vec<String>) -> Self {
-        Self(problems)
+        Self { problems, may_pass: false }
     }
 
     /// Returns the text of each problem.
     pub fn into_problems(self) -> Vec<String> {
-        self.0
+        self.problems
+    }
+
+    /// Returns the error with another text for each problem.
+    pub fn map(self, text: impl Fn(String) -> String) -> Self {
+        Self { problems: self.problems.into_iter().map(text).collect(), ..self }
     }
 
     /// Creates an error about one setting, whose option the cause names.
     pub fn from_cause(cause: &anyhow::Error) -> Self {
-        Self(vec![one_line(cause)])
+        Self::new(vec![one_line(cause)])
+    }
+
+    /// Creates an error about the host or the file that a setting names. If the operating system can't find or read it, a later start
+    /// may succeed: at a boot, the resolver or a disk may not be ready yet.
+    pub fn from_use(cause: &anyhow::Error) -> Self {
+        Self { may_pass: cause.chain().any(|cause| cause.is::<io::Error>()), ..Self::from_cause(cause) }
+    }
+
+    /// Sets whether a later start with the same settings may succeed.
+    pub fn with_may_pass(self, may_pass: bool) -> Self {
+        Self { may_pass, ..self }
+    }
+
+    /// Returns whether a later start with the same settings may succeed.
+    pub fn may_pass(&self) -> bool {
+        self.may_pass
     }
 
     /// Returns an error that names all problems, if there are any.
@@ -90,13 +116,13 @@ impl InvalidSettings {
     /// Returns an error if there is at least one problem.
     pub fn reject(problems: impl IntoIterator<Item = Option<String>>) -> anyhow::Result<()> {
         let problems: Vec<String> = problems.into_iter().flatten().collect();
-        if problems.is_empty() { Ok(()) } else { Err(Self(problems).into()) }
+        if problems.is_empty() { Ok(()) } else { Err(Self::new(problems).into()) }
     }
 }
 
 impl fmt::Display for InvalidSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
+        match self.problems.as_slice() {
             [problem] => write!(f, "{problem}"),
             problems => write!(f, "{} settings are invalid\n  {}", problems.len(), problems.join("\n  ")),
         }

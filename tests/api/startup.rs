@@ -280,7 +280,6 @@ fn rejects_each_invalid_setting_with_an_example() {
         ("--data-dir", "", "it is empty; give a folder"),
         ("--listen", ":8080", "`:8080` is not an address to listen on; give HOST:PORT"),
         ("--listen", "127.0.0.1:80800", "`127.0.0.1:80800` has no valid port"),
-        ("--listen", "no-such-host.invalid:80", "cannot find the address of the host `no-such-host.invalid`"),
         ("--public-url", "https://example.com/?a=b", "is not an address"),
         ("--public-url", "https://me@example.com", "is not an address"),
         ("--public-url", "ftp://example.com", "is not an address"),
@@ -302,6 +301,29 @@ fn rejects_each_invalid_setting_with_an_example() {
             "{option}={value}: {reported}"
         );
     }
+}
+
+/// After a boot, the resolver or a disk may not be ready yet: systemd starts the server again, which it doesn't after the exit code 2.
+#[test]
+fn host_or_certificate_that_cannot_be_read_is_no_invalid_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = "no-such-host.invalid:80";
+    let of_host = "cannot find the address of the host `no-such-host.invalid`";
+    let certificate = ["--tls-certificate", "/no/such/certificate.pem", "--tls-key", "/no/such/key.pem"];
+    for (command, arguments, code, text) in [
+        ("serve", &["--listen", unknown][..], 1, of_host),
+        ("serve", &["--admin-listen", unknown], 1, of_host),
+        ("serve", &["--admin-listen", unknown, "--currency", "GSH"], 2, of_host),
+        ("mock", &["--listen", unknown], 1, of_host),
+        ("serve", &certificate, 1, "cannot read /no/such/certificate.pem, which --tls-certificate names"),
+    ] {
+        let failed = boxoffice(folder.path(), &[&[command], arguments].concat()).run();
+
+        assert_eq!(failed.code, Some(code), "{arguments:?}: {}", failed.stderr);
+        assert!(failed.stderr.contains(text), "{arguments:?}: {}", failed.stderr);
+    }
+    let checked = boxoffice(folder.path(), &["config", "check", "--listen", unknown]).run();
+    assert_eq!(checked.code, Some(1), "{}", checked.stderr);
 }
 
 #[test]

@@ -99,5 +99,9 @@ fn validity(certificate: &CertifiedKey) -> anyhow::Result<(DateTime<Utc>, DateTi
 }
 
 fn unreadable(option: &str, file: &Path, error: pem::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("cannot read {}, which {option} names", file.display()))
+    let cause = match error {
+        pem::Error::Io(error) => anyhow::Error::new(error),
+        error => anyhow::Error::new(error),
+    };
+    cause.context(format!("cannot read {}, which {option} names", file.display()))
 }
