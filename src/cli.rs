@@ -36,6 +36,7 @@ use copy::CopyOptions;
 use invocation::Invocation;
 use manual::{CompletionsOptions, ManualOptions};
 use mock::MockOptions;
+use rustix::fs::Access;
 use serve::ServeOptions;
 use slog::{Level, Logger};
 
@@ -278,6 +279,7 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
         Command::Migrate(storage) => {
             private_files::set_umask();
             storage.warn_of_readable_secrets(log)?;
+            storage.require_access()?;
             storage.restrict_access(log)?;
             Db::open(&storage.database_url()?).await?.close().await;
             print("The database's tables are up to date.")
@@ -294,14 +296,14 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
                 let needed = "--password-file or --password is needed: a file with the password, or the password itself";
                 return Err(InvalidSettings::new(vec![needed.to_owned()]).into());
             };
-            let app = open_existing(&options.platform, log).await?;
+            let app = open_existing(&options.platform, true, log).await?;
             print(
                 bootstrap::create_account(&app, &options.username, &options.email, password, Role::from(options.role).into())
                     .await?,
             )
         }
         Command::Key { command: KeyCommand::Create(options) } => {
-            let app = open_existing(&options.platform, log).await?;
+            let app = open_existing(&options.platform, true, log).await?;
             let KeyOptions { role, account, name, expires, .. } = *options;
             print(bootstrap::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
         }
@@ -330,10 +332,12 @@ fn not_blank(argument: &str) -> anyhow::Result<String> {
     Ok(argument.to_owned())
 }
 
-/// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it.
-async fn open_existing(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
-    let settings = options.settings()?;
+/// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it. A command that
+/// changes nothing creates no keys either.
+async fn open_existing(options: &PlatformOptions, creates_keys: bool, log: &Logger) -> anyhow::Result<Arc<App>> {
+    let settings = Settings { creates_keys, ..options.settings()? };
     if let DatabaseLocation::Sqlite(path) = options.database_url()?.parse()? {
+        private_files::require_access(&path, Access::READ_OK, options.storage.data_dir()?)?;
         let (path, is_there) = (path.display(), path.exists());
         ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
     }
@@ -342,6 +346,7 @@ async fn open_existing(options: &PlatformOptions, log: &Logger) -> anyhow::Resul
 
 async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger, tracer: Tracer) -> anyhow::Result<Arc<App>> {
     private_files::set_umask();
+    options.require_access(settings.creates_keys)?;
     options.restrict_access(log)?;
     App::open(&options.database_url()?, settings, log.clone(), tracer).await
 }

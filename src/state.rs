@@ -96,7 +96,7 @@ impl App {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media, settings.media_secret_key.as_ref(), settings.image_accesses)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
-        let ticket_keys = TicketKeys::open(&settings.ticket_key_file)?;
+        let ticket_keys = TicketKeys::open(&settings.ticket_key_file, settings.creates_keys)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log, tracer).await?),

@@ -171,11 +171,11 @@ async fn check_collector(endpoint: &str) -> anyhow::Result<String> {
 }
 
 fn check_mail_key(mail: &MailSettings) -> anyhow::Result<String> {
-    check_key_file(&mail.key_file, |file| outbox::MailCipher::open(file).map(drop))
+    check_key_file(&mail.key_file, |file| outbox::MailCipher::open(file, false).map(drop))
 }
 
 fn check_ticket_key(file: &Path) -> anyhow::Result<String> {
-    check_key_file(file, |file| SigningKey::open(file).map(drop))
+    check_key_file(file, |file| SigningKey::open(file, false).map(drop))
 }
 
 fn check_key_file(file: &Path, open: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<String> {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
+use rustix::fs::Access;
 use slog::Logger;
 
 use super::secret::given_twice;
@@ -73,6 +74,19 @@ impl StorageOptions {
         let file = self.database_url_file.as_ref().map(Setting::get).transpose()?;
         file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
         Ok(())
+    }
+
+    /// Checks that this user can use the files of a SQLite database.
+    ///
+    /// # Errors
+    /// Returns an error that says what to do, or if an option is invalid.
+    pub fn require_access(&self) -> anyhow::Result<()> {
+        let DatabaseLocation::Sqlite(path) = self.database_url()?.parse()? else { return Ok(()) };
+        let data = self.data_dir()?;
+        let [database, wal, shm, _] = private_files::sqlite_files(&path);
+        [database, wal, shm]
+            .iter()
+            .try_for_each(|file| private_files::require_access(file, Access::READ_OK | Access::WRITE_OK, data))
     }
 
     /// Withdraws the access of other users to the data folder and to the files of the database that exist already. Logs each

@@ -11,12 +11,16 @@ use crate::kernel::private_files;
 /// A key of 32 bytes.
 pub type Key = [u8; 32];
 
-/// Reads the key in a file. Creates the file with a random key if it doesn't exist. `purpose` names the key in an error.
+/// Reads the key in a file. If the file doesn't exist, returns a random key, which it stores in the file if `creates`. `purpose` names
+/// the key in an error.
 ///
 /// # Errors
 /// Returns an error if the file can't be created or read, or contains no key.
-pub fn open(file: &Path, purpose: &str) -> Result<Key> {
+pub fn open(file: &Path, purpose: &str, creates: bool) -> Result<Key> {
     let new_key: Key = rand::random();
+    if !creates && !file.exists() {
+        return Ok(new_key);
+    }
     let read = || {
         if !file.exists() {
             if let Some(folder) = file.parent() {

@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use rustix::fs::{Access, Mode, access};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use slog::{Logger, info, warn};
 
@@ -91,6 +92,47 @@ pub fn try_lock_folder(folder: &Path) -> io::Result<Option<FolderLock>> {
 pub fn require_writable_folder(folder: &Path) -> anyhow::Result<()> {
     ensure!(folder.is_dir(), "there is no folder {}", folder.display());
     access(folder, Access::WRITE_OK | Access::EXEC_OK).with_context(|| format!("{} can't be written", folder.display()))
+}
+
+/// Checks that this user has the rights `rights` to a file, or can create it. `data` is the data folder, which the server's user owns.
+///
+/// # Errors
+/// Returns an error that names the file or the folder that this user can't use, its owner, and what to do.
+pub fn require_access(file: &Path, rights: Access, data: &Path) -> anyhow::Result<()> {
+    let mut existing = file;
+    // What is in a folder that this user can't enter seems not to exist.
+    let metadata = loop {
+        match fs::metadata(existing) {
+            Ok(metadata) => break metadata,
+            Err(error) if existing == folder_of(existing) => return Err(error.into()),
+            Err(_) => existing = folder_of(existing),
+        }
+    };
+    if metadata.is_dir() == (existing == file) {
+        // The one who opens it says what is wrong.
+        return Ok(());
+    }
+    let is_created = existing != file && rights.contains(Access::WRITE_OK);
+    let needed = match (existing == file, is_created) {
+        (true, _) => rights,
+        (false, true) => Access::WRITE_OK | Access::EXEC_OK,
+        (false, false) => Access::EXEC_OK,
+    };
+    let Err(error) = access(existing, needed) else { return Ok(()) };
+    let path = existing.display();
+    if error != Errno::ACCESS {
+        return Err(error).with_context(|| format!("{path} can't be used"));
+    }
+    let user = whoami::username().unwrap_or_else(|_| geteuid().as_raw().to_string());
+    if metadata.uid() == geteuid().as_raw() {
+        bail!("the mode of {path} keeps its owner {user} out: run `chmod u+rwX {path}`");
+    }
+    let owner = if metadata.uid() == 0 { "root".to_owned() } else { format!("the user {}", metadata.uid()) };
+    let all = if existing.starts_with(data) { format!("-R {user}: {}", data.display()) } else { format!("{user}: {path}") };
+    bail!(
+        "{path} belongs to {owner}, and {user}, who runs this program, can't use it: run `chown {all}` as root, or run the \
+         program as the owner"
+    )
 }
 
 /// Waits until the name of a new file is on the disk.
@@ -180,8 +222,8 @@ pub fn restrict_all(folder: &Path, is_own: fn(&str) -> bool, log: &Logger) {
     }
 }
 
-/// Withdraws the rights of other users to a file or a folder, and logs the old mode. Does nothing if it doesn't exist. Only its
-/// owner can do this, so a failure is logged as a warning.
+/// Withdraws the rights of other users to a file or a folder, and logs the old mode. Does nothing if it doesn't exist, or is in a folder
+/// that this user can't enter. Only its owner can do this, so a failure is logged as a warning.
 pub fn restrict(path: &Path, log: &Logger) {
     if let Err(error) = try_to_restrict(path, log) {
         warn!(log, "other users may read a file, because its access rights can't be changed"; "path" => %path.display(),
@@ -190,10 +232,7 @@ pub fn restrict(path: &Path, log: &Logger) {
 }
 
 fn try_to_restrict(path: &Path, log: &Logger) -> io::Result<()> {
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        metadata => metadata?,
-    };
+    let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     let mode = metadata.permissions().mode() & 0o7777;
     let private = if metadata.is_dir() { FOLDER } else { FILE };
     let is_regular = metadata.is_dir() || metadata.is_file();

@@ -35,12 +35,12 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    /// Reads the key from this file. Creates the file with a random key if it doesn't exist.
+    /// Reads the key from this file. If it doesn't exist, generates a key, and stores it if `creates`.
     ///
     /// # Errors
     /// Returns an error if the file can't be created or read, or contains no key.
-    pub fn open(file: &Path) -> Result<Self> {
-        let seed = key_file::open(file, "the tickets")?;
+    pub fn open(file: &Path, creates: bool) -> Result<Self> {
+        let seed = key_file::open(file, "the tickets", creates)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).ok().context("the key of the tickets can't be used")?;
         let public: PublicKey = pair.public_key().as_ref().try_into().context("a public key has 32 bytes")?;
         let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(public).into();

@@ -420,6 +420,21 @@ async fn command_registers_no_ticket_key(app: TestApp) {
 }
 
 #[test]
+fn command_that_changes_nothing_creates_no_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(boxoffice(folder.path(), &["migrate"]).run().succeeded());
+    let keys = || ["mail.key", "ticket.key"].map(|key| folder.path().join(key).exists());
+
+    for command in [["outbox", "list"], ["orders", "find"], ["jobs", "list"]] {
+        let output = boxoffice(folder.path(), &[&["admin"], &command[..]].concat()).run();
+
+        assert_eq!((output.code, keys()), (Some(0), [false; 2]), "{command:?}: {}", output.stderr);
+    }
+    assert!(boxoffice(folder.path(), &["admin", "keys", "create", "--role", "public", "--name", "x"]).run().succeeded());
+    assert_eq!(keys(), [true; 2]);
+}
+
+#[test]
 fn command_without_database_creates_none() {
     let folder = tempfile::tempdir().unwrap();
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];

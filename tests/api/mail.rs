@@ -504,13 +504,13 @@ fn encrypted(cipher: &MailCipher) -> MailRow {
 fn decrypts_the_same_mail_with_the_same_key_only() {
     let folder = tempfile::tempdir().unwrap();
     let (file, other) = (folder.path().join("new/mail.key"), folder.path().join("other.key"));
-    let cipher = MailCipher::open(&file).unwrap();
+    let cipher = MailCipher::open(&file, true).unwrap();
 
     let mail = encrypted(&cipher);
 
     assert!(!mail.body.contains("123456") && mail.body != encrypted(&cipher).body);
-    assert_eq!(MailCipher::open(&file).unwrap().decrypt(&mail).unwrap(), "Your code is 123456.");
-    assert!(MailCipher::open(&other).unwrap().decrypt(&mail).is_err());
+    assert_eq!(MailCipher::open(&file, true).unwrap().decrypt(&mail).unwrap(), "Your code is 123456.");
+    assert!(MailCipher::open(&other, true).unwrap().decrypt(&mail).is_err());
     assert!(cipher.decrypt(&MailRow { recipient: "kofi@example.com".to_owned(), ..encrypted(&cipher) }).is_err());
     assert!(cipher.decrypt(&MailRow { account_id: Some(Id(1)), ..encrypted(&cipher) }).is_err());
     assert!(cipher.decrypt(&MailRow { body: "AAAA".to_owned(), ..encrypted(&cipher) }).is_err());

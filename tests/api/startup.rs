@@ -1,9 +1,11 @@
 //! Start and stop of the program: first starts, failed starts, settings, messages and signals.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -300,6 +302,38 @@ fn rejects_each_invalid_setting_with_an_example() {
             reported.contains(text) && reported.contains(option) && !reported.contains("a secret"),
             "{option}={value}: {reported}"
         );
+    }
+}
+
+/// The data folder, or a file in it, belongs to root, after a command that root has run.
+#[test]
+fn start_names_what_belongs_to_another_user() {
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let start = || boxoffice(&data, &["serve"]).uid(NOBODY).gid(NOBODY).current_dir("/").run();
+    fs::create_dir(&data).unwrap();
+    for (folder, mode) in [(folder.path(), 0o755), (&data, 0o700)] {
+        fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
+    }
+    // Only root can start a program as another user.
+    if fs::metadata(&data).unwrap().uid() != 0 {
+        return;
+    }
+    let remedy = format!("run `chown -R nobody: {}` as root", data.display());
+
+    let root_owns_folder = start();
+    chown(&data, Some(NOBODY), Some(NOBODY)).unwrap();
+    let key = data.join("mail.key");
+    fs::write(&key, "").unwrap();
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    let root_owns_key = start();
+
+    for (failed, path) in [(root_owns_folder, &data), (root_owns_key, &key)] {
+        let message = failed.stderr;
+        assert_eq!((failed.code, message.lines().count()), (Some(1), 1), "{message}");
+        assert!(message.contains(&format!("boxoffice: {} belongs to root", path.display())), "{message}");
+        assert!(message.contains(&remedy), "{message}");
     }
 }
 

@@ -86,6 +86,29 @@ enum AdminCommand {
     },
 }
 
+impl AdminCommand {
+    /// Returns whether it changes nothing.
+    fn is_read_only(&self) -> bool {
+        use accounts::AccountsCommand;
+        use events::EventsCommand;
+        use jobs::JobsCommand;
+        use keys::KeysCommand;
+        use orders::OrdersCommand;
+        use outbox::OutboxCommand;
+        use refunds::RefundsCommand;
+        matches!(
+            self,
+            Self::Accounts { command: AccountsCommand::Find { .. } | AccountsCommand::Show { .. } }
+                | Self::Keys { command: KeysCommand::List { .. } }
+                | Self::Orders { command: OrdersCommand::Find { .. } | OrdersCommand::Show { .. } }
+                | Self::Refunds { command: RefundsCommand::List { .. } }
+                | Self::Events { command: EventsCommand::Find { .. } | EventsCommand::Show { .. } }
+                | Self::Jobs { command: JobsCommand::List }
+                | Self::Outbox { command: OutboxCommand::List { .. } | OutboxCommand::Show { .. } }
+        )
+    }
+}
+
 /// A page of a list.
 #[derive(Debug, Args)]
 struct PageOptions {
@@ -114,7 +137,7 @@ impl PageOptions {
 /// Returns an error if the command is rejected, or fails.
 pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
-    let app = open_existing(&platform, log).await?;
+    let app = open_existing(&platform, !command.is_read_only(), log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     let operator = Operator::new(Arc::clone(&app), routes(), contract::load()?).await.map_err(bootstrap::plain)?;
     let admin = Admin { operator, output: Output { json }, is_confirmed: yes };

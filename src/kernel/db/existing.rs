@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::error::Result;
+use rustix::fs::Access;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
 use super::location::DatabaseLocation;
 use super::open;
 use super::transaction::Db;
+use crate::kernel::private_files;
 
 /// Time for which a read waits for another program that recovers the write-ahead log or runs a checkpoint.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,6 +26,7 @@ impl Db {
     pub async fn open_existing(url: &str) -> anyhow::Result<Self> {
         match url.parse()? {
             DatabaseLocation::Sqlite(path) => {
+                private_files::require_access(&path, Access::READ_OK, private_files::folder_of(&path))?;
                 ensure!(path.exists(), "there is no SQLite database {}", path.display());
                 Self::sqlite_pools(read_only(&path))
             }

@@ -40,12 +40,12 @@ impl KeyIds {
 }
 
 impl MailCipher {
-    /// Reads the key from this file. Creates the file with a random key if it doesn't exist.
+    /// Reads the key from this file. If it doesn't exist, generates a key, and stores it if `creates`.
     ///
     /// # Errors
     /// Returns an error if the file can't be created or read, or contains no key.
-    pub fn open(file: &Path) -> Result<Self> {
-        let key = key_file::open(file, "the mails")?;
+    pub fn open(file: &Path, creates: bool) -> Result<Self> {
+        let key = key_file::open(file, "the mails", creates)?;
         let text = BASE64_STANDARD.encode(key);
         let name = |purpose: &str| secret::hash(&format!("boxoffice: {purpose} {text}"))[..16].to_owned();
         let key_ids = KeyIds { current: name("mail template key"), earlier: name("mail key") };

@@ -27,12 +27,12 @@ pub struct TicketKeys {
 }
 
 impl TicketKeys {
-    /// Reads the server's own key from this file. Creates the file if it doesn't exist.
+    /// Reads the server's own key from this file. If it doesn't exist, generates a key, and stores it if `creates`.
     ///
     /// # Errors
     /// Returns an error if the file can't be created or read, or contains no key.
-    pub fn open(file: &Path) -> anyhow::Result<Self> {
-        let own = SigningKey::open(file)?;
+    pub fn open(file: &Path, creates: bool) -> anyhow::Result<Self> {
+        let own = SigningKey::open(file, creates)?;
         let known = Mutex::new(HashMap::from([(own.id, own.public)]));
         Ok(Self { own, known })
     }
