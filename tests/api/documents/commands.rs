@@ -26,7 +26,7 @@ const OTHER_PROGRAMS: &[(&str, &[&str])] = &[
     ("clients/cli/tests/session.rs", &["boxoffice-api"]),
     ("packaging/check-container", &["podman"]),
     ("packaging/check-deb", &["systemctl", "systemd-sysusers"]),
-    ("packaging/check-setup", &["apt-get", "nginx"]),
+    ("packaging/check-setup", &["apt-get", "chmod", "chown", "nginx", "tar"]),
     ("packaging/fail2ban/check", &["fail2ban-client"]),
     (
         "tests/api/documents/postgres.rs",
@@ -105,6 +105,7 @@ fn recorded(document: &str) -> Vec<Recorded> {
     static PROGRAM_IN_FOLDER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?m)(?:^|[({;|&])\s*(?:\w+=\S* )*([\w.]*/[\w./-]+)").unwrap());
     static REDIRECTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\s)>>?\s*\S+").unwrap());
+    static INPUT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\s)<\s*[^<\s]\S*").unwrap());
 
     let mut script = RECORDER.to_owned();
     for block in scripts(document) {
@@ -114,6 +115,7 @@ fn recorded(document: &str) -> Vec<Recorded> {
             writeln!(script, "function {0} {{ record {0} \"$@\"; }}", &program[1]).unwrap();
         }
         let text = REDIRECTION.replace_all(&block.text, "$1>/dev/null");
+        let text = INPUT.replace_all(&text, "$1</dev/null");
         write!(script, "place='{block}'\n{text}").unwrap();
     }
     let printed = bash(&[], &script).unwrap_or_else(|error| panic!("{document}: {error}"));

@@ -27,6 +27,9 @@ started() {
 curl() { local url=${!#}; command curl --silent --fail "http://$LISTEN/${url#https://$DOMAIN/}"; }
 "#;
 
+/// Runs the command as the user of the test.
+const RUNUSER: &str = "runuser() { shift 3; \"$@\"; }\n";
+
 /// Puts the examples of the Debian package to their places below a folder.
 fn install_examples(root: &Path) {
     let manifest = read("Cargo.toml");
@@ -77,11 +80,25 @@ fn first_production_set_up_works() {
     for secret in ["boxoffice/mail", ".key", "first-start"] {
         assert!(!files.contains(secret), "{files}");
     }
+
+    let keys = ["mail.key", "ticket.key"].map(|key| root.join("var/lib/boxoffice").join(key));
+    keys.iter().for_each(|key| fs::rename(key, folder.path().join(key.file_name().unwrap())).unwrap());
+    fs::remove_dir_all(root.join("var/lib/boxoffice")).unwrap();
+    let restore = texts("docs/operating.md", "### Restore of the nightly backups", "sh").concat();
+    shell().script(SERVICE).script(&restore).replace("/var/run/postgresql", socket).on_machine(&root).run();
+    assert!(keys.iter().all(|key| key.is_file()) && root.join("var/lib/boxoffice/media").is_dir());
+    let settings = fs::read_to_string(root.join("etc/boxoffice/boxoffice.toml")).unwrap();
+    assert!(settings.contains("/boxoffice_restored?host="), "{settings}");
 }
 
 /// Returns the URL of a database for the user `boxoffice`.
 fn url(cluster: &PgCluster, name: &str) -> String {
     cluster.url.replace("postgres@localhost/postgres", &format!("boxoffice@localhost/{name}"))
+}
+
+/// Returns the URL of a database as the document has it.
+fn documented(name: &str) -> String {
+    format!("postgres://boxoffice@localhost/{name}?host=/var/run/postgresql")
 }
 
 /// Waits for a moment, and returns `false`.
@@ -111,10 +128,10 @@ fn database_is_copied_and_restored() {
     };
 
     let copy = &texts("docs/operating.md", "### From SQLite to PostgreSQL", "sh")[0];
-    let copy = shell(&cluster, "createuser boxoffice\nsystemctl() { test $1 = stop; }\nenv -u DATABASE_URL boxoffice migrate\n")
-        .script(copy);
+    let copy =
+        shell(&cluster, "systemctl() { test $1 = stop; }\nenv -u DATABASE_URL boxoffice migrate\n").script(RUNUSER).script(copy);
     let copy = copy.replace("/var/lib/boxoffice/", "data/");
-    copy.replace("postgres://boxoffice@localhost/boxoffice", &url(&cluster, "boxoffice")).run();
+    copy.replace(&documented("boxoffice"), &url(&cluster, "boxoffice")).run();
     let query =
         |cluster: &PgCluster, sql: &str| shell(cluster, &format!("psql -Atc \"{sql}\" boxoffice")).run().trim().to_owned();
     query(&cluster, &texts("docs/operating.md", "### Change of a password", "sql")[0]);
@@ -126,9 +143,7 @@ fn database_is_copied_and_restored() {
     .run();
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
     let restored = url(&cluster, "boxoffice_restored");
-    let dump = shell(&cluster, dump).replace("postgres://boxoffice@localhost/boxoffice_restored", &restored);
-    let original = url(&cluster, "boxoffice");
-    dump.replace("--dbname=postgres://boxoffice@localhost/boxoffice\n", &format!("--dbname='{original}'\n")).run();
+    shell(&cluster, RUNUSER).script(dump).replace(&documented("boxoffice_restored"), &restored).run();
 
     let mut copying = Command::new("bash");
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
