@@ -1,6 +1,6 @@
 //! Writes log lines in a thread of its own, many at once.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -49,7 +49,8 @@ impl Shared {
     }
 }
 
-/// Starts the thread that writes to `output`. If `output` fails, lines are lost, and the program continues.
+/// Starts the thread that writes to `output`. If `output` fails, for example because the disk is full, lines are lost and counted, and
+/// the program continues.
 ///
 /// # Errors
 /// Returns an error if the thread cannot be started.
@@ -62,17 +63,23 @@ pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<(LineBuff
 }
 
 fn write_lines(shared: &Shared, mut output: impl Write) {
+    // Lines that are lost, and not reported yet.
+    let mut lost = 0;
+    // True if the output has taken a part of a line.
+    let mut is_cut = false;
     loop {
         let Queue { lines, dropped, is_closed } = {
             let is_idle = |queue: &mut Queue| queue.lines.is_empty() && !queue.is_closed;
             let mut queue = shared.changed.wait_while(shared.lock(), is_idle).unwrap_or_else(PoisonError::into_inner);
             Queue { lines: std::mem::take(&mut queue.lines), dropped: std::mem::take(&mut queue.dropped), ..*queue }
         };
-        _ = output.write_all(&lines);
-        if dropped > 0 {
+        lost += dropped + write(&mut output, &lines, &mut is_cut);
+        if lost > 0 {
             let (level, ts) = (level_name(Level::Warning), timestamp());
-            let line = json!({ "msg": "log lines dropped", "lines": dropped, "level": level, "ts": ts });
-            _ = writeln!(output, "{line}");
+            let line = json!({ "msg": "log lines dropped", "lines": lost, "level": level, "ts": ts });
+            if write(&mut output, format!("{line}\n").as_bytes(), &mut is_cut) == 0 {
+                lost = 0;
+            }
         }
         _ = output.flush();
         if is_closed {
@@ -80,6 +87,24 @@ fn write_lines(shared: &Shared, mut output: impl Write) {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Writes lines, and ends a cut line before. Returns the number of lines that the output doesn't take.
+fn write(output: &mut impl Write, lines: &[u8], is_cut: &mut bool) -> u64 {
+    if *is_cut && !lines.is_empty() {
+        *is_cut = output.write_all(b"\n").is_err();
+    }
+    let mut written = 0;
+    while !*is_cut && written < lines.len() {
+        match output.write(&lines[written..]) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => break,
+            Ok(length) => written += length,
+        }
+    }
+    let (written, rest) = lines.split_at(written);
+    *is_cut |= written.last().is_some_and(|last| *last != b'\n');
+    rest.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 impl Write for LineBuffer {
@@ -146,6 +171,29 @@ mod tests {
         }
     }
 
+    /// An output on a disk with room for some bytes. After it was full once, it has room again.
+    struct FullDisk {
+        room: usize,
+        written: Sender<Vec<u8>>,
+    }
+
+    impl Write for FullDisk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.room == 0 {
+                self.room = usize::MAX;
+                return Err(ErrorKind::StorageFull.into());
+            }
+            let length = bytes.len().min(self.room);
+            self.room -= length;
+            _ = self.written.send(bytes[..length].to_vec());
+            Ok(length)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     fn written_lines(written: &Receiver<Vec<u8>>) -> Vec<String> {
         let bytes: Vec<u8> = written.iter().flatten().collect();
         String::from_utf8(bytes).expect("UTF-8").lines().map(str::to_owned).collect()
@@ -164,6 +212,20 @@ mod tests {
         drop(guard);
         let expected: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
         assert_eq!(written_lines(&written), expected);
+    }
+
+    #[test]
+    fn lines_that_a_full_disk_loses_are_counted() {
+        let (sent, written) = channel();
+        let (mut buffer, guard) = start(FullDisk { room: 10, written: sent }).expect("a thread");
+        buffer.write_all(b"line 1\nline 2\nline 3\n").expect("lines");
+        buffer.flush().expect("lines");
+        drop(guard);
+        let lines = written_lines(&written);
+        assert_eq!(lines[..2], ["line 1", "lin"]);
+        let report: serde_json::Value = serde_json::from_str(&lines[2]).expect("JSON");
+        assert_eq!((&report["msg"], &report["lines"]), (&json!("log lines dropped"), &json!(2)));
+        assert_eq!(lines.len(), 3);
     }
 
     #[test]
