@@ -206,16 +206,11 @@ fn check_address(name: &'static str, listener: &Listener) -> Finding {
 }
 
 fn check_certificate(certificate: &Certificate) -> Finding {
-    let checked = || {
-        let (starts, ends) = certificate.validity()?;
-        let now = Utc::now();
-        ensure!(starts <= now, "the certificate is not valid before {}", starts.date_naive());
-        ensure!(ends > now, "the certificate expired on {}", ends.date_naive());
-        let state = if ends - now < RENEWAL { State::Warning } else { State::Ok };
-        Ok((state, format!("the certificate is valid until {}", ends.date_naive())))
-    };
-    match checked() {
-        Ok((state, text)) => Finding::new("tls-certificate", state, text),
+    match certificate.require_valid() {
+        Ok(ends) => {
+            let state = if ends - Utc::now() < RENEWAL { State::Warning } else { State::Ok };
+            Finding::new("tls-certificate", state, format!("the certificate is valid until {}", ends.date_naive()))
+        }
         Err(error) => Finding::of("tls-certificate", Err(error)),
     }
 }

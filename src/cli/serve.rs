@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use boxoffice_http::Listener;
 use boxoffice_http::error::one_line;
 use boxoffice_http::log::LevelControl;
 use boxoffice_http::traces::Tracer;
+use boxoffice_http::{Certificate, Listener};
 use clap::Args;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
@@ -131,6 +131,9 @@ pub async fn serve(options: &ServeOptions, log: &Logger, level: &LevelControl) -
     let socket = ListenFd::from_env().take_tcp_listener(0).context("cannot use the socket of the service manager")?;
     let listener = Listener { socket: socket.map(Arc::new), ..listener };
     handle_other_signals(listener.certificate.clone(), log, level)?;
+    if let Some(Err(error)) = listener.certificate.as_deref().map(Certificate::require_valid) {
+        warn!(log, "the TLS certificate is not valid, so clients reject it"; "cause" => one_line(&error));
+    }
     warn_of_unknown_variables(log);
     open_files::raise_limit(log);
     let platform = tokio::select! {

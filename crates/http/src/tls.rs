@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use chrono::{DateTime, Utc};
 use parking_lot::RwLock;
 use rustls::ServerConfig;
@@ -42,15 +42,28 @@ impl Certificate {
         validity(&self.current.read())
     }
 
+    /// Returns the last moment at which the certificate is valid.
+    ///
+    /// # Errors
+    /// Returns an error if it is not valid now, or its validity can't be read.
+    pub fn require_valid(&self) -> anyhow::Result<DateTime<Utc>> {
+        require_valid(&self.current.read())
+    }
+
     /// Reads the files again. New connections use the new certificate.
     ///
     /// # Errors
     /// As for [`open`](Self::open), and also if the validity can't be read: the metric of its end would keep the value of the previous
-    /// certificate. The server then keeps the previous certificate.
+    /// certificate. A certificate that is not valid now replaces no valid one. The server then keeps the previous certificate.
     pub fn reload(&self) -> anyhow::Result<()> {
         let renewed = read(&self.certificate, &self.key, &self.provider)?;
         validity(&renewed)
             .with_context(|| format!("cannot read the validity of the certificate in {}", self.certificate.display()))?;
+        if self.require_valid().is_ok() {
+            require_valid(&renewed).with_context(|| {
+                format!("the previous certificate is valid, and that in {} is not", self.certificate.display())
+            })?;
+        }
         *self.current.write() = Arc::new(renewed);
         Ok(())
     }
@@ -96,6 +109,14 @@ fn validity(certificate: &CertifiedKey) -> anyhow::Result<(DateTime<Utc>, DateTi
     let (_, own) = x509_parser::parse_x509_certificate(own).context("the certificate can't be read")?;
     let moment = |time: ASN1Time| DateTime::from_timestamp(time.timestamp(), 0).context("the certificate has no valid dates");
     Ok((moment(own.validity.not_before)?, moment(own.validity.not_after)?))
+}
+
+fn require_valid(certificate: &CertifiedKey) -> anyhow::Result<DateTime<Utc>> {
+    let (starts, ends) = validity(certificate)?;
+    let now = Utc::now();
+    ensure!(starts <= now, "the certificate is not valid before {}", starts.date_naive());
+    ensure!(ends > now, "the certificate expired on {}", ends.date_naive());
+    Ok(ends)
 }
 
 fn unreadable(option: &str, file: &Path, error: pem::Error) -> anyhow::Error {

@@ -14,7 +14,7 @@ use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm};
+use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm, date_time_ymd};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::sleep;
@@ -301,6 +301,29 @@ fn reload_rejects_certificate_without_readable_validity() {
 
     assert!(error.contains("cannot read the validity"), "{error}");
     assert_eq!(certificate.validity().unwrap(), validity, "the previous certificate is kept");
+}
+
+#[test]
+fn reload_keeps_valid_certificate_instead_of_expired_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = Pair::write(folder.path()).open();
+    let validity = certificate.validity().unwrap();
+    let mut parameters = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    (parameters.not_before, parameters.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
+    let key = KeyPair::generate().unwrap();
+    std::fs::write(folder.path().join("certificate.pem"), parameters.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+
+    let error = format!("{:#}", certificate.reload().unwrap_err());
+    let expired = Certificate::open(&folder.path().join("certificate.pem"), &folder.path().join("key.pem")).unwrap();
+
+    assert!(error.contains("the previous certificate is valid") && error.contains("expired on 2021-01-01"), "{error}");
+    assert_eq!(certificate.validity().unwrap(), validity, "the previous certificate is kept");
+    assert!(expired.reload().is_ok(), "one that is not valid is replaced");
+    let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let pair = Pair { folder: folder.path().to_owned(), der: CertificateDer::from(Vec::new()) };
+    let log = pair.program("serve").env("BOXOFFICE_LISTEN", listen.local_addr().unwrap().to_string()).run().stderr;
+    assert!(log.contains("the TLS certificate is not valid, so clients reject it"), "{log}");
 }
 
 #[test]
