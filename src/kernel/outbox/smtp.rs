@@ -63,8 +63,9 @@ impl Smtp {
 
     async fn send(&self, mail: &OutgoingMail) -> Result<(), DeliveryError> {
         let connection = self.connect().await;
-        let mut connection = connection
-            .map_err(|error| DeliveryError::Temporary(format!("cannot sign in to the mail server: {}", redacted(&error))))?;
+        let mut connection = connection.map_err(|error| {
+            DeliveryError::Temporary(format!("{} the mail server: {}", failed_step(&self.settings, &error), redacted(&error)))
+        })?;
         let result = connection.send(mail.message.envelope(), &mail.message.formatted()).await;
         result.map_err(|error| classify(&error))?;
         tokio::spawn(async move {
@@ -98,7 +99,8 @@ pub async fn check_mail_server(settings: &SmtpSettings) -> anyhow::Result<()> {
     let server = Smtp::open(settings)?;
     let connected = timeout(settings.timeout, server.connect()).await;
     let connected = connected.with_context(|| format!("the mail server {name} has not answered in time"))?;
-    let mut connection = connected.map_err(|error| anyhow!("cannot sign in to the mail server {name}: {}", redacted(&error)))?;
+    let mut connection =
+        connected.map_err(|error| anyhow!("{} the mail server {name}: {}", failed_step(settings, &error), redacted(&error)))?;
     // The server has accepted the log-in.
     let _quit = timeout(QUIT_TIMEOUT, connection.quit()).await;
     Ok(())
@@ -112,6 +114,11 @@ fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {
         builder = builder.add_root_certificate(certificates);
     }
     builder.build().context("cannot check the mail server's certificate")
+}
+
+/// Returns what has failed before a mail could be sent.
+fn failed_step(settings: &SmtpSettings, error: &Error) -> &'static str {
+    if settings.credentials.is_some() && error.status().is_some() { "cannot sign in to" } else { "cannot connect to" }
 }
 
 /// Returns whether the rejection of a mail is temporary or permanent.

@@ -73,7 +73,7 @@ fn check_reports_every_unusable_dependency() {
     assert_eq!(failed.code, Some(1), "{found:?}");
     for (name, state, text) in [
         ("database", "failed", "no server accepts connections there"),
-        ("mail", "failed", "cannot sign in to the mail server 127.0.0.1:1"),
+        ("mail", "failed", "cannot connect to the mail server 127.0.0.1:1: "),
         ("mail-key-file", "failed", "mail.key contains no key: it must have 32 bytes in base64"),
         ("listen", "warning", "in use"),
         ("admin-listen", "failed", "cannot listen on 192.0.2.1:9090"),
