@@ -30,7 +30,7 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// The address of the administrator that the first start creates. No mail can be delivered to it.
-const FIRST_EMAIL: &str = "administrator@localhost.localdomain";
+pub(crate) const FIRST_EMAIL: &str = "administrator@localhost.localdomain";
 
 /// The credentials that the first start created. They are shown once; the database stores only hashes.
 #[derive(Debug)]

@@ -92,6 +92,9 @@ async fn manages_accounts(app: TestApp) {
         assert_eq!((&page["total"], &page["entries"][0]["number"]), (&json!(1), &json!(number)), "{found}");
     }
     assert!(text(&app, &["accounts", "find"]).starts_with("number "));
+    for of_no_account in ["a", "@", "no one"] {
+        assert_eq!(json_of(&app, &["accounts", "find", of_no_account])["total"], 0, "{of_no_account}");
+    }
     assert!(text(&app, &["accounts", "show", number]).contains("ama@example.com"));
     fails(&app, &["accounts", "show", "GH-00000000"], 1, "resource.not-found");
     fails(&app, &["accounts", "show", ""], 2, "it is blank");
@@ -107,6 +110,9 @@ async fn manages_accounts(app: TestApp) {
     let reset = json_of(&app, &["accounts", "reset-password", number]);
     assert!(app.mail_to("ama@example.com", 1).await.contains("new password"));
     assert!(reset["self"].as_str().unwrap().starts_with("/resets/"));
+    app.execute_sql("update accounts set email = 'administrator@localhost.localdomain' where username = 'ama'").await;
+    let lost = admin(&app, &["accounts", "reset-password", number]);
+    assert!(lost.succeeded() && lost.stderr.contains("no mail reaches administrator@localhost.localdomain"), "{}", lost.stderr);
     assert_eq!(json_of(&app, &["--yes", "accounts", "end-sessions", number]), json!({ "ended": 1 }));
     assert_eq!(status().await, 403);
 
@@ -115,6 +121,7 @@ async fn manages_accounts(app: TestApp) {
         ("account_toggle_create", toggles.as_str(), 200),
         ("account_toggle_create", &format!("/accounts/{staff}/toggles"), 409),
         ("account_toggle_create", &toggles, 200),
+        ("reset_create", "/resets", 201),
         ("reset_create", "/resets", 201),
         ("account_session_delete", &format!("/accounts/{number}/sessions"), 200),
     ];

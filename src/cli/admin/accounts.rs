@@ -1,12 +1,15 @@
 //! `admin accounts`.
 
 use anyhow::bail;
+use boxoffice_http::error::Code;
 use clap::Subcommand;
+use http::Method;
 use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe, encode};
-use crate::cli::not_blank;
+use crate::bootstrap::FIRST_EMAIL;
+use crate::cli::{not_blank, print_error};
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::identity::sessions;
 use crate::kernel::http::run_as_operator;
@@ -81,13 +84,24 @@ pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> 
     match command {
         AccountsCommand::Find { text, page } => {
             let filter = text.map(|text| format!("&{}={}", kind(&text), encode(&text))).unwrap_or_default();
-            admin.output.page(&admin.get(&format!("/accounts?{}{filter}", page.query())).await?, &COLUMNS)
+            match admin.operator.request(Method::GET, &format!("/accounts?{}{filter}", page.query()), None).await {
+                // No account can have a text of this form.
+                Err(error) if error.code() == Code::ARGUMENTS_INVALID => {
+                    admin.output.page(&json!({ "total": 0, "entries": [] }), &COLUMNS)
+                }
+                accounts => admin.output.page(&accounts.map_err(|error| describe(&error))?, &COLUMNS),
+            }
         }
         AccountsCommand::Show { number } => admin.output.resource(&load(admin, &number).await?, &PROPERTIES),
         AccountsCommand::Activate { number } => set_active(admin, &number, true).await,
         AccountsCommand::Deactivate { number } => set_active(admin, &number, false).await,
         AccountsCommand::ResetPassword { number } => {
             let account = load(admin, &number).await?;
+            if account["email"] == FIRST_EMAIL {
+                print_error(format!(
+                    "warning: no mail reaches {FIRST_EMAIL}; give the account another address with PUT /accounts/{number}"
+                ));
+            }
             let reset = admin.post("/resets", Some(&json!({ "email": account["email"] }))).await?;
             let uri = reset["self"].as_str().unwrap_or_default();
             let sentence = format!(
