@@ -83,7 +83,7 @@ impl Comparison {
     pub async fn run(&self, mut on_operation: impl FnMut(&Coverage)) -> Report {
         let started = Utc::now();
         let operations: Vec<_> =
-            self.contract.operations().map(|operation| OperationUnderTest::new(&self.contract, operation)).collect();
+            self.contract.operations().map(|operation| OperationUnderTest::new(&self.contract, operation, self.seed)).collect();
         let kind = server_kind::detect(self, &operations).await;
         let kind = *self.kind.get_or_init(|| kind);
         let mut pending = futures::stream::iter(&operations)

@@ -117,7 +117,7 @@ async fn send_example<'c>(
     collection: &str,
 ) -> Option<(&'c Operation, ReceivedResponse)> {
     let spec = contract.find_ignoring_slashes(method, collection).ok()?;
-    let operation = OperationUnderTest::new(contract, spec);
+    let operation = OperationUnderTest::new(contract, spec, seed);
     let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
     request.path = with_declared_slash(spec, collection);
     let response = target.client.send_with_retries(&request).await.ok()?;

@@ -103,15 +103,16 @@ pub fn first_tag(operation: &Operation) -> &str {
 }
 
 impl<'a> OperationUnderTest<'a> {
-    /// Collects the arguments of an operation.
-    pub fn new(contract: &Contract, spec: &'a Operation) -> Self {
+    /// Collects the arguments of an operation. Those of a body with alternatives (`oneOf`, `anyOf`) belong to its first example, or else
+    /// to the body that the seed generates.
+    pub fn new(contract: &Contract, spec: &'a Operation, seed: u64) -> Self {
         let document = &contract.document;
         let contents = spec.body.as_ref().map_or(&[][..], |body| &body.contents);
         let is_json_content = |content: &&Content| content.is_json() || matches_range(&content.media_type, "application/json");
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
-        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, &body.schema, body));
+        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, body, seed));
         Self { spec, arguments: parameters.chain(properties).collect(), json_body, form }
     }
 
@@ -143,10 +144,9 @@ impl<'a> OperationUnderTest<'a> {
         }
         request = self.with_key(&request, Some(key));
         if let Some(body) = &self.json_body {
-            let example = body_example.map_or_else(|| body.examples.values().next(), |name| body.examples.get(name));
-            let value = match example {
+            let value = match body_example.and_then(|name| body.examples.get(name)) {
                 Some(example) => example.clone(),
-                None => generate(&body.schema).context("no body can be generated")?,
+                None => body.first_value(&contract.document, seed)?,
             };
             request = request.with_header("Content-Type", &body.media_type).with_json(&value);
         }
@@ -164,6 +164,11 @@ impl<'a> OperationUnderTest<'a> {
             request.body = Some(body);
         }
         Ok(request)
+    }
+
+    /// Returns if a request has a valid JSON body.
+    pub fn has_valid_body(&self, request: &Request) -> bool {
+        self.json_body.as_ref().zip(request.json()).is_some_and(|(body, value)| body.is_valid(&value))
     }
 
     /// Replaces the credentials of a request by this key, or removes them.
@@ -224,24 +229,29 @@ impl Argument {
         })
     }
 
-    /// Collects the properties of a body, including those of its `allOf`.
-    fn from_properties(document: &Value, schema: &Value, body: &JsonBody) -> Vec<Self> {
+    /// Collects the properties of a body, including those of its `allOf`, and of the alternatives that its first value satisfies.
+    fn from_properties(document: &Value, body: &JsonBody, seed: u64) -> Vec<Self> {
         let Some(declared) = &body.declared else { return Vec::new() };
-        let is_listed =
-            |keyword: &str, name: &str| schema[keyword].as_array().into_iter().flatten().any(|each| each.as_str() == Some(name));
-        let properties = schema["properties"].as_object().into_iter().flatten();
-        let properties = properties.filter(|(_, property)| property["readOnly"] != true).map(|(name, property)| Self {
+        let parts = declared.parts_for(&body.first_value(document, seed).unwrap_or_default());
+        // `required` may be in another part than the property.
+        let is_listed = |keyword: &str, name: &str| {
+            parts.iter().flat_map(|(_, part)| part[keyword].as_array()).flatten().any(|each| each.as_str() == Some(name))
+        };
+        let properties = parts.iter().flat_map(|(pointer, part)| {
+            let properties = part["properties"].as_object().into_iter().flatten();
+            properties.filter(|(_, property)| property["readOnly"] != true).map(move |property| (pointer, property))
+        });
+        let arguments = properties.map(|(pointer, (name, property))| Self {
             name: name.clone(),
             location: ArgumentLocation::Body,
             required: is_listed("required", name),
             not_blank: is_listed("x-not-blank", name),
             schema: resolve(document, property),
             example: property.get("example").cloned(),
-            pointer: format!("{}/schema/properties/{}", body.pointer, escape(name)),
+            pointer: format!("{}/schema{pointer}/properties/{}", body.pointer, escape(name)),
             declared: Arc::new(declared.part(property)),
         });
-        let parts = schema["allOf"].as_array().into_iter().flatten();
-        properties.chain(parts.flat_map(|part| Self::from_properties(document, part, body))).collect()
+        arguments.collect()
     }
 
     /// Returns the parameter of the operation, or `None` for a property of the body.
@@ -371,6 +381,14 @@ impl JsonBody {
         }
     }
 
+    /// Returns the first example, or else a generated value.
+    fn first_value(&self, document: &Value, seed: u64) -> anyhow::Result<Value> {
+        match self.examples.values().next() {
+            Some(example) => Ok(example.clone()),
+            None => Sampler::new(document, &self.schema, Direction::Request)?.sample(seed).context("no body can be generated"),
+        }
+    }
+
     /// Returns if a body is valid.
     pub fn is_valid(&self, body: &Value) -> bool {
         self.declared.as_ref().is_none_or(|schema| schema.is_valid(body))
@@ -411,7 +429,7 @@ mod tests {
             let body = json!({ "content": { declared: { "schema": { "type": "object" } } } });
             let operation = json!({ "requestBody": body, "responses": { "204": {} } });
             let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": { "/a": { "patch": operation } } })).unwrap();
-            let operation = OperationUnderTest::new(&contract, contract.operations().next().unwrap());
+            let operation = OperationUnderTest::new(&contract, contract.operations().next().unwrap(), 0);
             assert_eq!(operation.json_body.unwrap().media_type, expected, "{declared}");
         }
     }

@@ -116,7 +116,7 @@ impl Target {
                 undeletable.entry(template).or_default().push(path);
                 continue;
             };
-            let operation = OperationUnderTest::new(contract, spec);
+            let operation = OperationUnderTest::new(contract, spec, seed);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
             let request = Request { path: with_declared_slash(spec, path), ..request };
             let reason = match self.client.send_with_retries(&request).await {

@@ -1,5 +1,6 @@
 //! Schemas: conversion to JSON Schema, validation, and messages for validation errors.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock, Weak};
 
 use anyhow::anyhow;
@@ -87,20 +88,44 @@ impl Schema {
 
     /// Returns the declared properties by name, including those of `allOf`, `anyOf` and `oneOf`.
     pub fn properties(&self) -> Vec<(&str, &Value)> {
-        let follow = |schema| self.registry.target(schema).unwrap_or(schema);
-        let (mut properties, mut seen, mut pending): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.resolved]);
-        while let Some(schema) = pending.pop().map(follow) {
+        let parts = self.parts(|_| true);
+        let properties = parts.into_iter().filter_map(|(_, part)| part["properties"].as_object()).flatten();
+        properties.map(|(name, property)| (name.as_str(), self.follow(property))).collect()
+    }
+
+    /// Returns the schema and the parts that apply to a value: those of `allOf`, and of `anyOf` and `oneOf` the ones that the value
+    /// satisfies. Each has its location in the schema, as a JSON pointer.
+    pub fn parts_for(&self, value: &Value) -> Vec<(String, &Value)> {
+        let mode = match self.direction {
+            Direction::Request => ValidationMode::Request,
+            Direction::Response => ValidationMode::Response,
+        };
+        self.parts(|branch| self.registry.compile(branch, mode).is_ok_and(|validator| validator.is_valid(value)))
+    }
+
+    /// Returns the schema and its parts: those of `allOf`, and the selected branches of `anyOf` and `oneOf`.
+    fn parts(&self, is_selected: impl Fn(&Value) -> bool) -> Vec<(String, &Value)> {
+        let mut parts: Vec<(String, &Value)> = Vec::new();
+        let mut pending = VecDeque::from([(String::new(), &self.resolved)]);
+        while let Some((pointer, schema)) = pending.pop_front() {
+            let schema = self.follow(schema);
             // A schema may contain itself.
-            if seen.iter().any(|other| std::ptr::eq(*other, schema)) {
+            if parts.iter().any(|(_, other)| std::ptr::eq(*other, schema)) {
                 continue;
             }
-            seen.push(schema);
-            let declared = schema["properties"].as_object().into_iter().flatten();
-            properties.extend(declared.map(|(name, property)| (name.as_str(), follow(property))));
-            let subschemas = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
-            pending.extend(subschemas.flatten());
+            for keyword in ["allOf", "anyOf", "oneOf"] {
+                let subschemas = schema[keyword].as_array().into_iter().flatten().enumerate();
+                let selected = subschemas.filter(|(_, subschema)| keyword == "allOf" || is_selected(subschema));
+                pending.extend(selected.map(|(index, subschema)| (format!("{pointer}/{keyword}/{index}"), subschema)));
+            }
+            parts.push((pointer, schema));
         }
-        properties
+        parts
+    }
+
+    /// Returns the target of a reference, or else the schema itself.
+    fn follow<'s>(&'s self, schema: &'s Value) -> &'s Value {
+        self.registry.target(schema).unwrap_or(schema)
     }
 
     /// Creates the schema of a subschema of this one.

@@ -21,16 +21,20 @@ impl OperationRun<'_> {
     pub async fn check_arguments(&mut self, pair: &RequestPair) {
         let spec = self.operation.spec;
         for argument in &self.operation.arguments {
-            if argument.required && argument.location != ArgumentLocation::Path {
-                let remove = |request: &Request| argument.set(request, spec, None);
-                if let Some(exchange) = self.send_mutated(pair, true, remove).await {
-                    self.record_argument_rejection(Check::ArgumentMissing, argument, &exchange, "is missing");
-                }
+            let remove = |request: &Request| argument.set(request, spec, None);
+            let is_missed = argument.required && argument.location != ArgumentLocation::Path;
+            if is_missed
+                && !self.is_valid_alternative(argument, &remove(&pair.target.request))
+                && let Some(exchange) = self.send_mutated(pair, true, remove).await
+            {
+                self.record_argument_rejection(Check::ArgumentMissing, argument, &exchange, "is missing");
             }
             for (kind, value) in self.invalid_values(argument) {
                 let (check, problem) = problem_of(kind);
                 let set = |request: &Request| argument.set(request, spec, Some(&value));
-                if argument.location == ArgumentLocation::Path && !self.is_same_operation(&set(&pair.target.request)) {
+                let request = set(&pair.target.request);
+                let is_elsewhere = argument.location == ArgumentLocation::Path && !self.is_same_operation(&request);
+                if is_elsewhere || self.is_valid_alternative(argument, &request) {
                     continue;
                 }
                 if let Some(exchange) = self.send_mutated(pair, true, set).await {
@@ -125,6 +129,11 @@ impl OperationRun<'_> {
         };
         values.retain(|invalid| is_sendable(&invalid.value) && is_new(&invalid.value));
         values.into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
+    }
+
+    /// Returns if a request with an invalid property of the body is valid, because another alternative of the body's schema allows it.
+    fn is_valid_alternative(&self, argument: &Argument, request: &Request) -> bool {
+        argument.is_in_body() && !self.comparison.is_builtin() && self.operation.has_valid_body(request)
     }
 
     /// Returns if a request is still routed to this operation.

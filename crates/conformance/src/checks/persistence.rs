@@ -42,52 +42,67 @@ impl OperationRun<'_> {
         let violation = match response.status {
             200 if is_example(read_operation, &body) || ENDING_OPERATIONS.contains(&self.operation.spec.id.as_str()) => None,
             200 if method == "DELETE" => Some(("the deleted resource can still be read".to_owned(), "404".to_owned())),
-            200 => self.find_changed_property(path, &exchange.request, &body),
+            200 => self.compared_properties(path, &exchange.request, &body).into_iter().find_map(Result::err),
             _ => None,
         };
         let failure = violation.map(|(summary, expected)| self.failure(summary, expected, response.describe()));
         self.record(Check::Persistence, &request, failure);
     }
 
-    /// Records whether a resource, which was read after a request, has the properties that were sent.
+    /// Records whether a resource, which was read after a request, has the properties that were sent. Records nothing if none of them
+    /// can be compared.
     pub fn record_changed_property(&mut self, path: &str, request: &Request, read: &Value) {
-        let changed = self.find_changed_property(path, request, read);
+        let compared = self.compared_properties(path, request, read);
+        if compared.is_empty() {
+            return;
+        }
+        let changed = compared.into_iter().find_map(Result::err);
         let failure = changed.map(|(summary, expected)| self.failure(summary, expected, read.to_string()));
         self.record(Check::Persistence, request, failure);
     }
 
-    /// Returns summary and expected value of the first property that differs from the sent one, or is lost although the resource at the
-    /// path is declared to have it.
+    /// Compares the sent properties with the ones that were read. Returns an item for each that can be compared: summary and expected
+    /// value if it differs, or is lost although the resource at the path is declared to have it.
     ///
     /// A property with a format may have another value, because the server may return another representation, such as the URL of an
     /// image. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
-    fn find_changed_property(&self, path: &str, request: &Request, read: &Value) -> Option<(String, String)> {
-        let sent = request.json()?;
+    fn compared_properties(&self, path: &str, request: &Request, read: &Value) -> Vec<Result<(), (String, String)>> {
+        let Some(sent) = request.json() else { return Vec::new() };
         let is_shown = |argument: &&Argument| argument.is_in_body() && argument.schema["writeOnly"] != true;
-        self.operation.arguments.iter().filter(is_shown).find_map(|argument| {
+        let compare = |argument: &Argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);
-            let is_equal = match (sent, &read[name]) {
-                (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => !self.is_readable(path, name),
-                (Value::Array(sent), Value::Null) => sent.is_empty() || !self.is_readable(path, name),
+            let is_readable = || {
+                let mut complete = read.clone();
+                if let Some(object) = complete.as_object_mut() {
+                    object.insert(name.clone(), sent.clone());
+                }
+                self.is_readable(path, name, &complete)
+            };
+            let is_kept = match (sent, &read[name]) {
+                (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => is_readable().then_some(false)?,
+                (Value::Array(sent), Value::Null) => (!sent.is_empty() && is_readable()).then_some(false)?,
                 (Value::Array(sent), Value::Array(read)) => sent.is_empty() || !read.is_empty(),
-                _ if argument.schema.get("format").is_some() => true,
+                _ if argument.schema.get("format").is_some() => return None,
                 (Value::String(sent), Value::String(read)) => sent == read || sent.ends_with(&format!("/{read}")),
                 (Value::Bool(sent), Value::Bool(read)) => sent == read,
                 (Value::Number(sent), Value::Number(read)) => sent.as_f64() == read.as_f64(),
                 (sent @ Value::Object(_), read @ Value::Object(_)) => is_same_value(sent, read),
-                _ => true,
+                _ => return None,
             };
-            (!is_equal).then(|| (format!("{name} differs from the value that was sent"), format!("{name}: {sent}")))
-        })
+            let difference = || (format!("{name} differs from the value that was sent"), format!("{name}: {sent}"));
+            Some(if is_kept { Ok(()) } else { Err(difference()) })
+        };
+        self.operation.arguments.iter().filter(is_shown).filter_map(compare).collect()
     }
 
-    /// Returns if the document declares that a resource at a path is read with a property.
-    pub fn is_readable(&self, path: &str, name: &str) -> bool {
+    /// Returns if the document declares that a resource at a path is read with a property. Of alternatives (`oneOf`, `anyOf`), the
+    /// resource decides which apply.
+    pub fn is_readable(&self, path: &str, name: &str, resource: &Value) -> bool {
         let response = self.find_read_operation(path).and_then(|operation| operation.response_for(200));
         let contents = response.into_iter().flat_map(|response| &response.contents);
         contents.filter_map(|content| content.schema.as_deref()).any(|schema| {
-            let parts = schema.resolved["allOf"].as_array().into_iter().flatten().chain([&schema.resolved]);
-            let mut declared = parts.filter_map(|part| part["properties"].get(name));
+            let parts = schema.parts_for(resource);
+            let mut declared = parts.iter().filter_map(|(_, part)| part["properties"].get(name));
             declared.any(|property| property["writeOnly"] != true)
         })
     }

@@ -107,7 +107,7 @@ impl OperationRun<'_> {
             self.check_variant(None, "a body with nothing but required properties", without_optional).await;
         }
         for argument in self.operation.arguments.iter().filter(|argument| !pair.target.constrained.contains(&argument.name)) {
-            for value in self.boundary_values(argument) {
+            for value in self.boundary_values(argument, &pair.target.request) {
                 let name = format!("{} with a boundary value", argument.name);
                 self.check_variant(None, &name, |request| argument.set(request, spec, Some(&value))).await;
             }
@@ -230,8 +230,8 @@ impl OperationRun<'_> {
         if statuses.is_empty() { "a success status".to_owned() } else { statuses.join(" or ") }
     }
 
-    /// Returns some boundary values of an argument, selected by the seed.
-    fn boundary_values(&self, argument: &Argument) -> Vec<Value> {
+    /// Returns some boundary values of an argument of a valid request, selected by the seed.
+    fn boundary_values(&self, argument: &Argument, request: &Request) -> Vec<Value> {
         let location = argument.location;
         // Only the server can make a cursor.
         let is_cursor = location == ArgumentLocation::Query && has_name(&CURSOR_NAMES, &argument.name);
@@ -253,6 +253,10 @@ impl OperationRun<'_> {
         });
         if let Some(parameter) = argument.parameter(self.operation.spec) {
             values.retain(|value| parameter.serialize(value).iter().all(|(_, text)| is_sendable_in(location, text)));
+        }
+        // Another part of the schema may forbid a value. An example of the document may be invalid itself.
+        if !self.comparison.is_builtin() && self.operation.has_valid_body(request) {
+            values.retain(|value| self.operation.has_valid_body(&argument.set(request, self.operation.spec, Some(value))));
         }
         let mut hasher = DefaultHasher::new();
         (self.comparison.seed, &self.operation.spec.id, &argument.name).hash(&mut hasher);

@@ -78,10 +78,14 @@ impl<'a> OperationRun<'a> {
             Some(value) => value.clone(),
             // A number that is read under another name, such as a price inside of an object.
             None if ["integer", "number"].iter().any(|name| argument.schema["type"] == *name) && !is_constrained => Value::Null,
-            None if self.is_readable(&pair.target.request.path, &argument.name) && !is_constrained => Value::Null,
+            None if self.is_readable(&pair.target.request.path, &argument.name, current) && !is_constrained => Value::Null,
             None => return Vec::new(),
         };
         let mut values = changed_values(document, argument, &present, is_constrained);
+        if !self.comparison.is_builtin() {
+            // Another part of the schema may forbid a value.
+            values.retain(|value| self.operation.has_valid_body(&self.update_of(pair, argument, value, current)));
+        }
         values.truncate(ATTEMPTS);
         values
     }

@@ -95,8 +95,11 @@ impl ProxyOptions {
         on_event(ProxyEvent::Started(forwarder.address()));
 
         let comparison = Comparison::new(contract, target, None, 0, Default::default(), &builtin.emitted, builtin.codes);
-        let operations: Vec<_> =
-            comparison.contract.operations().map(|operation| OperationUnderTest::new(&comparison.contract, operation)).collect();
+        let operations: Vec<_> = comparison
+            .contract
+            .operations()
+            .map(|operation| OperationUnderTest::new(&comparison.contract, operation, comparison.seed))
+            .collect();
         let mut validator = Validator::new(&comparison, &operations);
         let started = Utc::now();
         let mut forwarder = Some(forwarder);

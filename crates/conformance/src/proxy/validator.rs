@@ -319,8 +319,11 @@ mod tests {
     async fn report(document: Value, request: Request<&'static str>, response: ReceivedResponse) -> Report {
         let address = start(|_| Response::new(String::new())).await;
         let comparison = comparison(document, None, &address).await;
-        let operations: Vec<_> =
-            comparison.contract.operations().map(|operation| OperationUnderTest::new(&comparison.contract, operation)).collect();
+        let operations: Vec<_> = comparison
+            .contract
+            .operations()
+            .map(|operation| OperationUnderTest::new(&comparison.contract, operation, comparison.seed))
+            .collect();
         let mut validator = Validator::new(&comparison, &operations);
         let (head, body) = request.into_parts();
         let exchange = Exchange { head, body: Some(Bytes::from(body)), response: Ok(response), has_response_body: true };

@@ -167,7 +167,7 @@ fn changes<'r>(requests: &'r [String], paths: &[&str]) -> Vec<&'r String> {
 async fn stopped_comparison_deletes_what_it_created() {
     let (comparison, pets) = PetServer { created: (201, "/pets/{}", Value::clone), ..PetServer::default() }.start().await;
     let operation = comparison.contract.find("POST", "/pets").unwrap();
-    let operation = OperationUnderTest::new(&comparison.contract, operation);
+    let operation = OperationUnderTest::new(&comparison.contract, operation, 1);
     let request = operation.example_request(&comparison.contract, "", None, 1).unwrap();
     comparison.target.client.send(&request).await.unwrap();
     assert_eq!(pets.lock().pets.len(), 3);

@@ -1,5 +1,6 @@
 //! Comparisons of small servers with documents that are not the platform's.
 
+mod alternatives;
 mod effects;
 mod lists;
 mod notes;
