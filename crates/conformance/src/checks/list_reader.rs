@@ -91,6 +91,22 @@ pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64
     read(run, list, operation, &paging).await.map(|(entries, _)| entries)
 }
 
+/// Requests the smallest page of a list. Returns the request, the requested number of entries, and the returned number. `None` if the
+/// document has no parameter for the size of pages, or the response is no list.
+pub async fn read_smallest_page(run: &mut OperationRun<'_>, list: &Request) -> Option<(Request, u64, u64)> {
+    let operation = run.find_read_operation(&list.path)?;
+    let mut paging = Paging::of(operation);
+    let schema = &paging.size?.schema;
+    // Without a parameter for the position, `size` may be a property of the entries.
+    let is_size = paging.position.is_some() || !has_name(&["size"], &paging.size?.name);
+    let size = schema.resolved["minimum"].as_u64().unwrap_or(1).max(1);
+    paging.wanted = Some(size).filter(|size| is_size && schema.is_valid(&(*size).into()))?;
+    let request = paging.request_page(list, 0, 0, None);
+    let response = run.send_as_owner(&request).await?;
+    let body = (response.status == 200).then(|| response.json())?;
+    Some((request, size, listed_entries(operation, &body)?.len() as u64))
+}
+
 /// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
 pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
     let operation = run.find_read_operation(&list.path)?;

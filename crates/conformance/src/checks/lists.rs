@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
-use super::list_reader::{MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_whole_list, with_query};
+use super::list_reader::{
+    MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_smallest_page, read_whole_list, with_query,
+};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
@@ -151,6 +153,19 @@ impl OperationRun<'_> {
             // A failure belongs to the other operation.
             let _ignored = target.client.send_with_retries(&request).await;
         }
+    }
+
+    /// Checks that a page has at most as many entries as requested. `check_pages` checks the lists of the built-in document.
+    pub async fn check_page_size(&mut self, list: &Request) {
+        if self.list_request.is_some() {
+            return;
+        }
+        let Some((request, requested, returned)) = read_smallest_page(self, list).await else { return };
+        let failure = (returned > requested).then(|| {
+            let summary = "a page has more entries than requested";
+            self.failure(summary, format!("{requested} at most"), format!("{returned} entries"))
+        });
+        self.record(Check::ListTotals, &request, failure);
     }
 
     /// Checks that two requests for a list return the same entries in the same order.

@@ -225,3 +225,25 @@ async fn parameter_of_another_document_may_be_no_filter() {
     ]);
     assert_eq!(found(parameters, |_| PETS.into()).await, [""; 0]);
 }
+
+#[tokio::test]
+async fn page_that_is_too_large_is_found() {
+    let integer = json!({ "type": "integer", "minimum": 1, "maximum": 50 });
+    let parameters =
+        |names: &[&str]| names.iter().map(|name| json!({ "name": name, "in": "query", "schema": integer })).collect();
+    let number = |query: &str, name: &str| {
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(other, _)| other == name).and_then(|(_, text)| text.parse::<usize>().ok())
+    };
+    let page = move |query: &str, limit: usize| {
+        PETS.into_iter().skip((number(query, "page").unwrap_or(1) - 1) * limit).take(limit).collect()
+    };
+    let limited = move |query: &str| page(query, number(query, "limit").unwrap_or(50));
+    let expected = ["list list.totals: a page has more entries than requested"];
+    for names in [&["limit"] as &[_], &["page", "limit"]] {
+        assert_eq!(found(parameters(names), limited).await, [""; 0]);
+        assert_eq!(found(parameters(names), move |query| page(query, 50)).await, expected);
+    }
+    // A property of the entries.
+    assert_eq!(found(parameters(&["size"]), move |query| page(query, 50)).await, [""; 0]);
+}

@@ -79,7 +79,9 @@ impl Notes {
         }
         let identifier = request.uri().path().strip_prefix("/notes/").map(|text| text.parse().unwrap());
         let body = serde_json::from_slice(request.body()).unwrap_or_default();
-        let mut response = self.handle(method, identifier, body);
+        let pairs = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+        let limit = pairs.filter_map(|(name, text)| (name == "limit").then(|| text.parse().unwrap())).next();
+        let mut response = self.handle(method, identifier, limit.unwrap_or(usize::MAX), body);
         if request.method() == "HEAD" && self.fault == "wrong length of HEAD" {
             "other".clone_into(response.body_mut());
         }
@@ -108,11 +110,11 @@ impl Notes {
         if self.fault == "only 403" { 403 } else { 401 }
     }
 
-    fn handle(&self, method: &str, identifier: Option<u64>, mut body: Value) -> Response<String> {
+    fn handle(&self, method: &str, identifier: Option<u64>, limit: usize, mut body: Value) -> Response<String> {
         let mut notes = self.notes.lock();
         match (method, identifier) {
             ("GET", None) => {
-                let limit = if self.fault == "limits pages silently" { 10 } else { usize::MAX };
+                let limit = if self.fault == "limits pages silently" { limit.min(10) } else { limit };
                 let listed = notes.values().filter(|note| note.get("removed").is_none()).take(limit);
                 json_response(200, &listed.cloned().collect())
             }
