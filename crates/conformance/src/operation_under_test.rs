@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, matches_range};
 use boxoffice_openapi::{
-    Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, Schema, SecurityScheme, escape, resolve,
+    Contract, Direction, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, SecurityScheme, escape, resolve,
     to_plain_string,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -349,8 +349,14 @@ impl Argument {
                 let variable = format!("{{{}}}", self.name);
                 let text: String = texts.into_iter().map(|(_, text)| text).collect();
                 let encoded = utf8_percent_encode(&text, PATH_ESCAPES).to_string();
-                let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
-                    if template.contains(&variable) { template.replace(&variable, &encoded) } else { segment.to_owned() }
+                let replace = |name: &str, value: &str| if name == self.name { encoded.clone() } else { value.to_owned() };
+                let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| match template {
+                    _ if template == variable => encoded.clone(),
+                    // Other variables of the segment keep their values.
+                    _ if template.contains(&variable) => {
+                        PathTemplate::new(template).with(segment, replace).trim_start_matches('/').to_owned()
+                    }
+                    _ => segment.to_owned(),
                 });
                 request.path = segments.collect::<Vec<_>>().join("/");
             }
@@ -415,6 +421,18 @@ fn parameter_pointer(document: &Value, operation: &Operation, parameter: &Parame
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sets_each_variable_of_a_segment() {
+        let variable = |name: &str, example: u8| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "integer", "example": example } });
+        let operation = json!({ "parameters": [variable("from", 3), variable("to", 9)], "responses": { "200": {} } });
+        let contract = json!({ "openapi": "3.0.3", "paths": { "/ranges/{from}..{to}/": { "get": operation } } });
+        let contract = Contract::new(contract).unwrap();
+        let operation = OperationUnderTest::new(&contract, contract.operations().next().unwrap(), 0);
+        let request = operation.example_request(&contract, "", None, 0).unwrap();
+        assert_eq!(request.path, "/ranges/3..9/");
+        assert_eq!(operation.arguments[0].set(&request, operation.spec, Some(&json!(7))).path, "/ranges/7..9/");
+    }
 
     #[test]
     fn sends_declared_media_type_of_json() {
