@@ -19,6 +19,9 @@ use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORT
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
 pub const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
+/// Header that makes a change conditional on the tag of a resource.
+pub const IF_MATCH: &str = "If-Match";
+
 const AUTHORIZATION: &str = "Authorization";
 const COOKIE: &str = "Cookie";
 
@@ -263,6 +266,11 @@ impl Argument {
     /// Returns if it is a property of the body.
     pub fn is_in_body(&self) -> bool {
         self.location == ArgumentLocation::Body
+    }
+
+    /// Returns if it is a header with this name.
+    pub fn is_header(&self, name: &str) -> bool {
+        self.location == ArgumentLocation::Header && self.name.eq_ignore_ascii_case(name)
     }
 
     /// Returns if a text is a valid value in a path.

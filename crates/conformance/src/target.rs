@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use boxoffice_openapi::{Contract, Operation, counted};
+use http::header::ETAG;
 
+use super::checks::updates::as_read;
 use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
-use super::operation_under_test::OperationUnderTest;
-use super::resources::with_declared_slash;
+use super::operation_under_test::{Argument, IF_MATCH, OperationUnderTest};
+use super::resources::{parent, with_declared_slash};
 
 /// Key that is sent if the options have none. A mock accepts any key.
 const PLACEHOLDER_KEY: &str = "compare";
@@ -119,6 +121,7 @@ impl Target {
             let operation = OperationUnderTest::new(contract, spec, seed);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
             let request = Request { path: with_declared_slash(spec, path), ..request };
+            let request = self.with_current_tag(contract, &operation, request).await;
             let reason = match self.client.send_with_retries(&request).await {
                 // It may be gone already.
                 Ok(response) if response.is_success() || [404, 410].contains(&response.status) => continue,
@@ -136,6 +139,27 @@ impl Target {
             notes.push(format!("{responses} to POST {path} don't identify what it created, which stays."));
         }
         notes
+    }
+
+    /// Replaces a required `If-Match` by the current tag of the resource that the request changes, or else by `*`.
+    pub async fn with_current_tag(&self, contract: &Contract, operation: &OperationUnderTest<'_>, request: Request) -> Request {
+        let is_condition = |argument: &&Argument| argument.required && argument.is_header(IF_MATCH);
+        let Some(argument) = operation.arguments.iter().find(is_condition) else { return request };
+        // An action changes the resource that it belongs to.
+        let parent = parent(&request.path).filter(|_| request.method == "POST");
+        let read = [Some(request.path.as_str()), parent].into_iter().flatten().find_map(|path| {
+            let spec = contract.find_ignoring_slashes("GET", path).ok()?;
+            Some(Request { path: with_declared_slash(spec, path), ..as_read(&request) })
+        });
+        let response = match &read {
+            Some(read) => self.client.send_with_retries(read).await.ok().filter(|response| response.status == 200),
+            None => None,
+        };
+        let tag = response.as_ref().and_then(|response| response.header(ETAG));
+        // If-Match never matches a weak tag (RFC 9110, section 13.1.1).
+        let (weak, strong): (Vec<_>, Vec<_>) = tag.into_iter().partition(|tag| tag.starts_with("W/"));
+        let value = strong.into_iter().chain(["*"]).chain(weak).find(|value| argument.allows(value));
+        value.map_or(request.clone(), |value| request.with_header(IF_MATCH, value))
     }
 
     /// Builds a request that should succeed, from the fixtures or else from the document's examples alone.
@@ -158,6 +182,7 @@ impl Target {
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
         let request = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
+        let request = self.with_current_tag(contract, operation, request).await;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
     }
 }

@@ -23,4 +23,4 @@ mod responses;
 mod self_links;
 mod sorts;
 mod unknown_resources;
-mod updates;
+pub mod updates;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::changed_values::{changed_values, difference, is_same_value};
+use crate::comparison::Comparison;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
@@ -29,6 +30,8 @@ impl<'a> OperationRun<'a> {
         for argument in self.body_arguments() {
             for value in self.new_values(&pair, argument, &current) {
                 let request = self.update_of(&pair, argument, &value, &current);
+                let Comparison { contract, target, .. } = self.comparison;
+                let request = target.with_current_tag(contract, self.operation, request).await;
                 let Some(response) = self.send(&request).await else { return };
                 if !response.is_success() {
                     continue;
