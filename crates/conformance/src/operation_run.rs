@@ -155,8 +155,10 @@ impl<'a> OperationRun<'a> {
         same_status: bool,
         mutate: impl Fn(&Request) -> Request,
     ) -> Option<Exchange> {
+        let document = &self.comparison.contract.document;
+        let mutate = |request: &Request| self.operation.with_fresh_key(document, &mutate(request));
         let request = mutate(&pair.target.request);
-        let response = self.send(&request).await?;
+        let response = self.send_unchanged(&request).await?;
         self.recorder.coverage.seen.insert(response.status);
         let exchange = Exchange { request, response };
         if let (Some(valid), Some(reference)) = (&pair.reference, &self.comparison.reference) {
@@ -171,8 +173,14 @@ impl<'a> OperationRun<'a> {
         Some(exchange)
     }
 
-    /// Sends a request to the target, with retries after 429. Returns `None` if there is no complete response.
+    /// Sends a request to the target, with retries after 429. A valid `Idempotency-Key` is replaced by a fresh one. Returns `None` if
+    /// there is no complete response.
     pub async fn send(&mut self, request: &Request) -> Option<ReceivedResponse> {
+        self.send_unchanged(&self.operation.with_fresh_key(&self.comparison.contract.document, request)).await
+    }
+
+    /// Sends a request like [`OperationRun::send`], with its own `Idempotency-Key`.
+    pub async fn send_unchanged(&mut self, request: &Request) -> Option<ReceivedResponse> {
         let result = self.comparison.target.client.send_with_retries(request).await;
         if result.is_err() && self.comparison.is_stopped() {
             self.leave_out_stopped();

@@ -7,9 +7,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, matches_range};
 use boxoffice_openapi::{
-    Contract, Direction, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, SecurityScheme, escape, resolve,
-    to_plain_string,
+    Contract, Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, SecurityScheme,
+    escape, resolve, to_plain_string,
 };
+use chrono::Utc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -21,6 +22,8 @@ pub const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').
 
 /// Header that makes a change conditional on the tag of a resource.
 pub const IF_MATCH: &str = "If-Match";
+/// Header that identifies a request, so that a repeated one has no second effect.
+pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 const AUTHORIZATION: &str = "Authorization";
 const COOKIE: &str = "Cookie";
@@ -146,6 +149,7 @@ impl<'a> OperationUnderTest<'a> {
             request = argument.set(&request, self.spec, Some(&value));
         }
         request = self.with_key(&request, Some(key));
+        request = self.with_fresh_key(&contract.document, &request);
         if let Some(body) = &self.json_body {
             let value = match body_example.and_then(|name| body.examples.get(name)) {
                 Some(example) => example.clone(),
@@ -167,6 +171,15 @@ impl<'a> OperationUnderTest<'a> {
             request.body = Some(body);
         }
         Ok(request)
+    }
+
+    /// Replaces a valid `Idempotency-Key` by one that no request has had.
+    pub fn with_fresh_key(&self, document: &Value, request: &Request) -> Request {
+        let sent = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY));
+        let argument = self.arguments.iter().find(|argument| argument.is_header(IDEMPOTENCY_KEY));
+        let argument = argument.filter(|argument| sent.is_some_and(|(_, key)| argument.allows(key)));
+        let key = argument.and_then(|argument| argument.fresh_key(document));
+        key.map_or_else(|| request.clone(), |key| request.clone().with_header(IDEMPOTENCY_KEY, &key))
     }
 
     /// Returns if a request has a valid JSON body.
@@ -273,6 +286,17 @@ impl Argument {
         self.location == ArgumentLocation::Header && self.name.eq_ignore_ascii_case(name)
     }
 
+    /// Returns a valid `Idempotency-Key` that no request has had: a UUID, or else another text that contains the time.
+    pub fn fresh_key(&self, document: &Value) -> Option<String> {
+        let time = unique_number();
+        let uuid = format!("{:08x}-{:04x}-4000-8000-{:012x}", time >> 32, time >> 16 & 0xffff, time & 0xffff);
+        let generate = || {
+            let sampler = Sampler::new(document, &self.schema, Direction::Request).ok()?;
+            Some(to_plain_string(&sampler.sample_with(time, ExampleUse::Never).ok()?))
+        };
+        [uuid, format!("compare-{time}")].into_iter().find(|key| self.allows(key)).or_else(generate)
+    }
+
     /// Returns if a text is a valid value in a path.
     pub fn allows(&self, text: &str) -> bool {
         let is_number = matches!(self.schema["type"].as_str(), Some("integer" | "number"));
@@ -371,6 +395,11 @@ impl Argument {
         }
         request
     }
+}
+
+/// Returns the time in nanoseconds, which no earlier request or comparison has used.
+fn unique_number() -> u64 {
+    Utc::now().timestamp_nanos_opt().unwrap_or_default().unsigned_abs()
 }
 
 /// Replaces the cookies of a request whose names match by others.

@@ -1,27 +1,23 @@
 //! Checks of `Idempotency-Key`: a repeated request has one effect.
 
-use chrono::Utc;
 use http::header::LOCATION;
 
 use super::changed_values::{changed_values, difference};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
-
-const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+use crate::operation_under_test::IDEMPOTENCY_KEY;
 
 impl OperationRun<'_> {
     /// Sends a request twice with the same key, and then another request with that key.
     pub async fn check_repeats(&mut self) {
         let spec = self.operation.spec;
-        if !spec.parameters.iter().any(|parameter| parameter.name.eq_ignore_ascii_case(IDEMPOTENCY_KEY)) {
-            return;
-        }
+        let Some(argument) = self.operation.arguments.iter().find(|argument| argument.is_header(IDEMPOTENCY_KEY)) else { return };
+        let Some(key) = argument.fresh_key(&self.comparison.contract.document) else { return };
         let Ok(pair) = self.valid_requests(None).await else { return };
-        let key = format!("compare-{}-{}", self.comparison.seed, Utc::now().timestamp_nanos_opt().unwrap_or_default());
         let request = pair.target.request.clone().with_header(IDEMPOTENCY_KEY, &key);
-        let Some(first) = self.send(&request).await.filter(|response| response.is_success()) else { return };
-        let Some(second) = self.send(&request).await else { return };
+        let Some(first) = self.send_unchanged(&request).await.filter(|response| response.is_success()) else { return };
+        let Some(second) = self.send_unchanged(&request).await else { return };
         let differs = match () {
             () if second.status != first.status => {
                 Some((format!("a repeated request is answered with {}", second.status), first.status.to_string()))
@@ -54,7 +50,7 @@ impl OperationRun<'_> {
             Some(argument.set(request, self.operation.spec, Some(&value)))
         });
         let Some(request) = changed else { return };
-        let Some(response) = self.send(&request).await else { return };
+        let Some(response) = self.send_unchanged(&request).await else { return };
         let failure = (response.status != 422 && response.status < 500).then(|| {
             let summary = format!("another request with a used Idempotency-Key is answered with {}", response.status);
             self.failure(summary, "422", response.describe())

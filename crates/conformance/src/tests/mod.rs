@@ -5,6 +5,7 @@ mod effects;
 mod lists;
 mod notes;
 mod reports;
+mod required_headers;
 mod tasks;
 mod tolerance;
 
