@@ -1,24 +1,29 @@
 //! Identifiers of resources of other documents: of one that was created, or else of one that a list contains.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::ensure;
-use boxoffice_openapi::{Contract, Operation};
+use boxoffice_openapi::{Contract, Operation, segments, to_plain_string};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::checks::list_reader::listed_entries;
 use super::http_client::{ReceivedResponse, Request};
-use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
-use super::resources::{identifier, item_operation, new_path, with_declared_slash};
+use super::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
+use super::resources::{identifier, item_operation, new_path, parent, with_declared_slash};
 use super::target::Target;
+
+/// Number of attempts to create a resource. The texts of the first one may be taken.
+const CREATION_ATTEMPTS: usize = 3;
 
 /// Identifiers that a server returned.
 #[derive(Debug, Default)]
 pub struct Identifiers {
     /// By path of a collection: an identifier for requests that change nothing.
     shared: Mutex<HashMap<String, Value>>,
+    /// The operationIds whose example was a conflict: a text of the body may have to be unique.
+    conflicting: Mutex<HashSet<String>>,
 }
 
 impl Identifiers {
@@ -49,24 +54,40 @@ impl Identifiers {
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.contains('{')) {
             let is_own = is_change && last_variable == Some(index);
             let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
-            let is_variable = |argument: &&super::operation_under_test::Argument| {
-                argument.location == ArgumentLocation::Path && Some(argument.name.as_str()) == name
-            };
-            let mut found = None;
+            let is_variable =
+                |argument: &&Argument| argument.location == ArgumentLocation::Path && Some(argument.name.as_str()) == name;
+            let (mut found, mut refusal) = (None, None);
             if let Some(argument) = operation.arguments.iter().find(is_variable) {
                 let collection = request.path.split('/').take(index).collect::<Vec<_>>().join("/");
-                found = self.identifier(target, contract, seed, &collection, is_own, !is_own || may_be_listed).await;
+                (found, refusal) = self.identifier(target, contract, seed, &collection, is_own, !is_own || may_be_listed).await;
                 found = found.filter(|id| argument.is_valid(id) || id.as_str().is_some_and(|text| argument.allows(text)));
                 if let Some(found) = &found {
                     request = argument.set(&request, spec, Some(found));
                 }
             }
-            let collection = parts[..index].join("/");
-            ensure!(!is_own || may_be_listed || found.is_some(), "POST {collection} created no resource of its own");
+            let (collection, status) =
+                (parts[..index].join("/"), refusal.map(|status| format!(": it was answered with {status}")));
+            ensure!(
+                !is_own || may_be_listed || found.is_some(),
+                "POST {collection} created no resource of its own{}",
+                status.unwrap_or_default()
+            );
         }
         Ok(request)
     }
 
+    /// Notes that a valid request of an operation was a conflict.
+    pub fn note_conflict(&self, operation: &Operation) {
+        self.conflicting.lock().insert(operation.id.clone());
+    }
+
+    /// Returns a request with other texts in its body, if an earlier one of the operation was a conflict.
+    pub fn avoid_conflict(&self, contract: &Contract, operation: &OperationUnderTest<'_>, request: Request) -> Request {
+        let is_conflicting = self.conflicting.lock().contains(&operation.spec.id);
+        if is_conflicting { operation.with_other_texts(&contract.document, &request) } else { request }
+    }
+
+    /// Returns the identifier of a resource, and the status of a refusal to create one.
     async fn identifier(
         &self,
         target: &Target,
@@ -75,51 +96,82 @@ impl Identifiers {
         collection: &str,
         is_own: bool,
         may_be_listed: bool,
-    ) -> Option<Value> {
+    ) -> (Option<Value>, Option<u16>) {
         let known = self.shared.lock().get(collection).cloned();
         if let Some(known) = known.filter(|_| !is_own) {
-            return Some(known);
+            return (Some(known), None);
         }
-        let mut found = create(target, contract, seed, collection).await;
+        let (mut found, refusal) = self.create(target, contract, seed, collection).await;
+        if found.is_none() && is_own && refusal.is_some() {
+            found = self.created_earlier(target, collection);
+        }
         if found.is_none() && may_be_listed {
             found = first_listed(target, contract, seed, collection).await;
         }
         if let Some(found) = found.as_ref().filter(|_| !is_own) {
             self.shared.lock().insert(collection.to_owned(), found.clone());
         }
-        found
+        (found, refusal)
+    }
+
+    /// Creates a resource in a collection. Returns its identifier, and the status of a refusal.
+    async fn create(&self, target: &Target, contract: &Contract, seed: u64, collection: &str) -> (Option<Value>, Option<u16>) {
+        let Ok(spec) = contract.find_ignoring_slashes("POST", collection) else { return (None, None) };
+        let operation = OperationUnderTest::new(contract, spec, seed);
+        let mut refusal = None;
+        for _ in 0..CREATION_ATTEMPTS {
+            let Some(request) = example_request(target, contract, &operation, seed, collection) else { break };
+            let request = self.avoid_conflict(contract, &operation, request);
+            let Ok(response) = target.client.send_with_retries(&request).await else { break };
+            if response.is_success() {
+                let path = new_path(contract, &target.client.base_url, &request.path, &response);
+                return (path.as_deref().and_then(last_segment), None);
+            }
+            refusal = Some(response.status);
+            if response.status != 409 {
+                break;
+            }
+            self.note_conflict(spec);
+        }
+        (None, refusal)
+    }
+
+    /// Returns the identifier of the newest resource that the comparison created in a collection, except the shared one.
+    fn created_earlier(&self, target: &Target, collection: &str) -> Option<Value> {
+        let shared = self.shared.lock().get(collection).map(to_plain_string);
+        let created = target.client.created().paths.into_iter().rev();
+        let mut in_collection =
+            created.filter(|path| parent(path).is_some_and(|parent| segments(parent).eq(segments(collection))));
+        in_collection.find_map(|path| last_segment(&path).filter(|id| shared != Some(to_plain_string(id))))
     }
 }
 
-/// Creates a resource in a collection, and returns its identifier.
-async fn create(target: &Target, contract: &Contract, seed: u64, collection: &str) -> Option<Value> {
-    let (spec, response) = send_example(target, contract, seed, "POST", collection).await?;
-    let path = new_path(contract, &target.client.base_url, &with_declared_slash(spec, collection), &response)?;
-    let last = percent_decode_str(path.trim_end_matches('/').rsplit('/').next()?).decode_utf8_lossy().into_owned();
-    Some(last.into())
+/// Returns the decoded last segment of a path.
+fn last_segment(path: &str) -> Option<Value> {
+    let last = path.trim_end_matches('/').rsplit('/').next()?;
+    Some(percent_decode_str(last).decode_utf8_lossy().into_owned().into())
 }
 
 /// Returns the identifier of the first entry of a list.
 async fn first_listed(target: &Target, contract: &Contract, seed: u64, collection: &str) -> Option<Value> {
-    let (spec, response) = send_example(target, contract, seed, "GET", collection).await?;
+    let spec = contract.find_ignoring_slashes("GET", collection).ok()?;
+    let operation = OperationUnderTest::new(contract, spec, seed);
+    let request = example_request(target, contract, &operation, seed, collection)?;
+    let response = target.client.send_with_retries(&request).await.ok().filter(ReceivedResponse::is_success)?;
     let body = response.json();
     let first = listed_entries(spec, &body)?.first()?;
     let from_link = || first["self"].as_str().and_then(|uri| uri.trim_end_matches('/').rsplit('/').next()).map(Value::from);
     identifier(contract, collection, first).or_else(from_link)
 }
 
-/// Sends the example of an operation to a collection. Returns the operation and its response; `None` if it has not succeeded.
-async fn send_example<'c>(
+/// Builds the example request of an operation for a collection.
+fn example_request(
     target: &Target,
-    contract: &'c Contract,
+    contract: &Contract,
+    operation: &OperationUnderTest<'_>,
     seed: u64,
-    method: &str,
     collection: &str,
-) -> Option<(&'c Operation, ReceivedResponse)> {
-    let spec = contract.find_ignoring_slashes(method, collection).ok()?;
-    let operation = OperationUnderTest::new(contract, spec, seed);
-    let mut request = operation.example_request(contract, &target.key, None, seed).ok()?;
-    request.path = with_declared_slash(spec, collection);
-    let response = target.client.send_with_retries(&request).await.ok()?;
-    response.is_success().then_some((spec, response))
+) -> Option<Request> {
+    let request = operation.example_request(contract, &target.key, None, seed).ok()?;
+    Some(Request { path: with_declared_slash(operation.spec, collection), ..request })
 }

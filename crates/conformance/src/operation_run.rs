@@ -71,7 +71,7 @@ impl<'a> OperationRun<'a> {
                 return;
             }
         };
-        let Some(exchange) = self.check_reachable(&pair).await else { return };
+        let Some((pair, exchange)) = self.check_reachable(pair).await else { return };
         let is_valid = self.check_valid(&pair, &exchange).await;
         if is_valid {
             self.check_variants(&pair).await;
@@ -171,6 +171,36 @@ impl<'a> OperationRun<'a> {
             }
         }
         Some(exchange)
+    }
+
+    /// Sends valid requests like [`OperationRun::send_mutated`], and others after a declared conflict: a text in the body may have to
+    /// be unique. Returns the requests with the exchange.
+    pub async fn send_valid(
+        &mut self,
+        pair: RequestPair,
+        body_example: Option<&str>,
+        same_status: bool,
+        mutate: impl Fn(&Request) -> Request,
+    ) -> Option<(RequestPair, Exchange)> {
+        let exchange = self.send_mutated(&pair, same_status, &mutate).await?;
+        if !self.is_conflict(&exchange.response) {
+            return Some((pair, exchange));
+        }
+        let Ok(pair) = self.valid_requests(body_example).await else { return Some((pair, exchange)) };
+        let exchange = self.send_mutated(&pair, same_status, &mutate).await?;
+        Some((pair, exchange))
+    }
+
+    /// Returns if the response to a valid request is a declared conflict that other texts in the body may avoid. Later requests have
+    /// some.
+    pub fn is_conflict(&self, response: &ReceivedResponse) -> bool {
+        let (spec, target) = (self.operation.spec, &self.comparison.target);
+        let may_be_avoided = spec.statuses.contains(&409) && self.operation.json_body.is_some() && !target.has_fixtures();
+        let is_conflict = response.status == 409 && may_be_avoided;
+        if is_conflict {
+            target.note_conflict(spec);
+        }
+        is_conflict
     }
 
     /// Sends a request to the target, with retries after 429. A valid `Idempotency-Key` is replaced by a fresh one. Returns `None` if

@@ -182,6 +182,24 @@ impl<'a> OperationUnderTest<'a> {
         key.map_or_else(|| request.clone(), |key| request.clone().with_header(IDEMPOTENCY_KEY, &key))
     }
 
+    /// Changes the texts in the body of a request that the schema leaves open, because they may have to be unique.
+    pub fn with_other_texts(&self, document: &Value, request: &Request) -> Request {
+        let is_valid = self.has_valid_body(request);
+        let mut request = request.clone();
+        for argument in self.arguments.iter().filter(|argument| argument.is_in_body()) {
+            let body = request.json().unwrap_or_default();
+            let Some(text) = body[&argument.name].as_str() else { continue };
+            let requests = argument
+                .other_texts(document, text)
+                .into_iter()
+                .map(|text| argument.set(&request, self.spec, Some(&text.into())));
+            if let Some(changed) = requests.into_iter().find(|changed| !is_valid || self.has_valid_body(changed)) {
+                request = changed;
+            }
+        }
+        request
+    }
+
     /// Returns if a request has a valid JSON body.
     pub fn has_valid_body(&self, request: &Request) -> bool {
         self.json_body.as_ref().zip(request.json()).is_some_and(|(body, value)| body.is_valid(&value))
@@ -284,6 +302,25 @@ impl Argument {
     /// Returns if it is a header with this name.
     pub fn is_header(&self, name: &str) -> bool {
         self.location == ArgumentLocation::Header && self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// Returns valid texts that no request has had, the most similar to this one first. None if the text may have a meaning, like a
+    /// date or a reference.
+    fn other_texts(&self, document: &Value, text: &str) -> Vec<String> {
+        let has_meaning = ["enum", "const"].iter().any(|keyword| self.schema.get(keyword).is_some())
+            || self.schema["format"].as_str().is_some_and(|format| !["email", "idn-email", "password"].contains(&format))
+            || text.starts_with('/')
+            || text.contains("://");
+        if has_meaning {
+            return Vec::new();
+        }
+        let number = unique_number();
+        let sampler = Sampler::new(document, &self.schema, Direction::Request).ok();
+        let generated = sampler.and_then(|sampler| sampler.sample_with(number, ExampleUse::Never).ok());
+        let similar = if text.contains('@') { format!("{number:x}{text}") } else { format!("{text}-{number:x}") };
+        let texts =
+            [similar, format!("{number:x}")].into_iter().chain(generated.as_ref().and_then(Value::as_str).map(str::to_owned));
+        texts.filter(|other| other != text && self.is_valid(&other.as_str().into())).collect()
     }
 
     /// Returns a valid `Idempotency-Key` that no request has had: a UUID, or else another text that contains the time.

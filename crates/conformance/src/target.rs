@@ -141,6 +141,11 @@ impl Target {
         notes
     }
 
+    /// Notes that a valid request of an operation was a conflict, so that later ones have other texts in their bodies.
+    pub fn note_conflict(&self, operation: &Operation) {
+        self.identifiers.note_conflict(operation);
+    }
+
     /// Replaces a required `If-Match` by the current tag of the resource that the request changes, or else by `*`.
     pub async fn with_current_tag(&self, contract: &Contract, operation: &OperationUnderTest<'_>, request: Request) -> Request {
         let is_condition = |argument: &&Argument| argument.required && argument.is_header(IF_MATCH);
@@ -181,6 +186,7 @@ impl Target {
             return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
+        let request = self.identifiers.avoid_conflict(contract, operation, request);
         let request = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
         let request = self.with_current_tag(contract, operation, request).await;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })

@@ -19,8 +19,17 @@ impl OperationRun<'_> {
             return;
         }
         let Ok(pair) = self.valid_requests(None).await else { return };
-        let request = pair.target.request;
-        let Some(response) = self.send(&request).await.filter(|response| response.status == 201) else { return };
+        let mut request = pair.target.request;
+        let Some(mut response) = self.send(&request).await else { return };
+        if self.is_conflict(&response) {
+            let Ok(pair) = self.valid_requests(None).await else { return };
+            request = pair.target.request;
+            let Some(other) = self.send(&request).await else { return };
+            response = other;
+        }
+        if response.status != 201 {
+            return;
+        }
         let created = response.json();
         let base_url = &self.comparison.target.client.base_url;
         let Some(path) = created_path(&self.comparison.contract, base_url, &request.path, &response) else { return };

@@ -20,9 +20,9 @@ use crate::recorder::CheckFailure;
 const MAX_BOUNDARY_VALUES: usize = 4;
 
 impl OperationRun<'_> {
-    /// Checks that the server implements the operation. Returns the exchange if it does.
-    pub async fn check_reachable(&mut self, pair: &RequestPair) -> Option<Exchange> {
-        let exchange = self.send_mutated(pair, true, Request::clone).await?;
+    /// Checks that the server implements the operation. Returns the valid requests and the exchange if it does.
+    pub async fn check_reachable(&mut self, pair: RequestPair) -> Option<(RequestPair, Exchange)> {
+        let (pair, exchange) = self.send_valid(pair, None, true, Request::clone).await?;
         let response = &exchange.response;
         let is_missing = match response.status {
             status @ (405 | 501) => !self.operation.spec.statuses.contains(&status),
@@ -39,7 +39,7 @@ impl OperationRun<'_> {
             self.failure(summary, self.success_statuses(), response.describe())
         });
         self.record(Check::Reachable, &exchange.request, failure);
-        (!is_missing).then_some(exchange)
+        (!is_missing).then_some((pair, exchange))
     }
 
     /// Checks that a valid request succeeds with a valid response. Returns if it succeeded.
@@ -124,7 +124,7 @@ impl OperationRun<'_> {
             Ok(pair) => pair,
             Err(error) => return self.record_unsent(name, &error),
         };
-        let Some(exchange) = self.send_mutated(&pair, is_example, mutate).await else { return };
+        let Some((_, exchange)) = self.send_valid(pair, body_example, is_example, mutate).await else { return };
         let (status, is_success) = (exchange.response.status, exchange.response.is_success());
         let is_declared = self.operation.spec.response_for(status).is_some();
         let is_conflict = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);

@@ -6,6 +6,7 @@ mod lists;
 mod notes;
 mod reports;
 mod required_headers;
+mod taken_texts;
 mod tasks;
 mod tolerance;
 
