@@ -1,9 +1,10 @@
 //! Checks that an operation exists, and that its responses to valid requests match the document.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use boxoffice_openapi::paging::{CURSOR_NAMES, has_name};
-use boxoffice_openapi::response::{Violation, ViolationKind};
+use boxoffice_openapi::response::{ResponseSpec, Violation, ViolationKind};
 use boxoffice_openapi::{Direction, Sampler, is_blank};
 use http::header::ETAG;
 use serde_json::Value;
@@ -46,10 +47,14 @@ impl OperationRun<'_> {
     pub async fn check_valid(&mut self, pair: &RequestPair, exchange: &Exchange) -> bool {
         let is_success = exchange.response.is_success();
         let spec = self.operation.spec;
+        // `default` is no success if the document declares a redirect.
+        let (default, own): (Vec<_>, Vec<_>) = spec.responses.iter().partition(|response| is_default(response));
+        let declares = |statuses: Range<u16>| own.iter().any(|response| statuses.contains(response.statuses.start()));
+        let is_redirect = !declares(200..300) && declares(300..400);
         // Some documents declare only errors.
-        let has_success =
-            spec.responses.iter().any(|response| response.statuses.clone().any(|status| (200..300).contains(&status)));
-        let is_declared = spec.response_for(exchange.response.status).is_some();
+        let has_success = declares(200..300) || !default.is_empty() && !is_redirect;
+        let declared = spec.response_for(exchange.response.status);
+        let is_declared = declared.is_some_and(|response| !is_default(response) || !is_redirect);
         let is_expected = is_success || pair.target.outcome == ExpectedOutcome::Declared || !has_success && is_declared;
         self.record_outcome(exchange, is_expected, "a valid request");
         self.check_response(&exchange.request, &exchange.response);
@@ -267,4 +272,9 @@ impl OperationRun<'_> {
         }
         values
     }
+}
+
+/// Returns if a declared response is `default`, which covers every status.
+fn is_default(response: &ResponseSpec) -> bool {
+    response.statuses == (100..=599)
 }

@@ -149,3 +149,14 @@ async fn stream_of_events_is_not_read() {
     };
     assert_eq!(found(document(paths), "answer.", answer).await, [""; 0]);
 }
+
+#[tokio::test]
+async fn declared_redirect_is_expected_beside_default() {
+    let paths = json!({ "/old": { "get": { "operationId": "old", "responses": {
+        "302": { "description": "" }, "default": answer(json!({})),
+    } } } });
+    for (status, expected) in [(302, None), (404, Some("old request.valid: a valid request is answered with 404".to_owned()))] {
+        let found = found(document(paths.clone()), "request.valid", move |_| json_response(status, &json!({}))).await;
+        assert_eq!(found, Vec::from_iter(expected));
+    }
+}
