@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use boxoffice_openapi::RouteError;
+
 use super::comparison::Comparison;
 use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
@@ -235,11 +237,18 @@ impl<'a> OperationRun<'a> {
 
     /// Checks a response to any request apart from what the document declares for it.
     pub fn check_received(&mut self, request: &Request, response: &ReceivedResponse) {
-        let failed = (response.status >= 500).then(|| {
+        let failed = (response.status >= 500 && !self.is_unknown_method(request, response)).then(|| {
             self.failure(format!("the server failed with {}", response.status), "a status below 500", response.describe())
         });
         self.record(Check::ServerError, request, failed);
         self.check_message(request, response);
+    }
+
+    /// Returns if 501 means that the server doesn't know the method of a request, which the document doesn't declare (RFC 9110, section
+    /// 15.6.2). The platform knows every method.
+    fn is_unknown_method(&self, request: &Request, response: &ReceivedResponse) -> bool {
+        let find = || self.comparison.contract.find_ignoring_slashes(&request.method, &request.path);
+        response.status == 501 && !self.comparison.is_builtin() && matches!(find(), Err(RouteError::MethodNotAllowed(_)))
     }
 
     /// Builds a failure that refers to the operation as a whole.

@@ -162,3 +162,19 @@ async fn declared_redirect_is_expected_beside_default() {
         assert_eq!(found, Vec::from_iter(expected));
     }
 }
+
+#[tokio::test]
+async fn unknown_method_may_be_501() {
+    let paths = json!({ "/pets": { "get": { "operationId": "list", "responses": { "200": answer(json!({})) } } } });
+    let server = |get: u16| {
+        move |request: &Request<Bytes>| match (request.method().as_str(), request.uri().path()) {
+            ("GET", "/pets") => json_response(get, &json!({})),
+            ("GET", _) => json_response(404, &json!({})),
+            _ => json_response(501, &json!({})),
+        }
+    };
+    for check in ["status.failure", "method.other"] {
+        assert_eq!(found(document(paths.clone()), check, server(200)).await, [""; 0]);
+    }
+    assert_eq!(found(document(paths), "status.failure", server(501)).await, ["list status.failure: the server failed with 501"]);
+}
