@@ -118,5 +118,30 @@ pub fn new_path(contract: &Contract, base_url: &str, path: &str, response: &Rece
         segments(path).take(start.len()).eq(start)
     };
     let is_in_collection = parent(&created).is_some_and(|parent| segments(parent).eq(segments(path)));
-    ((response.status == 201 || is_in_collection) && !starts_with(path, &created)).then_some(created)
+    // An action such as `/users/{id}/block` returns the resource that it changed.
+    let is_known = response.header(LOCATION).is_some() || item_operation(contract, path).is_some();
+    ((response.status == 201 || is_in_collection && is_known) && !starts_with(path, &created)).then_some(created)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn action_creates_no_resource() {
+        let post = json!({ "post": { "responses": { "200": {} } } });
+        let document = json!({ "openapi": "3.0.3", "paths": {
+            "/users": post, "/users/{id}": { "get": {} }, "/users/{id}/block": post,
+        } });
+        let contract = Contract::new(document).unwrap();
+        let response = ReceivedResponse { status: 200, headers: HeaderMap::new(), body: Bytes::from(r#"{"id": "7"}"#) };
+        let created = |path| new_path(&contract, "http://localhost", path, &response);
+        assert_eq!(created("/users").as_deref(), Some("/users/7"));
+        assert_eq!(created("/users/7/block"), None);
+    }
 }
