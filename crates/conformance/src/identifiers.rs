@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::checks::list_reader::listed_entries;
 use super::http_client::{ReceivedResponse, Request};
 use super::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
-use super::resources::{identifier, item_operation, new_path, parent, with_declared_slash};
+use super::resources::{identifier, is_item, item_operation, new_path, parent, with_declared_slash};
 use super::target::Target;
 
 /// Number of attempts to create a resource. The texts of the first one may be taken.
@@ -32,6 +32,8 @@ impl Identifiers {
     ///
     /// A request that changes a resource gets one of its own, which was created for it. A mock has no data to protect.
     ///
+    /// Also returns if the resource is known to exist.
+    ///
     /// # Errors
     /// Fails if the server creates no such resource, so that the request would change one of other clients.
     pub async fn insert(
@@ -42,13 +44,14 @@ impl Identifiers {
         operation: &OperationUnderTest<'_>,
         request: Request,
         is_mock: bool,
-    ) -> anyhow::Result<Request> {
+    ) -> anyhow::Result<(Request, bool)> {
         let spec = operation.spec;
         let is_change = spec.method != "GET";
         // A POST to a collection adds a resource to the one that it belongs to, and changes none.
         let is_addition = spec.method == "POST" && item_operation(contract, &request.path).is_some();
         let may_be_listed = is_mock || is_addition || !is_change;
         let mut request = request;
+        let mut is_known = !may_be_absent(contract, spec);
         let parts: Vec<&str> = operation.spec.path.split('/').collect();
         let last_variable = parts.iter().rposition(|part| part.contains('{'));
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| part.contains('{')) {
@@ -65,6 +68,12 @@ impl Identifiers {
                     request = argument.set(&request, spec, Some(found));
                 }
             }
+            let is_generated = |argument: &Argument| {
+                argument.location == ArgumentLocation::Path
+                    && argument.example.is_none()
+                    && part.contains(&format!("{{{}}}", argument.name))
+            };
+            is_known &= found.is_some() || !operation.arguments.iter().any(is_generated);
             let (collection, status) =
                 (parts[..index].join("/"), refusal.map(|status| format!(": it was answered with {status}")));
             ensure!(
@@ -73,7 +82,7 @@ impl Identifiers {
                 status.unwrap_or_default()
             );
         }
-        Ok(request)
+        Ok((request, is_known))
     }
 
     /// Notes that a valid request of an operation was a conflict.
@@ -144,6 +153,13 @@ impl Identifiers {
             created.filter(|path| parent(path).is_some_and(|parent| segments(parent).eq(segments(collection))));
         in_collection.find_map(|path| last_segment(&path).filter(|id| shared != Some(to_plain_string(id))))
     }
+}
+
+/// Returns if an operation is of a part of a resource that other operations may create or remove, such as the cover of a book.
+fn may_be_absent(contract: &Contract, spec: &Operation) -> bool {
+    let is_part = spec.path.contains('{') && !is_item(&spec.path) && item_operation(contract, &spec.path).is_none();
+    let is_changed = |other: &Operation| other.path == spec.path && ["PUT", "POST", "DELETE"].contains(&other.method.as_str());
+    is_part && !["PUT", "POST"].contains(&spec.method.as_str()) && contract.operations().any(is_changed)
 }
 
 /// Returns the decoded last segment of a path.

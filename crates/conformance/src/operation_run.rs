@@ -74,6 +74,15 @@ impl<'a> OperationRun<'a> {
             }
         };
         let Some((pair, exchange)) = self.check_reachable(pair).await else { return };
+        let is_unknown = exchange.response.status == 404 && !pair.target.is_known;
+        if is_unknown && self.operation.spec.response_for(404).is_some() {
+            self.check_response(&exchange.request, &exchange.response);
+            self.check_keys(&pair).await;
+            self.check_versions(&pair).await;
+            self.recorder.coverage.left_out =
+                Some("no such resource is known: a request for one is answered with 404".to_owned());
+            return;
+        }
         let is_valid = self.check_valid(&pair, &exchange).await;
         if is_valid {
             self.check_variants(&pair).await;

@@ -187,8 +187,8 @@ impl Target {
         }
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
         let request = self.identifiers.avoid_conflict(contract, operation, request);
-        let request = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
+        let (request, is_known) = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
         let request = self.with_current_tag(contract, operation, request).await;
-        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
+        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, is_known, constrained: BTreeSet::new() })
     }
 }
