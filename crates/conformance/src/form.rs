@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Parameter, ParameterLocation, field_values, to_plain_string};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Separates the parts of a multipart body.
 const BOUNDARY: &str = "compare-boundary-7d1f0c";
+
+/// A PNG image of one pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Encodes a value as a body of a media type. `schema` and `encoding` are those of its Media Type Object. Returns the media type with
 /// its parameters, and the body.
@@ -37,10 +42,19 @@ pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value
             }
             (format!("multipart/form-data; boundary={BOUNDARY}"), (body + &format!("--{BOUNDARY}--\r\n")).into_bytes())
         }
+        ("image/png", Value::String(_)) => (essence, BASE64_STANDARD.decode(PNG)?),
         ("application/octet-stream", value) => (essence, to_plain_string(value).into_bytes()),
+        (_, value) if is_bytes(schema) && !essence.ends_with("xml") && !essence.contains('*') => {
+            (essence, to_plain_string(value).into_bytes())
+        }
         (text, value) if text.starts_with("text/") => (media_type.clone(), to_plain_string(value).into_bytes()),
         _ => bail!("its body is {media_type}, which is neither JSON nor a form, text or bytes"),
     })
+}
+
+/// Returns if the value of a schema is bytes.
+fn is_bytes(schema: &Value) -> bool {
+    schema["format"] == "binary" || schema == &json!({})
 }
 
 /// Returns the names and texts of a member of a URL-encoded form: in the declared style, or else one for each item of an array.
@@ -108,6 +122,17 @@ mod tests {
             "{parts}"
         );
         assert!(encode("application/pdf", &schema, json!({}), &value).is_err());
+    }
+
+    #[test]
+    fn bytes_have_any_media_type() {
+        let encode = |media_type: &str, schema: Value| encode(media_type, &schema, json!({}), &json!("bytes"));
+        let binary = json!({ "type": "string", "format": "binary" });
+        let expected = ("application/pdf".to_owned(), "bytes".to_owned());
+        assert_eq!(encode("application/pdf", binary.clone()).unwrap(), expected);
+        assert_eq!(encode("application/pdf", json!({})).unwrap(), expected);
+        assert!(encode("application/*", binary).is_err());
+        assert!(encode("application/xml", json!({})).is_err());
     }
 
     #[test]
