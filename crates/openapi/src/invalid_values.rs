@@ -112,7 +112,8 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
         let repeated = Some(&schema["items"]).filter(|_| schema["uniqueItems"] == true).and_then(valid_value);
         values.extend(repeated.map(|item| bounds(json!(vec![item; length.max(2)]))));
     }
-    for part in schema["allOf"].as_array().into_iter().flatten() {
+    // What is invalid for an alternative may be valid for another one.
+    for part in ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array()).flatten() {
         for candidate in candidates(part, false) {
             if !values.contains(&candidate) {
                 values.push(candidate);

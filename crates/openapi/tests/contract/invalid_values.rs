@@ -33,6 +33,8 @@ fn returns_invalid_values_with_their_kind() {
             json!(["x", "x"]),
         ),
         (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), InvalidKind::Type, json!({ "x": 1 })),
+        (json!({ "oneOf": [{ "type": "integer", "minimum": 0 }, { "type": "boolean" }] }), InvalidKind::Bounds, json!(-1)),
+        (json!({ "anyOf": [{ "type": "integer" }, { "type": "boolean" }] }), InvalidKind::Type, json!("seven")),
     ] {
         let found = invalid(schema.clone());
         assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
@@ -89,6 +91,9 @@ fn leaves_out_values_that_are_not_rejected() {
         assert!(!invalid(schema.clone()).iter().any(|(kind, value)| *kind == InvalidKind::Form && value == "?! no"), "{schema}");
     }
     assert_eq!(invalid(json!({})), []);
+    // The text is valid for the other alternative.
+    let alternatives = invalid(json!({ "oneOf": [{ "type": "integer" }, { "type": "string" }] }));
+    assert!(!alternatives.contains(&(InvalidKind::Type, json!("seven"))), "{alternatives:?}");
     assert_eq!(invalid(json!({ "type": "no such type" })), []);
     for schema in [
         json!({ "type": "array", "items": { "type": "integer" }, "minItems": 4_000_000_000_u64, "maxItems": u64::MAX }),
