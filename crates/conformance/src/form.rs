@@ -5,12 +5,17 @@ use std::sync::Arc;
 use anyhow::bail;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::response::Content;
-use boxoffice_openapi::{Parameter, ParameterLocation, field_values, to_plain_string};
+use boxoffice_openapi::response::{Content, essence};
+use boxoffice_openapi::{Operation, Parameter, ParameterLocation, Schema, field_values, resolve, to_plain_string};
 use serde_json::{Value, json};
+
+use super::http_client::Request;
 
 /// Separates the parts of a multipart body.
 const BOUNDARY: &str = "compare-boundary-7d1f0c";
+
+/// Begins the head of each part of a form.
+const DISPOSITION: &str = "Content-Disposition: form-data";
 
 /// A PNG image of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -52,6 +57,61 @@ pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value
     })
 }
 
+/// Returns the Encoding Objects of the body of an operation, by the names of its properties.
+pub fn encoding(document: &Value, operation: &Operation, content: &Content) -> Value {
+    let body = document.pointer(&format!("{}/requestBody", operation.pointer)).unwrap_or(&Value::Null);
+    resolve(document, body)["content"][&content.media_type]["encoding"].clone()
+}
+
+/// A property of a form.
+#[derive(Debug)]
+pub struct FormField {
+    /// The property as a parameter, which serializes its values.
+    pub parameter: Parameter,
+    encoding: Value,
+}
+
+impl FormField {
+    /// Creates a property of a form. `encoding` is its Encoding Object. `None` if the media type is no form, or the encoding is invalid.
+    pub fn new(media_type: &str, name: &str, is_required: bool, schema: Arc<Schema>, encoding: &Value) -> Option<Self> {
+        let is_form = ["application/x-www-form-urlencoded", "multipart/form-data"].contains(&essence(media_type));
+        let has_style = encoding.get("style").or_else(|| encoding.get("explode")).is_some();
+        // Without a style, an object is JSON (OpenAPI 3.0, Encoding Object).
+        let object = json!({ "contentType": "application/json" });
+        let node = if !has_style && schema.resolved["type"] == "object" { &object } else { encoding };
+        let parameter =
+            Parameter::from_parts(name, ParameterLocation::Query, is_required, schema, node).ok().filter(|_| is_form)?;
+        Some(Self { parameter, encoding: encoding.clone() })
+    }
+
+    /// Returns a copy of a request with another value of the property, or without it.
+    pub fn set(&self, request: &Request, value: Option<&Value>) -> Request {
+        let name = &self.parameter.name;
+        let body = request.body.as_deref().unwrap_or_default();
+        let is_multipart = body.starts_with(format!("--{BOUNDARY}").as_bytes());
+        let changed = if is_multipart {
+            let start = format!("--{BOUNDARY}\r\n");
+            let end = format!("--{BOUNDARY}--\r\n");
+            let text = String::from_utf8_lossy(body);
+            let is_own = |part: &str| part.starts_with(&format!("{}; name=\"{name}\"", DISPOSITION));
+            let others = text.trim_end_matches(end.as_str()).split(&start).filter(|part| !part.is_empty() && !is_own(part));
+            let mut parts: String = others.map(|part| format!("{start}{part}")).collect();
+            for item in value.map(field_values).unwrap_or_default() {
+                let schema = &self.parameter.schema.resolved;
+                parts +=
+                    &part(name, if value.is_some_and(Value::is_array) { &schema["items"] } else { schema }, &self.encoding, item);
+            }
+            (parts + &end).into_bytes()
+        } else {
+            let others = form_urlencoded::parse(body).filter(|(other, _)| !self.parameter.is_sent_as(other));
+            let mut pairs = form_urlencoded::Serializer::new(String::new());
+            pairs.extend_pairs(others).extend_pairs(value.map(|value| self.parameter.serialize(value)).unwrap_or_default());
+            pairs.finish().into_bytes()
+        };
+        Request { body: Some(changed), ..request.clone() }
+    }
+}
+
 /// Returns if the value of a schema is bytes.
 fn is_bytes(schema: &Value) -> bool {
     schema["format"] == "binary" || schema == &json!({})
@@ -87,14 +147,15 @@ fn part(name: &str, schema: &Value, encoding: &Value, value: &Value) -> String {
     let file = if is_file { format!("; filename=\"{name}.bin\"") } else { String::new() };
     let media_type = declared.or(default).map(|kind| format!("\r\nContent-Type: {kind}")).unwrap_or_default();
     let text = to_plain_string(value);
-    format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}{media_type}\r\n\r\n{text}\r\n")
+    format!("--{BOUNDARY}\r\n{DISPOSITION}; name=\"{name}\"{file}{media_type}\r\n\r\n{text}\r\n")
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use boxoffice_openapi::Contract;
-    use serde_json::{Value, json};
+
+    use super::*;
 
     /// Encodes a value as a declared body.
     fn encode(media_type: &str, schema: &Value, encoding: Value, value: &Value) -> anyhow::Result<(String, String)> {
@@ -122,6 +183,29 @@ mod tests {
             "{parts}"
         );
         assert!(encode("application/pdf", &schema, json!({}), &value).is_err());
+    }
+
+    #[test]
+    fn properties_of_forms_are_set_and_removed() {
+        let schema = json!({ "properties": { "tags": { "type": "array", "items": { "type": "string" } } } });
+        let value = json!({ "name": "A", "tags": ["x", "y"] });
+        for (media_type, kept) in
+            [("application/x-www-form-urlencoded", "name=A"), ("multipart/form-data", "name=\"name\"\r\n\r\nA\r\n")]
+        {
+            let (_, body) = encode(media_type, &schema, json!({}), &value).unwrap();
+            let content = json!({ media_type: { "schema": schema } });
+            let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
+            let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": { "/a": { "post": operation } } })).unwrap();
+            let content = &contract.operations().next().unwrap().body.as_ref().unwrap().contents[0];
+            let declared = Arc::new(content.schema.as_ref().unwrap().part(&schema["properties"]["tags"]));
+            let field = FormField::new(media_type, "tags", false, declared, &Value::Null).unwrap();
+            let request = Request { body: Some(body.into_bytes()), ..Request::new("POST", "/a") };
+            let set = |value| String::from_utf8(field.set(&request, value).body.unwrap()).unwrap();
+            let (removed, changed) = (set(None), set(Some(&json!(["z"]))));
+            assert!(removed.contains(kept) && !removed.contains("tags"), "{removed}");
+            let (_, expected) = encode(media_type, &schema, json!({}), &json!({ "name": "A", "tags": ["z"] })).unwrap();
+            assert_eq!(changed, expected);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use chrono::Utc;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::form;
+use super::form::{self, FormField};
 use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
 
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
@@ -41,7 +41,7 @@ pub struct OperationUnderTest<'a> {
     pub form: Option<&'a Content>,
 }
 
-/// An argument of a request: a parameter, or a property of the JSON body.
+/// An argument of a request: a parameter, or a property of the body.
 #[derive(Debug)]
 pub struct Argument {
     /// The name.
@@ -60,6 +60,8 @@ pub struct Argument {
     pub pointer: String,
     /// The schema as the document declares it, for validation.
     pub declared: Arc<Schema>,
+    /// The property of the form, if it is one.
+    field: Option<FormField>,
 }
 
 /// Part of a request that contains an argument.
@@ -75,6 +77,8 @@ pub enum ArgumentLocation {
     Cookie,
     /// A property of the JSON body.
     Body,
+    /// A property of a form.
+    Form,
 }
 
 impl From<ParameterLocation> for ArgumentLocation {
@@ -118,7 +122,11 @@ impl<'a> OperationUnderTest<'a> {
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
-        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, body, seed));
+        let fields = form.and_then(|content| Argument::from_form(document, spec, content, seed));
+        let properties = match &json_body {
+            Some(body) => Argument::from_json(document, body, seed),
+            None => fields.unwrap_or_default(),
+        };
         Self { spec, arguments: parameters.chain(properties).collect(), json_body, form }
     }
 
@@ -140,7 +148,8 @@ impl<'a> OperationUnderTest<'a> {
         if self.spec.needs_version {
             request = request.with_header(CLIENT_VERSION_HEADER, SUPPORTED_CLIENT_VERSION);
         }
-        let is_required_parameter = |argument: &&Argument| argument.required && !argument.is_in_body();
+        let is_parameter = |argument: &Argument| !argument.is_in_body() && argument.location != ArgumentLocation::Form;
+        let is_required_parameter = |argument: &&Argument| argument.required && is_parameter(argument);
         for argument in self.arguments.iter().filter(is_required_parameter) {
             let value = match &argument.example {
                 Some(example) => example.clone(),
@@ -163,10 +172,8 @@ impl<'a> OperationUnderTest<'a> {
                 Some(example) => example.clone(),
                 None => generate(&schema).context("no body can be generated")?,
             };
-            let body = contract.document.pointer(&format!("{}/requestBody", self.spec.pointer)).unwrap_or(&Value::Null);
-            let body = resolve(&contract.document, body);
-            let encoding = &body["content"][&content.media_type]["encoding"];
-            let (media_type, body) = form::encode(content, &schema, encoding, &value)?;
+            let encoding = form::encoding(&contract.document, self.spec, content);
+            let (media_type, body) = form::encode(content, &schema, &encoding, &value)?;
             request = request.with_header("Content-Type", &media_type);
             request.body = Some(body);
         }
@@ -260,13 +267,37 @@ impl Argument {
             pointer: parameter_pointer(document, operation, parameter),
             schema,
             declared: Arc::clone(&parameter.schema),
+            field: None,
         })
     }
 
-    /// Collects the properties of a body, including those of its `allOf`, and of the alternatives that its first value satisfies.
-    fn from_properties(document: &Value, body: &JsonBody, seed: u64) -> Vec<Self> {
+    /// Collects the properties of a JSON body.
+    fn from_json(document: &Value, body: &JsonBody, seed: u64) -> Vec<Self> {
         let Some(declared) = &body.declared else { return Vec::new() };
-        let parts = declared.parts_for(&body.first_value(document, seed).unwrap_or_default());
+        let value = body.first_value(document, seed).unwrap_or_default();
+        Self::from_properties(document, declared, &value, &body.pointer)
+    }
+
+    /// Collects the properties of a form. `None` if the media type is no form, or has no schema.
+    fn from_form(document: &Value, operation: &Operation, content: &Content, seed: u64) -> Option<Vec<Self>> {
+        let declared = content.schema.as_ref()?;
+        let schema = resolve(document, &declared.raw);
+        let generate = || Sampler::new(document, &schema, Direction::Request).ok()?.sample(seed).ok();
+        let value = content.examples.values().next().cloned().or_else(generate)?;
+        let encoding = form::encoding(document, operation, content);
+        let pointer = format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type));
+        let properties = Self::from_properties(document, declared, &value, &pointer).into_iter().filter_map(|argument| {
+            let Self { name, required, declared, .. } = &argument;
+            let field = FormField::new(&content.media_type, name, *required, Arc::clone(declared), &encoding[name])?;
+            Some(Self { location: ArgumentLocation::Form, field: Some(field), ..argument })
+        });
+        Some(properties.collect())
+    }
+
+    /// Collects the properties of a body, including those of its `allOf`, and of the alternatives that a value satisfies.
+    /// `media_type` is the pointer of its Media Type Object.
+    fn from_properties(document: &Value, declared: &Schema, value: &Value, media_type: &str) -> Vec<Self> {
+        let parts = declared.parts_for(value);
         // `required` may be in another part than the property.
         let is_listed = |keyword: &str, name: &str| {
             parts.iter().flat_map(|(_, part)| part[keyword].as_array()).flatten().any(|each| each.as_str() == Some(name))
@@ -282,19 +313,23 @@ impl Argument {
             not_blank: is_listed("x-not-blank", name),
             schema: resolve(document, property),
             example: property.get("example").cloned(),
-            pointer: format!("{}/schema{pointer}/properties/{}", body.pointer, escape(name)),
+            pointer: format!("{media_type}/schema{pointer}/properties/{}", escape(name)),
             declared: Arc::new(declared.part(property)),
+            field: None,
         });
         arguments.collect()
     }
 
-    /// Returns the parameter of the operation, or `None` for a property of the body.
-    pub fn parameter<'o>(&self, operation: &'o Operation) -> Option<&'o Parameter> {
+    /// Returns the parameter of the operation or the form, or `None` for a property of the JSON body.
+    pub fn parameter<'o>(&'o self, operation: &'o Operation) -> Option<&'o Parameter> {
+        if let Some(field) = &self.field {
+            return Some(&field.parameter);
+        }
         let is_it = |parameter: &&Parameter| parameter.name == self.name && self.location == parameter.location.into();
         operation.parameters.iter().find(is_it)
     }
 
-    /// Returns if it is a property of the body.
+    /// Returns if it is a property of the JSON body.
     pub fn is_in_body(&self) -> bool {
         self.location == ArgumentLocation::Body
     }
@@ -392,6 +427,9 @@ impl Argument {
 
     /// Returns a copy of a request with another value of the argument, or without the argument.
     pub fn set(&self, request: &Request, operation: &Operation, value: Option<&Value>) -> Request {
+        if let Some(field) = &self.field {
+            return field.set(request, value);
+        }
         let mut request = request.clone();
         let Some(parameter) = self.parameter(operation) else {
             let mut body = request.json().unwrap_or_else(|| json!({}));

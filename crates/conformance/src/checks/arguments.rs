@@ -110,11 +110,14 @@ impl OperationRun<'_> {
             values.retain(|invalid| !argument.is_valid(&invalid.value));
         }
         let parameter = argument.parameter(self.operation.spec);
+        // A form has objects as JSON.
+        let may_be_object = argument.location == ArgumentLocation::Form && argument.schema["type"] == "object";
         let is_sendable = |value: &Value| {
             let Some(parameter) = parameter else { return true };
             let texts = parameter.serialize(value);
             // Outside a body, a blank text counts as absent, a number is also a text, and a text is also an array of one item.
-            !matches!(value, Value::Null | Value::Object(_))
+            !value.is_null()
+                && (!value.is_object() || may_be_object)
                 && texts.iter().any(|(_, text)| !text.trim().is_empty())
                 && texts.iter().all(|(_, text)| is_sendable_in(argument.location, text))
                 && !parameter.accepts(&texts)
@@ -243,7 +246,7 @@ fn problem_of(kind: InvalidKind) -> (Check, &'static str) {
 /// Returns if a text can be sent in a part of a request.
 pub fn is_sendable_in(location: ArgumentLocation, text: &str) -> bool {
     match location {
-        ArgumentLocation::Body => true,
+        ArgumentLocation::Body | ArgumentLocation::Form => true,
         ArgumentLocation::Path | ArgumentLocation::Query => {
             text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { 1 } else { 3 }).sum::<usize>() <= MAX_URL_TEXT
         }

@@ -2,6 +2,7 @@
 
 mod alternatives;
 mod effects;
+mod forms;
 mod lists;
 mod notes;
 mod reports;
