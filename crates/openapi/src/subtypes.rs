@@ -28,11 +28,36 @@ pub fn restrict_branches(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the reference of a branch that [`restrict_branches`] has restricted.
-pub fn restricted(branch: &Value) -> Option<&Value> {
+/// Returns the reference of a branch that [`restrict_branches`] has restricted, and its names.
+pub fn restricted(branch: &Value) -> Option<(&Value, Vec<String>)> {
     let [subtype, names] = branch.get("allOf")?.as_array()?.as_slice() else { return None };
-    let is_restriction = names.as_object()?.keys().eq(["properties"]) && names["properties"].as_object()?.len() == 1;
-    is_restriction.then_some(subtype)
+    reference(subtype)?;
+    let is_restriction = names.as_object()?.keys().eq(["properties"]);
+    Some((subtype, names_of(names)?)).filter(|_| is_restriction)
+}
+
+/// Returns the names that a branch of [`add_branches`] excludes, because they are those of other branches.
+pub fn other_than(branch: &Value) -> Option<Vec<String>> {
+    let names = branch.get("not")?;
+    names_of(names).filter(|_| names.as_object().is_some_and(|names| names.keys().eq(["required", "properties"])))
+}
+
+/// Returns the name that a discriminator has for a branch if no mapping has another one, and the reference of the branch.
+pub fn implied_name(branch: &Value) -> Option<(&str, &str)> {
+    let reference = reference(restricted(branch).map_or(branch, |(subtype, _)| subtype))?;
+    Some((reference.strip_prefix(SCHEMAS)?, reference))
+}
+
+/// Returns the reference that a mapping contains, or names a schema for.
+pub fn mapped_reference(target: &str) -> String {
+    if target.contains('#') { target.to_owned() } else { format!("{SCHEMAS}{}", escape(target)) }
+}
+
+/// Returns the names that [`with_name`] has put into a schema.
+fn names_of(schema: &Value) -> Option<Vec<String>> {
+    let properties = schema.get("properties")?.as_object().filter(|properties| properties.len() == 1)?;
+    let names = properties.values().next()?.get("enum")?.as_array()?;
+    names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
 /// Adds branches to each schema with a discriminator that other schemas include.
@@ -73,8 +98,7 @@ fn discriminator(schema: &Map<String, Value>) -> Option<(String, BTreeMap<String
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, target) in discriminator["mapping"].as_object().into_iter().flatten() {
         let Some(target) = target.as_str() else { continue };
-        let reference = if target.contains('#') { target.to_owned() } else { format!("{SCHEMAS}{}", escape(target)) };
-        names.entry(reference).or_default().push(name.clone());
+        names.entry(mapped_reference(target)).or_default().push(name.clone());
     }
     Some((property, names))
 }

@@ -12,7 +12,7 @@ mod prose;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fmt;
+use std::{fmt, ptr};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ impl fmt::Display for Change {
 /// Returns all changes, breaking ones first.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
     let mut comparison = Comparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
-    comparison.compare_servers("servers", server_urls(old), server_urls(new));
+    comparison.compare_servers("servers", old, new);
     comparison.compare_operations("", &old["paths"], &new["paths"], Sent::ByClient);
     comparison.compare_operations("webhook ", &old["webhooks"], &new["webhooks"], Sent::ByServer);
     let mut changes = comparison.changes;
@@ -125,8 +125,9 @@ impl Sent {
 struct Comparison<'a> {
     old: Document<'a>,
     new: Document<'a>,
-    /// The pairs of nodes that were compared, by address. Shared ones are compared once for each direction.
-    compared: HashSet<(*const Value, *const Value, Sent)>,
+    /// The pairs of nodes that were compared, by address, and those of schemas that were compared together. Shared ones are compared once
+    /// for each direction.
+    compared: HashSet<(Vec<*const Value>, Vec<*const Value>, Sent)>,
     changes: Vec<Change>,
 }
 
@@ -141,8 +142,10 @@ impl<'a> Comparison<'a> {
         self.report(impact, place, format!("{part} was {verb}"));
     }
 
-    /// Compares the addresses of the servers. Clients use the first by default.
-    fn compare_servers(&mut self, place: &str, old: Vec<String>, new: Vec<String>) {
+    /// Compares the servers of two nodes. Clients use the first by default.
+    fn compare_servers(&mut self, place: &str, old: &Value, new: &Value) {
+        self.compare_server_variables(place, old, new);
+        let (old, new) = (server_urls(old), server_urls(new));
         // Without servers, everything is served at `/`.
         let or_default = |urls: Vec<String>| if urls.is_empty() { vec![String::new()] } else { urls };
         let (old, new) = (or_default(old), or_default(new));
@@ -159,6 +162,29 @@ impl<'a> Comparison<'a> {
         }
         for url in new.iter().skip(compared).filter(|url| !is_in(&old, url)) {
             self.report(Impact::NonBreaking, place, format!("the server {} was added", or_root(url)));
+        }
+    }
+
+    /// Compares the values of the variables in the addresses that both nodes have.
+    fn compare_server_variables(&mut self, place: &str, old: &Value, new: &Value) {
+        for ((_, name), old, new) in aligned(&server_variables(old), &server_variables(new)) {
+            match (old, new) {
+                (Some(Some(old)), Some(Some(new))) => {
+                    for value in old.symmetric_difference(new) {
+                        let part = format!("the value {value} of the server variable {name}");
+                        self.report_part(place, &part, (Impact::NonBreaking, Impact::Breaking), new.contains(value));
+                    }
+                }
+                (Some(None), Some(Some(_))) => {
+                    self.report(Impact::Breaking, place, format!("the server variable {name} now has a list of values"));
+                }
+                (Some(Some(_)), Some(None)) => {
+                    let text = format!("the server variable {name} no longer has a list of values");
+                    self.report(Impact::NonBreaking, place, text);
+                }
+                // The addresses differ.
+                _ => {}
+            }
         }
     }
 
@@ -186,7 +212,8 @@ impl<'a> Comparison<'a> {
         self.compare_own_servers(place, old, new);
         self.compare_scopes(place, &old.node["x-scopes"], &new.node["x-scopes"]);
         self.compare_security(place, old, new);
-        for keyword in ["deprecated", "tags", "x-deprecated-since", "x-sunset"] {
+        self.compare_deprecation(place, old.node, new.node);
+        for keyword in ["tags", "x-deprecated-since", "x-sunset"] {
             if old.node[keyword] != new.node[keyword] {
                 self.report(Impact::NonBreaking, place, format!("{keyword} is now {}", new.node[keyword]));
             }
@@ -199,12 +226,10 @@ impl<'a> Comparison<'a> {
 
     /// Compares the servers of an operation if the old or the new document has other ones for it than for the whole document.
     fn compare_own_servers(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
-        let (old, new) = (old.servers(), new.servers());
-        if old.is_empty() && new.is_empty() {
-            return;
+        let (old, new) = (old.node_with_servers(), new.node_with_servers());
+        if old.is_some() || new.is_some() {
+            self.compare_servers(place, old.unwrap_or(self.old.0), new.unwrap_or(self.new.0));
         }
-        let or_shared = |urls: Vec<String>, document: Document| if urls.is_empty() { server_urls(document.0) } else { urls };
-        self.compare_servers(place, or_shared(old, self.old), or_shared(new, self.new));
     }
 
     fn compare_callbacks(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
@@ -265,6 +290,7 @@ impl<'a> Comparison<'a> {
     /// Compares two parameters or headers.
     fn compare_parameter(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         self.compare_required(place, old, new, sent);
+        self.compare_deprecation(place, old, new);
         for ((keyword, old), (_, new)) in serialization(old).into_iter().zip(serialization(new)) {
             if old != new {
                 self.report(Impact::Breaking, place, format!("{keyword} is now {new}"));
@@ -279,6 +305,15 @@ impl<'a> Comparison<'a> {
             (true, true) => self.compare_schema(place, &old["schema"], &new["schema"], sent),
             (false, false) => self.compare_contents(place, old, new, sent),
             (is_added, _) => self.report_part(place, "content", (Impact::Breaking, Impact::Breaking), is_added),
+        }
+    }
+
+    /// Compares the flag `deprecated` of an operation, a parameter or a header.
+    fn compare_deprecation(&mut self, place: &str, old: &Value, new: &Value) {
+        match (old["deprecated"] == true, new["deprecated"] == true) {
+            (false, true) => self.report(Impact::NonBreaking, place, "it is now deprecated"),
+            (true, false) => self.report(Impact::NonBreaking, place, "it is no longer deprecated"),
+            _ => {}
         }
     }
 
@@ -321,7 +356,7 @@ impl<'a> Comparison<'a> {
             };
             let place = component_name(new).unwrap_or_else(|| format!("{place} {status}"));
             let (old, new) = (self.old.resolve(old), self.new.resolve(new));
-            if self.compared.insert((old, new, sent)) {
+            if self.compared.insert((vec![ptr::from_ref(old)], vec![ptr::from_ref(new)], sent)) {
                 self.compare_headers(&place, old, new, sent);
                 self.compare_contents(&place, old, new, sent);
             }
@@ -419,6 +454,16 @@ fn is_same_server(one: &str, other: &str) -> bool {
     one == other || base_path(one) == base_path(other) && (is_relative(one) || is_relative(other))
 }
 
+/// Returns the values of the variables in servers, by address and name; `None` for a variable without a list.
+fn server_variables(node: &Value) -> BTreeMap<(&str, &str), Option<BTreeSet<&str>>> {
+    let servers = node["servers"].as_array().into_iter().flatten();
+    let variables = servers.flat_map(|server| {
+        let url = server["url"].as_str().unwrap_or_default();
+        members(&server["variables"]).into_iter().map(move |(name, variable)| ((url, name), variable.get("enum").map(strings)))
+    });
+    variables.collect()
+}
+
 /// Returns an address or a path, or `/` instead of an empty one.
 fn or_root(path: &str) -> &str {
     if path.is_empty() { "/" } else { path }
@@ -441,6 +486,6 @@ fn contents(node: &Value) -> BTreeMap<String, &Value> {
 
 /// Returns the name of the shared component that a node refers to, also with the name that a discriminator has for it.
 fn component_name(node: &Value) -> Option<String> {
-    let node = subtypes::restricted(node).unwrap_or(node);
+    let node = subtypes::restricted(node).map_or(node, |(subtype, _)| subtype);
     Some(node.get("$ref")?.as_str()?.rsplit('/').next()?.to_owned())
 }

@@ -2,14 +2,15 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::ptr;
 
 use serde_json::Value;
 
 use super::flat_schema::FlatSchema;
-use super::{Comparison, Impact, Sent, aligned, component_name, members, strings};
-use crate::EXTENSIBLE_ENUM;
-use crate::drift::document::{Document, Keywords, NOT_BLANK};
+use super::{Comparison, Impact, Sent, aligned, component_name, strings};
+use crate::drift::document::{Document, Keywords, NOT_BLANK, keywords_of};
 use crate::schema::{SubschemaForm, subschema_form};
+use crate::{EXTENSIBLE_ENUM, subtypes};
 
 /// Keywords with a lower or upper bound.
 const BOUNDS: [&str; 8] =
@@ -29,7 +30,7 @@ const RESTRICTIONS: [&str; 11] = [
     "uniqueItems",
 ];
 /// Keywords that have a function of their own, besides [`BOUNDS`].
-const COMPARED: [&str; 12] = [
+const COMPARED: [&str; 11] = [
     "additionalProperties",
     "anyOf",
     "default",
@@ -39,33 +40,40 @@ const COMPARED: [&str; 12] = [
     "exclusiveMinimum",
     "format",
     "items",
-    "nullable",
     "oneOf",
     EXTENSIBLE_ENUM,
 ];
 
 impl<'a> Comparison<'a> {
     /// Compares two schemas, which may be references. A shared schema is reported under its own name.
-    pub(super) fn compare_schema(&mut self, place: &str, old_schema: &'a Value, new_schema: &'a Value, sent: Sent) {
-        let place = component_name(new_schema).unwrap_or_else(|| place.to_owned());
-        if !self.compared.insert((self.old.resolve(old_schema), self.new.resolve(new_schema), sent)) {
+    pub(super) fn compare_schema(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
+        self.compare_combined(place, &[old], &[new], sent);
+    }
+
+    /// Compares two lists of schemas. A value must be valid by all schemas of a list.
+    fn compare_combined(&mut self, place: &str, old_schemas: &[&'a Value], new_schemas: &[&'a Value], sent: Sent) {
+        let place = only_name(new_schemas).unwrap_or_else(|| place.to_owned());
+        let nodes = |document: Document<'a>, schemas: &[&'a Value]| {
+            schemas.iter().map(|schema| ptr::from_ref(document.resolve(schema))).collect()
+        };
+        if !self.compared.insert((nodes(self.old, old_schemas), nodes(self.new, new_schemas), sent)) {
             return;
         }
-        let (old, new) = (FlatSchema::new(self.old, old_schema), FlatSchema::new(self.new, new_schema));
-        if let Some(same) = alternative(self.new, &new, old_schema, &old) {
+        let (old, new) = (FlatSchema::new(self.old, old_schemas), FlatSchema::new(self.new, new_schemas));
+        if let Some(same) = alternative(self.new, &new, old_schemas, &old) {
             self.report(sent.widened(), &place, "there are now alternatives");
-            return self.compare_schema(&place, old_schema, same, sent);
+            return self.compare_combined(&place, old_schemas, &[same], sent);
         }
-        if let Some(same) = alternative(self.old, &old, new_schema, &new) {
+        if let Some(same) = alternative(self.old, &old, new_schemas, &new) {
             self.report(sent.narrowed(), &place, "there are no longer alternatives");
-            return self.compare_schema(&place, same, new_schema, sent);
+            return self.compare_combined(&place, &[same], new_schemas, sent);
         }
         self.compare_types(&place, &old, &new, sent);
         self.compare_format(&place, &old.keywords, &new.keywords, sent);
-        self.compare_flags(&place, &old.keywords, &new.keywords, sent);
+        self.compare_flags(&place, &old, &new, sent);
         self.compare_values(&place, &old, &new, sent);
         self.compare_bounds(&place, &old.keywords, &new.keywords, sent);
-        self.compare_discriminator(&place, &old.keywords, &new.keywords, sent);
+        self.compare_discriminator(&place, &old, &new, sent);
         self.compare_other_keywords(&place, &old.keywords, &new.keywords, sent);
         self.compare_properties(&place, &old, &new, sent);
         self.compare_subschema(&place, ("items", "[]"), &old.keywords, &new.keywords, sent);
@@ -91,6 +99,10 @@ impl<'a> Comparison<'a> {
             }
             (old, new) if old != new => {
                 let impact = match openness(old).cmp(&openness(new)) {
+                    // Clients ignore properties that they don't know.
+                    Ordering::Less if keyword == "additionalProperties" && openness(old) == Openness::Nothing => {
+                        Impact::NonBreaking
+                    }
                     Ordering::Less => sent.widened(),
                     Ordering::Greater => sent.narrowed(),
                     // An object and a list of anything are as open as no keyword at all.
@@ -136,12 +148,13 @@ impl<'a> Comparison<'a> {
         self.report(impact, place, format!("the format is now {} instead of {}", name(new), name(old)));
     }
 
-    fn compare_flags(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        match (old.contains_key("nullable"), new.contains_key("nullable")) {
+    fn compare_flags(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
+        match (old.is_nullable, new.is_nullable) {
             (false, true) => self.report(sent.widened(), place, "it can now be null"),
             (true, false) => self.report(sent.narrowed(), place, "it can no longer be null"),
             _ => {}
         }
+        let (old, new) = (&old.keywords, &new.keywords);
         if sent == Sent::ByClient && old.get("default") != new.get("default") {
             self.report(Impact::Breaking, place, "the default has changed");
         }
@@ -167,7 +180,7 @@ impl<'a> Comparison<'a> {
     fn compare_lists(&mut self, place: &str, old: &[&Value], new: &[&Value], impacts: (Impact, Impact)) {
         let added = new.iter().filter(|value| !old.contains(value)).map(|value| (value, true));
         let removed = old.iter().filter(|value| !new.contains(value)).map(|value| (value, false));
-        for (value, is_added) in added.chain(removed).filter(|(value, _)| !value.is_null()) {
+        for (value, is_added) in added.chain(removed) {
             self.report_part(place, &format!("the value {}", crate::to_plain_string(value)), impacts, is_added);
         }
     }
@@ -188,13 +201,12 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_discriminator(&mut self, place: &str, old: &Keywords<'a>, new: &Keywords<'a>, sent: Sent) {
-        let nothing = &Value::Null;
-        let [old, new] = [old, new].map(|keywords| keywords.get("discriminator").copied().unwrap_or(nothing));
-        if old["propertyName"] != new["propertyName"] {
+    fn compare_discriminator(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
+        let property = |schema: &FlatSchema<'a>| schema.keywords.get("discriminator").map(|node| &node["propertyName"]);
+        if property(old) != property(new) {
             return self.report(Impact::Breaking, place, "discriminator has changed");
         }
-        for (name, old, new) in aligned(&members(&old["mapping"]), &members(&new["mapping"])) {
+        for (name, old, new) in aligned(&old.discriminator_names(), &new.discriminator_names()) {
             match (old, new) {
                 (Some(old), Some(new)) if old == new => {}
                 (Some(_), Some(_)) => self.report(Impact::Breaking, place, format!("the mapping of {name} has changed")),
@@ -218,6 +230,7 @@ impl<'a> Comparison<'a> {
             }
             let impact = match (old, new) {
                 (old, new) if old == new => continue,
+                (Some(old), None) if *keyword == "unevaluatedProperties" && **old == false => Impact::NonBreaking,
                 (Some(old), Some(new)) if *keyword == "multipleOf" && is_multiple(old, new) => sent.widened(),
                 (Some(old), Some(new)) if *keyword == "multipleOf" && is_multiple(new, old) => sent.narrowed(),
                 (None, Some(_)) if RESTRICTIONS.contains(keyword) => sent.narrowed(),
@@ -233,11 +246,15 @@ impl<'a> Comparison<'a> {
         let (old_not_blank, new_not_blank) = (not_blank(old), not_blank(new));
         let (old_required, new_required) = (&old.required, &new.required);
         let (old_properties, new_properties) = (&old.properties, &new.properties);
+        let (old_excluded, new_excluded) = (&old.excluded, &new.excluded);
         // Properties with this keyword are not sent in this direction.
         let unsent = if sent == Sent::ByClient { "readOnly" } else { "writeOnly" };
         for (name, old, new) in aligned(old_properties, new_properties) {
-            let is_unsent = |document: Document<'a>, schema: &&'a Value| {
-                document.flatten(schema).get(unsent).is_some_and(|flag| **flag == true)
+            if old.is_none() && old_excluded.contains(name) || new.is_none() && new_excluded.contains(name) {
+                continue;
+            }
+            let is_unsent = |document: Document<'a>, schemas: &Vec<&'a Value>| {
+                schemas.iter().any(|schema| document.flatten(schema).get(unsent).is_some_and(|flag| **flag == true))
             };
             if old.is_none_or(|old| is_unsent(self.old, old)) && new.is_none_or(|new| is_unsent(self.new, new)) {
                 continue;
@@ -254,7 +271,16 @@ impl<'a> Comparison<'a> {
                 (true, false) => self.report(sent.widened(), &place, "it is no longer required"),
                 _ => {}
             }
-            self.compare_schema(&place, old, new, sent);
+            self.compare_combined(&place, old, new, sent);
+        }
+        for name in old_excluded.symmetric_difference(new_excluded) {
+            let (impact, text) = match new_excluded.contains(name) {
+                // As if it was removed.
+                true if old_properties.contains_key(name) => (Impact::Breaking, "the property is now excluded"),
+                true => (sent.narrowed(), "the property is now excluded"),
+                false => (sent.widened(), "the property is no longer excluded"),
+            };
+            self.report(impact, &format!("{place}.{name}"), text);
         }
         // Another part of an `allOf` may have the property, or none.
         let is_undeclared = |name: &&&str| !old_properties.contains_key(**name) && !new_properties.contains_key(**name);
@@ -282,6 +308,11 @@ impl<'a> Comparison<'a> {
             self.report(impact, place, format!("{keyword} has {} instead of {} branches", new.len(), old.len()));
             return;
         }
+        let (old, new) = &match (has_names(old), has_names(new)) {
+            (false, true) => (old.to_vec(), without_implied_names(new)),
+            (true, false) => (without_implied_names(old), new.to_vec()),
+            _ => (old.to_vec(), new.to_vec()),
+        };
         // Another part of `allOf` excludes values; another alternative allows more.
         let (wider, narrower) = (sent.widened(), sent.narrowed());
         let impacts = if keyword == "allOf" { (narrower, wider) } else { (wider, narrower) };
@@ -316,10 +347,39 @@ fn pair_branches<'a>(old: &[&'a Value], new: &[&'a Value]) -> Vec<(Option<&'a Va
     pairs
 }
 
-/// Returns the alternative of a schema that is the same as another schema: it has the same name or the same content.
-fn alternative<'a>(document: Document<'a>, schema: &FlatSchema<'a>, other: &Value, flat_other: &FlatSchema) -> Option<&'a Value> {
-    let has_same_name = |branch: &Value| component_name(branch).is_some_and(|name| component_name(other) == Some(name));
-    let is_same = |branch: &&'a Value| has_same_name(branch) || FlatSchema::new(document, branch) == *flat_other;
+/// Returns whether a discriminator has restricted one of the branches to its names.
+fn has_names(branches: &[&Value]) -> bool {
+    branches.iter().any(|branch| subtypes::restricted(branch).is_some())
+}
+
+/// Returns the branches without the restriction to the name that a discriminator has for them even without a mapping.
+fn without_implied_names<'a>(branches: &[&'a Value]) -> Vec<&'a Value> {
+    let implied: Vec<&str> = branches.iter().filter_map(|branch| Some(subtypes::implied_name(branch)?.0)).collect();
+    let without = |branch: &&'a Value| match (subtypes::restricted(branch), subtypes::other_than(branch)) {
+        (Some((subtype, names)), _) if names.iter().all(|name| Some(name.as_str()) == component_name(subtype).as_deref()) => {
+            subtype
+        }
+        (_, Some(names)) if names.iter().all(|name| implied.contains(&name.as_str())) => &Value::Bool(true),
+        _ => *branch,
+    };
+    branches.iter().map(without).collect()
+}
+
+/// Returns the name of the shared component, if only one of the schemas has an effect.
+fn only_name(schemas: &[&Value]) -> Option<String> {
+    let mut effective = schemas.iter().filter(|schema| !keywords_of(schema).is_empty());
+    effective.next().filter(|_| effective.next().is_none()).and_then(|schema| component_name(schema))
+}
+
+/// Returns the alternative of a schema that is the same as other schemas together: it has the same name or the same content.
+fn alternative<'a>(
+    document: Document<'a>,
+    schema: &FlatSchema<'a>,
+    others: &[&Value],
+    flat_others: &FlatSchema,
+) -> Option<&'a Value> {
+    let has_same_name = |branch: &Value| component_name(branch).is_some_and(|name| only_name(others) == Some(name));
+    let is_same = |branch: &&'a Value| has_same_name(branch) || FlatSchema::new(document, &[branch]) == *flat_others;
     schema.alternatives().into_iter().find(is_same)
 }
 

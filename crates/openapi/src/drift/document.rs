@@ -146,9 +146,9 @@ impl<'a> Operation<'a> {
         format!("{} {}", self.method.to_uppercase(), self.path)
     }
 
-    /// Returns the addresses of the operation's own servers, or else of its path item's. Empty if it has those of the document.
-    pub(crate) fn servers(&self) -> Vec<String> {
-        [self.node, self.item].map(server_urls).into_iter().find(|urls| !urls.is_empty()).unwrap_or_default()
+    /// Returns the operation or else its path item, whichever has servers of its own. `None` if those of the document apply.
+    pub(crate) fn node_with_servers(&self) -> Option<&'a Value> {
+        [self.node, self.item].into_iter().find(|node| !server_urls(node).is_empty())
     }
 
     /// Returns the key that identifies an operation in both documents: the method, and the path without names of variables.

@@ -112,7 +112,9 @@ fn compares_additional_properties_by_what_they_allow() {
         let nothing = || json!({});
         assert_eq!(request_changes(narrow.clone(), wide.clone(), nothing()), [non_breaking(&request)]);
         assert_eq!(request_changes(wide.clone(), narrow.clone(), nothing()), [breaking(&request)]);
-        assert_eq!(response_changes(narrow.clone(), wide.clone(), nothing()), [breaking(&response)]);
+        // Clients ignore properties that they don't know, but rely on the schema of those in a map.
+        let widened = if narrow["additionalProperties"] == false { non_breaking(&response) } else { breaking(&response) };
+        assert_eq!(response_changes(narrow.clone(), wide.clone(), nothing()), [widened]);
         assert_eq!(response_changes(wide, narrow, nothing()), [non_breaking(&response)]);
     }
 }
@@ -143,6 +145,19 @@ fn compares_servers_by_their_addresses() {
     );
     assert_eq!(changes_of(json!([url("/v1")]), json!([host("v1")])), NONE);
     assert_eq!(changes_of(json!([]), json!([url("https://example.com/")])), NONE);
+
+    let region = |variable: Value| json!([{ "url": "https://{region}.example.com", "variables": { "region": variable } }]);
+    let open = region(json!({ "default": "a" }));
+    let one = region(json!({ "default": "a", "enum": ["a"] }));
+    let two = region(json!({ "default": "a", "enum": ["a", "b"] }));
+    for (old, new, change) in [
+        (&two, &one, breaking("servers: the value b of the server variable region was removed")),
+        (&one, &two, non_breaking("servers: the value b of the server variable region was added")),
+        (&open, &one, breaking("servers: the server variable region now has a list of values")),
+        (&one, &open, non_breaking("servers: the server variable region no longer has a list of values")),
+    ] {
+        assert_eq!(changes_of(old.clone(), new.clone()), [change]);
+    }
 
     let described = |text: &str| with(json!([{ "url": "/v1", "description": text }]));
     let prose = diff(&described("one"), &described("another"));
@@ -519,6 +534,34 @@ fn parts_of_all_of_are_compared_as_one_schema() {
     let short = restricted(json!({ "type": "string", "maxLength": 3 }));
     assert_eq!(request_changes(plain, short, json!({})), [breaking("POST /x body.id: maxLength is now 3")]);
 
+    // The declarations of several parts apply together.
+    let base = |kind: &str| json!({ "type": "object", "properties": { "size": { "type": kind } } });
+    let parts = |kind: &str, part: Value| json!({ "allOf": [base(kind)], "properties": { "size": part } });
+    let minimum = || json!({ "minimum": 1 });
+    let changed = [breaking("POST /x body.size: the type is now string instead of integer")];
+    assert_eq!(request_changes(parts("integer", minimum()), parts("string", minimum()), json!({})), changed);
+    let whole = |size: Value| json!({ "type": "object", "properties": { "size": size } });
+    for (part, size) in [
+        (minimum(), json!({ "type": "integer", "minimum": 1 })),
+        (json!({ "type": "number" }), json!({ "type": "integer" })),
+        (json!({ "enum": [1, 2] }), json!({ "type": "integer", "enum": [1, 2] })),
+    ] {
+        for changes_of in [request_changes, response_changes] {
+            assert_eq!(changes_of(parts("integer", part.clone()), whole(size.clone()), json!({})), NONE, "{part}");
+            assert_eq!(changes_of(whole(size.clone()), parts("integer", part.clone()), json!({})), NONE, "{part}");
+        }
+    }
+    let limits =
+        |limit: u64| json!({ "allOf": [{ "type": "string", "maxLength": 9 }, { "maxLength": limit, "enum": ["a", "b"] }] });
+    let one = json!({ "type": "string", "maxLength": 5, "enum": ["a", "b"] });
+    assert_eq!(request_changes(limits(5), one.clone(), json!({})), NONE);
+    assert_eq!(request_changes(one, limits(4), json!({})), [breaking("POST /x body: maxLength is now 4")]);
+    let lists = |list: Value| json!({ "allOf": [{ "enum": ["a", "b"] }, { "enum": list }] });
+    assert_eq!(
+        request_changes(json!({ "enum": ["a", "b"] }), lists(json!(["b", "c"])), json!({})),
+        [breaking("POST /x body: the value a was removed")]
+    );
+
     // A part with another value of the same keyword remains a part.
     let with = |part: Value| json!({ "pattern": "^a", "allOf": [part, { "maxLength": 3 }] });
     assert_eq!(
@@ -590,6 +633,69 @@ fn compares_types_values_and_alternatives_by_what_they_allow() {
 }
 
 #[test]
+fn null_in_a_list_without_a_type_is_compared() {
+    let with_null = || json!({ "enum": ["a", null] });
+    let without = || json!({ "enum": ["a"] });
+    let text = |place: &str, can: &str| format!("{place}: it can {can} be null");
+    let (now, no_longer) = (text("POST /x body", "now"), text("POST /x body", "no longer"));
+    assert_eq!(request_changes(without(), with_null(), json!({})), [non_breaking(&now)]);
+    assert_eq!(request_changes(with_null(), without(), json!({})), [breaking(&no_longer)]);
+    let (now, no_longer) = (text("POST /x 200", "now"), text("POST /x 200", "no longer"));
+    assert_eq!(response_changes(without(), with_null(), json!({})), [breaking(&now)]);
+    assert_eq!(response_changes(with_null(), without(), json!({})), [non_breaking(&no_longer)]);
+    for same in
+        [json!({ "type": ["string", "null"], "enum": ["a", null] }), json!({ "oneOf": [{ "const": "a" }, { "type": "null" }] })]
+    {
+        assert_eq!(request_changes(with_null(), same.clone(), json!({})), NONE, "{same}");
+        assert_eq!(request_changes(same, with_null(), json!({})), NONE);
+    }
+}
+
+#[test]
+fn another_notation_of_content_or_a_flag_is_no_change() {
+    let old = |schema: Value| {
+        let mut old = document(operation(schema, json!({})), json!({}));
+        old["openapi"] = json!("3.0.3");
+        old
+    };
+    for (format, keywords) in [
+        ("byte", json!({ "type": "string", "contentEncoding": "base64" })),
+        ("binary", json!({ "type": "string", "contentMediaType": "application/octet-stream" })),
+    ] {
+        let (old, new) =
+            (old(json!({ "type": "string", "format": format })), document(operation(keywords, json!({})), json!({})));
+        assert_eq!(changes(old.clone(), new.clone()), NONE, "{format}");
+        assert_eq!(changes(new, old), NONE);
+    }
+
+    let operation_with = |deprecated: Option<bool>| {
+        let mut operation = operation(json!({}), json!({}));
+        operation.as_object_mut().unwrap().extend(deprecated.map(|flag| ("deprecated".to_owned(), json!(flag))));
+        document(operation, json!({}))
+    };
+    assert_eq!(changes(operation_with(None), operation_with(Some(false))), NONE);
+    assert_eq!(changes(operation_with(None), operation_with(Some(true))), [non_breaking("POST /x: it is now deprecated")]);
+    let parameter = |flag: bool| with_parameter(json!({ "in": "query", "schema": {}, "deprecated": flag }), json!({}));
+    assert_eq!(changes(parameter(false), parameter(true)), [non_breaking("POST /x query.q: it is now deprecated")]);
+    assert_eq!(changes(parameter(true), parameter(false)), [non_breaking("POST /x query.q: it is no longer deprecated")]);
+}
+
+#[test]
+fn compares_excluded_properties() {
+    let object = |properties: Value| json!({ "type": "object", "properties": properties });
+    let (open, excluded) = (|| object(json!({ "a": true })), || object(json!({ "a": false })));
+    let (now, no_longer) = ("POST /x body.a: the property is now excluded", "POST /x body.a: the property is no longer excluded");
+    for old in [open(), object(json!({}))] {
+        assert_eq!(request_changes(old.clone(), excluded(), json!({})), [breaking(now)]);
+        assert_eq!(request_changes(excluded(), old, json!({})), [non_breaking(no_longer)]);
+    }
+    assert_eq!(request_changes(excluded(), excluded(), json!({})), NONE);
+    let text = "POST /x 200.a: the property is now excluded";
+    assert_eq!(response_changes(object(json!({})), excluded(), json!({})), [non_breaking(text)]);
+    assert_eq!(response_changes(open(), excluded(), json!({})), [breaking(text)]);
+}
+
+#[test]
 fn compares_every_keyword() {
     let list = |members: Value| {
         let mut schema = json!({ "type": "array" });
@@ -639,4 +745,40 @@ fn new_mappings_of_discriminators_belong_to_new_branches() {
     assert_eq!(request_changes(one.clone(), two.clone(), schemas()), [non_breaking(&branch), non_breaking(&mapping)]);
     let [branch, mapping] = texts("POST /x 200");
     assert_eq!(response_changes(one, two, schemas()), [breaking(&branch), breaking(&mapping)]);
+}
+
+#[test]
+fn implied_names_of_discriminators_may_be_written_out() {
+    let discriminator = |mapping: Value| match mapping {
+        Value::Null => json!({ "propertyName": "kind" }),
+        mapping => json!({ "propertyName": "kind", "mapping": mapping }),
+    };
+    let animal = || json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } });
+    let references = || ["Cat", "Dog"].map(|name| json!({ "$ref": format!("#/components/schemas/{name}") }));
+    let branches = |mapping: Value| {
+        let schema = json!({ "oneOf": references(), "discriminator": discriminator(mapping) });
+        let schemas = json!({ "Cat": animal(), "Dog": animal() });
+        document(operation(schema.clone(), schema), json!({ "components": { "schemas": schemas } }))
+    };
+    let subtypes = |mapping: Value| {
+        let mut base = animal();
+        base["discriminator"] = discriminator(mapping);
+        let subtype = json!({ "allOf": [{ "$ref": "#/components/schemas/Animal" }] });
+        let schemas = json!({ "Animal": base, "Cat": subtype, "Dog": subtype });
+        let schema = json!({ "$ref": "#/components/schemas/Animal" });
+        document(operation(schema.clone(), schema), json!({ "components": { "schemas": schemas } }))
+    };
+    let full = json!({ "Cat": "#/components/schemas/Cat", "Dog": "#/components/schemas/Dog" });
+    let short = json!({ "Cat": "Cat", "Dog": "Dog" });
+    let with: [&dyn Fn(Value) -> Value; 2] = [&branches, &subtypes];
+    for with in with {
+        for mapping in [&full, &short] {
+            assert_eq!(changes(with(Value::Null), with(mapping.clone())), NONE, "{mapping}");
+            assert_eq!(changes(with(mapping.clone()), with(Value::Null)), NONE, "{mapping}");
+        }
+        assert_eq!(changes(with(full.clone()), with(short.clone())), NONE);
+        let renamed = json!({ "cat": "Cat", "Dog": "Dog" });
+        let changes = changes(with(full.clone()), with(renamed));
+        assert!(changes.iter().any(|(impact, text)| *impact == Breaking && text.contains("the mapping of Cat was removed")));
+    }
 }
