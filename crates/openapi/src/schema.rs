@@ -351,6 +351,10 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
         Kind::OneOfNotValid { .. } | Kind::AnyOf { .. } => "must match one of several schemas".to_owned(),
         Kind::Not { .. } => "must not match what is excluded".to_owned(),
         Kind::Required { property } => format!("lacks {}", to_plain_string(property)),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            format!("must not have {}", unexpected.join(", "))
+        }
+        Kind::FalseSchema => "is not allowed".to_owned(),
         Kind::Custom { keyword, message } if keyword == WRITE_ONLY => message.clone(),
         _ => "is invalid".to_owned(),
     }

@@ -135,6 +135,10 @@ impl SchemaRegistry {
             visited.pop();
             return;
         }
+        if let Some((inner, error)) = self.common_enumeration(&error) {
+            errors.push((format!("{location}{inner}"), error));
+            return;
+        }
         let Some(index) = self.closest_branch(&error) else {
             errors.push((pointer, error));
             return;
@@ -146,6 +150,53 @@ impl SchemaRegistry {
         }
     }
 
+    /// Returns the error of a value for which each of the closest branches of an `anyOf` or `oneOf` has another enumeration, such as a
+    /// discriminator, and its location. The error lists the values of all these branches.
+    fn common_enumeration(self: &Arc<Self>, error: &ValidationError<'_>) -> Option<(String, ValidationError<'static>)> {
+        let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
+            return None;
+        };
+        let ranks = self.ranks(context, error.instance_path().as_str());
+        let fewest = ranks.iter().flatten().map(|(enumerations, _)| *enumerations).min()?;
+        let is_close = |rank: &Option<(usize, usize)>| rank.is_some_and(|(enumerations, _)| enumerations == fewest);
+        let branches = context.iter().zip(&ranks).filter(|(_, rank)| is_close(rank));
+        let mut branches = branches.map(|(branch, _)| self.enumerations(branch));
+        let (mut common, second) = (branches.next()?, branches.next()?);
+        for branch in [second].into_iter().chain(branches) {
+            common.retain_mut(|(at, _, options)| match branch.iter().find(|(other, ..)| other == at) {
+                Some((.., others)) => {
+                    let added: Vec<Value> = others.iter().filter(|other| !options.contains(other)).cloned().collect();
+                    options.extend(added);
+                    true
+                }
+                None => false,
+            });
+        }
+        let (at, value, options) = common.into_iter().next()?;
+        let validator = jsonschema::validator_for(&json!({ "enum": options })).ok()?;
+        let error = validator.iter_errors(&value).next()?.to_owned();
+        Some((at, error))
+    }
+
+    /// Returns the errors of a branch about enumerations: the location, the value, and the values of the enumeration.
+    fn enumerations(self: &Arc<Self>, branch: &[ValidationError<'_>]) -> Vec<(String, Value, Vec<Value>)> {
+        let enumeration = |error: &ValidationError<'_>, location: &str| match error.kind() {
+            ValidationErrorKind::Enum { options } => {
+                let at = format!("{location}{}", error.instance_path());
+                Some((at, Value::clone(error.instance()), options.as_array()?.clone()))
+            }
+            _ => None,
+        };
+        let in_error = |error: &ValidationError<'_>| match self.registered(error) {
+            Some((_, validator)) => {
+                let location = error.instance_path().as_str();
+                validator.iter_errors(error.instance()).filter_map(|inner| enumeration(&inner, location)).collect::<Vec<_>>()
+            }
+            None => enumeration(error, "").into_iter().collect(),
+        };
+        branch.iter().flat_map(in_error).collect()
+    }
+
     /// Returns the index of the branch that a value is probably meant for, if the error is that it matches none: the only one with the
     /// fewest errors about enumerations, because these tell branches apart, and then with the fewest errors at all. A branch of
     /// another type is not considered.
@@ -153,7 +204,15 @@ impl SchemaRegistry {
         let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) = error.kind() else {
             return None;
         };
-        let at = error.instance_path().as_str();
+        let ranks = self.ranks(context, error.instance_path().as_str());
+        let lowest = ranks.iter().flatten().min()?;
+        let mut closest = (0..ranks.len()).filter(|index| ranks[*index].as_ref() == Some(lowest));
+        closest.next().filter(|_| closest.next().is_none())
+    }
+
+    /// Returns how far a value at a location is from each branch: the number of errors about enumerations, and of all errors. `None` for a
+    /// branch of another type.
+    fn ranks(self: &Arc<Self>, branches: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Option<(usize, usize)>> {
         let kind = |error: &ValidationError<'_>, at: &str| match error.kind() {
             ValidationErrorKind::Type { .. } if error.instance_path().as_str() == at => BranchError::Type,
             ValidationErrorKind::Enum { .. } | ValidationErrorKind::Not { .. } => BranchError::Enum,
@@ -170,10 +229,7 @@ impl SchemaRegistry {
             let enums = kinds.iter().filter(|kind| **kind == BranchError::Enum).count();
             (!kinds.contains(&BranchError::Type)).then_some((enums, kinds.len()))
         };
-        let ranks: Vec<_> = context.iter().map(|branch| rank(kinds(branch))).collect();
-        let lowest = ranks.iter().flatten().min()?;
-        let mut closest = (0..ranks.len()).filter(|index| ranks[*index].as_ref() == Some(lowest));
-        closest.next().filter(|_| closest.next().is_none())
+        branches.iter().map(|branch| rank(kinds(branch))).collect()
     }
 
     /// Returns the target of the [`RefKeyword`] that an error is about, and its validator.

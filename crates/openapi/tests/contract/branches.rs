@@ -93,7 +93,7 @@ fn names_the_wrong_property_of_a_branch() {
             [r#"body/lives: "nine" is not of type "integer""#],
             "{schema}"
         );
-        assert!(violations(schema, json!({ "kind": "cow" }))[0].starts_with("body: "), "both branches are equally close");
+        assert_eq!(violations(schema, json!({ "kind": "cow" })), [r#"body/kind: "cow" is not one of "cat" or "dog""#]);
     }
     let friend = json!({ "kind": "cat", "lives": 9, "friend": { "kind": "dog", "barks": "x" } });
     assert_eq!(violations(ref_to("Pet"), friend), [r#"body/friend/barks: "x" is not of type "integer""#]);
@@ -106,4 +106,41 @@ fn names_the_wrong_property_of_a_branch() {
         ["a must be a string (at a)"]
     );
     assert!(violations(json!({ "oneOf": [{ "type": "string" }, { "type": "integer" }] }), json!(true))[0].starts_with("body: "));
+}
+
+#[test]
+fn unknown_discriminator_lists_the_values_of_all_branches() {
+    let book = |kind: &str, name: &str| {
+        let properties =
+            json!({ "kind": { "enum": [kind] }, "cover": { "enum": [format!("{kind} cover")] }, name: { "type": "number" } });
+        json!({ "type": "object", "required": ["kind", name], "properties": properties })
+    };
+    let schemas = json!({ "Ebook": book("ebook", "size"), "Paper": book("paper", "weight") });
+    let branches = || json!([ref_to("Ebook"), ref_to("Paper")]);
+    for schema in [
+        json!({ "oneOf": branches() }),
+        json!({ "anyOf": branches() }),
+        json!({ "oneOf": branches(), "discriminator": { "propertyName": "kind", "mapping": { "ebook": "Ebook", "paper": "Paper" } } }),
+    ] {
+        let errors = |body: Value| body_errors(schema.clone(), schemas.clone(), &body);
+        assert_eq!(errors(json!({ "kind": "audio", "size": 1 })), ["kind must be one of: ebook, paper"], "{schema}");
+        assert_eq!(errors(json!({ "kind": "paper", "size": 1 })), ["-weight"], "{schema}");
+        let cover = errors(json!({ "kind": "paper", "weight": 1, "cover": "none" }));
+        assert_eq!(cover, ["cover must be one of: paper cover"], "{schema}");
+    }
+}
+
+#[test]
+fn undeclared_property_is_named() {
+    let closed = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
+    let schema = json!({ "type": "object", "properties": {
+        "filter": closed, "children": { "type": "array", "items": closed }, "never": false,
+    } });
+    for (body, expected) in [
+        (json!({ "filter": { "b": 1, "c": 2 } }), "filter must not have b, c"),
+        (json!({ "children": [{ "b": 1 }] }), "children must not have b (at 0)"),
+        (json!({ "never": 1 }), "never is not allowed"),
+    ] {
+        assert_eq!(body_errors(schema.clone(), json!({}), &body), [expected]);
+    }
 }
