@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use percent_encoding::percent_decode_str;
 
+/// Maximum number of ways to divide a path into the values of variables that are tried.
+const MAX_DIVISIONS: usize = 16;
+
 /// A path of the document. Shapes sort literals before variables, because a literal path takes precedence (OpenAPI 3.0, Paths
 /// Object), and `{id}.json` before `{id}`.
 #[derive(Debug, Clone)]
@@ -53,6 +56,27 @@ impl PathTemplate {
         let values = self.shape.iter().zip(segments(path)).map(|(segment, text)| segment.values(text).unwrap_or_default());
         let names = self.names.iter().map(|names| names.iter().map(String::as_str));
         names.zip(values).flat_map(|(names, values)| names.zip(values))
+    }
+
+    /// Returns whether a path may have several [`divisions`](Self::divisions).
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.names.iter().any(|names| names.len() > 1)
+    }
+
+    /// Returns the ways to divide a path into the variables with their values, still percent-encoded: `a.b.json` is `a` and `b.json`, or
+    /// `a.b` and `json`, for `{name}.{type}`. The first one is that of [`variables`](Self::variables).
+    pub(crate) fn divisions<'a>(&'a self, path: &'a str) -> Vec<Vec<(&'a str, &'a str)>> {
+        let mut divisions = vec![Vec::new()];
+        for ((segment, names), text) in self.shape.iter().zip(&self.names).zip(segments(path)) {
+            let of_segment = segment.divisions(text);
+            let with = |before: &Vec<(&'a str, &'a str)>, values: &Vec<&'a str>| {
+                let named = names.iter().map(String::as_str).zip(values.iter().copied());
+                before.iter().copied().chain(named).collect()
+            };
+            let all = divisions.iter().flat_map(|before| of_segment.iter().map(move |values| with(before, values)));
+            divisions = all.take(MAX_DIVISIONS).collect();
+        }
+        divisions
     }
 
     /// Returns a matching path with new variable values: `replace` gets each variable's name and its percent-encoded value.
@@ -121,20 +145,50 @@ impl Segment {
             Self::Variables(texts) => texts,
         };
         let (first, after) = texts.split_first()?;
-        let mut rest = text.strip_prefix(first.as_str())?;
-        let mut values = Vec::with_capacity(after.len());
-        for (number, after) in (1..).zip(after) {
-            let is_last = number == texts.len() - 1;
-            let (value, remaining) =
-                if is_last { (rest.strip_suffix(after.as_str())?, "") } else { rest.split_once(after.as_str())? };
-            if value.is_empty() {
-                return None;
-            }
-            values.push(value);
-            rest = remaining;
-        }
-        Some(values)
+        first_division(text.strip_prefix(first.as_str())?, after)
     }
+
+    /// Returns the ways to divide a text into the values of the variables; a single one without values for an equal literal.
+    fn divisions<'a>(&self, text: &'a str) -> Vec<Vec<&'a str>> {
+        match self {
+            Self::Literal(literal) => is_literal(literal, text).then(Vec::new).into_iter().collect(),
+            Self::Variables(texts) => {
+                let (first, after) = texts.split_first().map_or(("", &[][..]), |(first, after)| (first.as_str(), after));
+                text.strip_prefix(first).map(|rest| divide(rest, after)).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// Returns the values of a text that have these texts after them, each as short as possible; `None` if the text doesn't match.
+fn first_division<'a>(text: &'a str, after: &[String]) -> Option<Vec<&'a str>> {
+    let (mut rest, mut values) = (text, Vec::with_capacity(after.len()));
+    let (last, separators) = after.split_last()?;
+    for separator in separators {
+        let end = value_ends(rest, separator).next()?;
+        values.push(&rest[..end]);
+        rest = &rest[end + separator.len()..];
+    }
+    values.push(rest.strip_suffix(last.as_str()).filter(|value| !value.is_empty())?);
+    Some(values)
+}
+
+/// Returns the ways to divide a text into values with these texts after them, at most [`MAX_DIVISIONS`].
+fn divide<'a>(text: &'a str, after: &[String]) -> Vec<Vec<&'a str>> {
+    let Some((separator, others)) = after.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return first_division(text, after).into_iter().collect();
+    };
+    let rest = |end: usize| &text[end + separator.len()..];
+    // If the rest after an end doesn't match, a shorter one doesn't either.
+    let ends = value_ends(text, separator).take_while(|end| first_division(rest(*end), others).is_some());
+    let divided =
+        ends.flat_map(|end| divide(rest(end), others).into_iter().map(move |values| [vec![&text[..end]], values].concat()));
+    divided.take(MAX_DIVISIONS).collect()
+}
+
+/// Returns the ends of the values before a separator. A value is not empty.
+fn value_ends(text: &str, separator: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(separator).map(|(end, _)| end).filter(|end| *end > 0)
 }
 
 /// Returns whether a text equals a literal. Characters of the text may be percent-encoded (RFC 3986, section 6.2.2.2).

@@ -89,14 +89,37 @@ impl Operation {
         headers: &HeaderMap,
         errors: &mut Vec<FieldError>,
     ) -> Result<Map<String, Value>> {
-        let mut arguments = Map::new();
-        let mut parameters = self.parameters.iter().filter(|parameter| parameter.location == location).peekable();
-        if parameters.peek().is_none() {
-            return Ok(arguments);
+        if !self.parameters.iter().any(|parameter| parameter.location == location) {
+            return Ok(Map::new());
         }
-        let raw = self.raw_values(location, path, query, headers);
-        for parameter in parameters {
-            let Some(value) = parameter.parse(&parameter.own_values(&self.parameters, &raw), errors)? else { continue };
+        if location != ParameterLocation::Path || !self.template.is_ambiguous() {
+            return self.parse_arguments(location, &self.raw_values(location, path, query, headers), errors);
+        }
+        // The first division of the path that is valid, or else the errors of the first one.
+        let mut first = None;
+        for variables in self.template.divisions(path) {
+            let mut found = Vec::new();
+            let arguments = self.parse_arguments(location, &decoded(variables.into_iter()), &mut found)?;
+            if found.is_empty() {
+                return Ok(arguments);
+            }
+            first.get_or_insert((arguments, found));
+        }
+        let (arguments, found) = first.unwrap_or_default();
+        errors.extend(found);
+        Ok(arguments)
+    }
+
+    /// Parses the parameters in one location from their unparsed values. Adds an error for each one that is missing or invalid.
+    fn parse_arguments(
+        &self,
+        location: ParameterLocation,
+        raw: &RawValues,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<Map<String, Value>> {
+        let mut arguments = Map::new();
+        for parameter in self.parameters.iter().filter(|parameter| parameter.location == location) {
+            let Some(value) = parameter.parse(&parameter.own_values(&self.parameters, raw), errors)? else { continue };
             // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
             let is_restricted = self.is_builtin && location != ParameterLocation::Header;
             match is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
@@ -128,10 +151,7 @@ impl Operation {
         headers: &'a HeaderMap,
     ) -> RawValues<'a> {
         match location {
-            ParameterLocation::Path => {
-                let variables = self.template.variables(path);
-                variables.map(|(name, text)| (name.into(), percent_decode_str(text).decode_utf8_lossy())).collect()
-            }
+            ParameterLocation::Path => decoded(self.template.variables(path)),
             // In the built-in document, a blank query parameter counts as absent.
             ParameterLocation::Query => {
                 let pairs = form_urlencoded::parse(query.as_bytes());
@@ -155,4 +175,9 @@ impl Operation {
             }
         }
     }
+}
+
+/// Returns the variables of a path with their values percent-decoded.
+fn decoded<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> RawValues<'a> {
+    variables.map(|(name, text)| (name.into(), percent_decode_str(text).decode_utf8_lossy())).collect()
 }

@@ -1,7 +1,7 @@
 //! Paths of operations, and how requests match them.
 
 use boxoffice_openapi::{Contract, RouteError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::contract;
 
@@ -67,4 +67,26 @@ fn path_with_a_slash_at_its_end_is_another_path() {
     let contract = contract(paths, json!({}));
     let found = ["/", "/a", "/a/", "/b/", "/b"].map(|path| contract.find("GET", path).map(|operation| operation.id.as_str()));
     assert_eq!(found, [Ok("root"), Ok("none"), Ok("slash"), Ok("variable"), Err(RouteError::NotFound)]);
+}
+
+#[test]
+fn path_with_several_variables_in_a_segment_is_divided_by_their_schemas() {
+    let variable = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
+    let kind = || variable("kind", json!({ "enum": ["json", "xml"] }));
+    let contract = contract(
+        json!({
+            "/a/{name}.{kind}": { "get": {
+                "parameters": [variable("name", json!({ "type": "string" })), kind()], "responses": { "204": {} },
+            } },
+        }),
+        json!({}),
+    );
+    let parse = |path: &str| contract.find("GET", path).unwrap().path_arguments(path);
+    for (path, name) in [("/a/b.json", "b"), ("/a/b.c.json", "b.c"), ("/a/b.json.xml", "b.json"), ("/a/.b.xml", ".b")] {
+        assert_eq!(parse(path).unwrap()["name"], name, "{path}");
+    }
+    assert!(parse("/a/b.c.txt").is_err());
+    assert_eq!(["/a/json", "/a/.json", "/a/b."].map(|path| contract.find("GET", path).is_ok()), [false; 3]);
+    let dots = format!("/a/{}", ".".repeat(8000));
+    assert!(parse(&dots).is_err());
 }
