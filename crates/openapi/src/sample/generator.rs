@@ -230,7 +230,8 @@ impl<'a> Generator<'a> {
                 }
                 bail!("`{pointer}` has no valid names for {minimum} properties");
             }
-            let (name, schema, at) = match patterns.iter().nth((number - 1) % patterns.len().max(1)) {
+            let pattern = patterns.iter().nth((number - 1) % patterns.len().max(1));
+            let (name, schema, at) = match pattern {
                 Some((pattern, schema)) => {
                     (self.matching_name(pattern, pointer)?, schema, format!("{pointer}/patternProperties/{}", escape(pattern)))
                 }
@@ -238,6 +239,12 @@ impl<'a> Generator<'a> {
                     (self.property_name(flat, pointer, number, level)?, additional, format!("{pointer}/additionalProperties"))
                 }
             };
+            // A pattern without an anchor at its end allows more characters.
+            let names = flat.get("propertyNames").and_then(Value::as_object).filter(|names| names.keys().eq(["pattern"]));
+            let pattern = pattern.map(|(pattern, _)| pattern.as_str()).or_else(|| names?["pattern"].as_str());
+            let pattern = pattern.and_then(|pattern| self.bundle.patterns.get(pattern)?.as_ref());
+            let longer = || Some(format!("{name}{number}")).filter(|name| pattern.is_some_and(|pattern| pattern.matches(name)));
+            let name = if object.contains_key(&name) { longer().unwrap_or(name) } else { name };
             if !properties.contains_key(&name) {
                 let value = self.value(schema, &at, level + 1)?;
                 object.insert(name, value);
@@ -275,9 +282,22 @@ impl<'a> Generator<'a> {
         }
         let is_closed = !prefix.is_empty() && flat.get("items").is_none_or(|items| items == false);
         let wanted = if is_closed { 0 } else { wanted.saturating_sub(items.len()) };
-        items.extend(self.items(flat, pointer, level, minimum.saturating_sub(items.len()).min(wanted), wanted)?);
-        if let Some(contained) = flat.get("contains").filter(|_| !is_closed) {
-            let schema = json!({ "allOf": [flat.get("items").unwrap_or(&json!({})), contained] });
+        let contained = flat.get("contains").filter(|_| !is_closed);
+        let anything = json!({});
+        let of_item = flat.get("items").unwrap_or(&anything);
+        let limited;
+        let others = match contained.filter(|_| flat.contains_key("maxContains")) {
+            Some(contained) => {
+                let mut others = flat.clone();
+                others.insert("items".to_owned(), json!({ "allOf": [of_item, { "not": contained }] }));
+                limited = others;
+                &limited
+            }
+            None => flat,
+        };
+        items.extend(self.items(others, pointer, level, minimum.saturating_sub(items.len()).min(wanted), wanted)?);
+        if let Some(contained) = contained {
+            let schema = json!({ "allOf": [of_item, contained] });
             for index in prefix.len()..prefix.len() + count_limit(flat, "minContains").unwrap_or(1) {
                 let item = self.value(&schema, &format!("{pointer}/contains"), level + 1)?;
                 match items.get_mut(index) {

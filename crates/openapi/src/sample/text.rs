@@ -106,8 +106,8 @@ pub fn shortest(format: &str) -> Option<&'static str> {
     Some(match format {
         "duration" => "P1D",
         "email" | "idn-email" => "a@b.co",
-        "hostname" | "idn-hostname" => "a.test",
-        "uri" | "url" | "iri" => "https://a.test",
+        "hostname" | "idn-hostname" => "a.io",
+        "uri" | "url" | "iri" => "http://a.io",
         "uri-reference" | "iri-reference" => "/",
         "regex" => "a",
         "ipv6" => "::1",

@@ -169,6 +169,23 @@ fn samples_satisfy_every_keyword() {
     assert_samples(json!({ "type": "array", "items": { "type": "integer" }, "contains": { "enum": [7] }, "minItems": 3 }), &[]);
     assert_samples(json!({ "contains": { "type": "integer" }, "minContains": 2, "maxContains": 3 }), &[]);
     assert_samples(
+        json!({ "type": "array", "items": { "type": "integer" }, "contains": { "minimum": 100 },
+            "minContains": 2, "maxContains": 3, "minItems": 5 }),
+        &[],
+    );
+    assert_samples(
+        json!({ "type": "object", "propertyNames": { "pattern": "^x-" }, "additionalProperties": { "type": "integer" },
+            "minProperties": 2 }),
+        &[],
+    );
+    assert_samples(
+        json!({ "type": "object", "patternProperties": { "^n_": { "type": "integer" } }, "additionalProperties": false,
+            "minProperties": 2 }),
+        &[],
+    );
+    assert_samples(json!({ "type": "string", "format": "uri", "maxLength": 12 }), &[]);
+    assert_samples(json!({ "type": "string", "format": "hostname", "maxLength": 5 }), &[]);
+    assert_samples(
         json!({ "type": "object", "patternProperties": { "^x-[a-z]{3}$": { "type": "integer" } },
             "additionalProperties": false, "minProperties": 2 }),
         &[],
