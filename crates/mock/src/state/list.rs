@@ -106,8 +106,11 @@ fn matches_query(request: &MockRequest<'_>, entry: &Value) -> bool {
 
 /// Returns whether a property matches a query parameter, or an item of one, with this schema.
 fn matches_filter(schema: &Value, value: &Value, filter: &Value) -> bool {
+    if let Some(items) = value.as_array() {
+        return items.iter().any(|item| matches_filter(schema, item, filter));
+    }
     let (Some(text), Some(filter_text)) = (value.as_str(), filter.as_str()) else {
-        return value == filter || value.is_object() || value.is_array();
+        return value == filter || value.is_object();
     };
     let is_free_text = ["enum", "pattern", "format"].iter().all(|keyword| schema.get(keyword).is_none());
     let contains = || text.to_lowercase().contains(&filter_text.to_lowercase());

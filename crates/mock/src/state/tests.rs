@@ -325,3 +325,23 @@ async fn if_match_on_missing_resource_is_404() {
     let missing = mock.send_with(headers, "PATCH", "/things/99", Some(json!({}))).await;
     assert_eq!((missing.status, &missing.body["reason"]), (StatusCode::NOT_FOUND, &json!("no such thing")));
 }
+
+/// Returns a query parameter.
+fn query(name: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "schema": schema })
+}
+
+#[tokio::test]
+async fn array_property_is_filtered_by_its_items() {
+    let text = json!({ "type": "string" });
+    let texts = json!({ "type": "array", "items": text });
+    let mut paths = things(&object(json!({ "id": { "type": "integer" }, "tags": texts }), json!({ "id": 1 })));
+    paths["/things"]["get"]["parameters"] = json!([query("tags", text)]);
+    let mock = TestMock::start(paths);
+    for tags in [json!(["old", "rare"]), json!(["new", "rare"]), json!([])] {
+        mock.send("POST", "/things", Some(json!({ "tags": tags }))).await;
+    }
+    for (tag, count) in [("new", 1), ("rare", 2), ("none", 0)] {
+        assert_eq!(mock.get(&format!("/things?tags={tag}")).await.as_array().unwrap().len(), count, "{tag}");
+    }
+}
