@@ -128,6 +128,15 @@ impl Schema {
         self.registry.target(schema).unwrap_or(schema)
     }
 
+    /// Returns the branches of `oneOf` and `anyOf`, also of those in `allOf`.
+    pub fn variants(&self) -> Vec<Self> {
+        let schema = self.registry.target(&self.resolved).unwrap_or(&self.resolved);
+        let subschemas =
+            |keyword: &str| schema[keyword].as_array().into_iter().flatten().map(move |subschema| self.part(subschema));
+        let own = ["oneOf", "anyOf"].into_iter().flat_map(subschemas);
+        own.chain(subschemas("allOf").flat_map(|part| part.variants())).collect()
+    }
+
     /// Creates the schema of a subschema of this one.
     pub fn part(&self, subschema: &Value) -> Self {
         Self {

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use resource::{
     Alphabet, ID_PROPERTIES, assign_id, identifier_property, identity, merge, project_to_schema, rebase, violation_count,
+    with_other_variant,
 };
 use serde_json::{Map, Value};
 use slog::warn;
@@ -329,7 +330,8 @@ impl MockRequest<'_> {
         }
         // The response may be another value than the resource, such as `{"success": true}`.
         let schema = success_schema(self.context.contract, template(self.operation));
-        resource.value = merge(schema, resource.value.take(), &changes);
+        let changed = schema.and_then(|schema| with_other_variant(schema, &resource.value, &changes));
+        resource.value = changed.unwrap_or_else(|| merge(schema, resource.value.take(), &changes));
         Some(merge(self.selected.schema(), self.project(&resource.value)?, &changes))
     }
 

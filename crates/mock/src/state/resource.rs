@@ -143,8 +143,7 @@ pub fn violation_count(schema: Option<&Schema>, value: &Value) -> usize {
 /// [`MAX_MERGE_ATTEMPTS`], the other changes are left out.
 pub fn merge(schema: Option<&Schema>, mut base: Value, changes: &Value) -> Value {
     let properties = schema.map(Schema::properties).unwrap_or_default();
-    let is_write_only = |name: &str| properties.iter().any(|(known, property)| *known == name && property["writeOnly"] == true);
-    let changes = changes.as_object().into_iter().flatten().filter(|(name, _)| !is_write_only(name));
+    let changes = changes.as_object().into_iter().flatten().filter(|(name, _)| !is_write_only(&properties, name));
     let changes: Vec<_> = changes.map(|(name, value)| (name.clone(), value.clone())).collect();
     let allowed_violations = violation_count(schema, &base);
     let mut attempts = 0..MAX_MERGE_ATTEMPTS;
@@ -170,6 +169,33 @@ pub fn merge(schema: Option<&Schema>, mut base: Value, changes: &Value) -> Value
         }
     }
     base
+}
+
+fn is_write_only(properties: &[(&str, &Value)], name: &str) -> bool {
+    properties.iter().any(|(known, property)| *known == name && property["writeOnly"] == true)
+}
+
+/// Returns a resource with changes that make it another variant of its schema (`oneOf` or `anyOf`): without the properties that only
+/// other variants have. `None` if the changes are valid together with all present properties, or in no variant.
+pub fn with_other_variant(schema: &Schema, value: &Value, changes: &Value) -> Option<Value> {
+    let properties = schema.properties();
+    let changes = changes.as_object()?.iter().filter(|(name, _)| !is_write_only(&properties, name));
+    let mut changed = value.clone();
+    changed.as_object_mut()?.extend(changes.map(|(name, value)| (name.clone(), value.clone())));
+    let allowed_violations = violation_count(Some(schema), value);
+    let is_valid = |value: &Value| violation_count(Some(schema), value) <= allowed_violations;
+    if is_valid(&changed) {
+        return None;
+    }
+    let variants = schema.variants();
+    let names = |variant: &Schema| variant.properties().into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let names: Vec<Vec<String>> = variants.iter().map(names).collect();
+    names.iter().find_map(|own| {
+        let is_kept = |name: &String| own.contains(name) || !names.iter().any(|other| other.contains(name));
+        let mut variant = changed.clone();
+        variant.as_object_mut()?.retain(|name, _| is_kept(name));
+        is_valid(&variant).then_some(variant)
+    })
 }
 
 /// Returns a value that is valid by a schema: the value itself, or else the document's example with the value's properties.

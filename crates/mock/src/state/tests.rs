@@ -345,3 +345,23 @@ async fn array_property_is_filtered_by_its_items() {
         assert_eq!(mock.get(&format!("/things?tags={tag}")).await.as_array().unwrap().len(), count, "{tag}");
     }
 }
+
+#[tokio::test]
+async fn change_of_the_variant_replaces_its_properties() {
+    let variant = |kind: &str, name: &str| {
+        let properties =
+            json!({ "id": { "type": "integer" }, "kind": { "type": "string", "enum": [kind] }, name: { "type": "integer" } });
+        json!({ "type": "object", "required": ["kind", name], "properties": properties, "additionalProperties": false })
+    };
+    let book = json!({ "oneOf": [variant("ebook", "size"), variant("paper", "weight")] });
+    let mut paths = things(&book);
+    paths["/things/{thing}"]["put"] = paths["/things/{thing}"]["patch"].clone();
+    for method in ["PUT", "PATCH"] {
+        let mock = TestMock::start(paths.clone());
+        let created = mock.send("POST", "/things", Some(json!({ "kind": "ebook", "size": 3 }))).await;
+        let path = format!("/things/{}", created.body["id"]);
+        let changed = mock.send(method, &path, Some(json!({ "kind": "paper", "weight": 9 }))).await;
+        let expected = json!({ "id": created.body["id"], "kind": "paper", "weight": 9 });
+        assert_eq!((changed.status, &changed.body, &mock.get(&path).await), (StatusCode::OK, &expected, &expected), "{method}");
+    }
+}
