@@ -366,9 +366,12 @@ impl Mock {
         let seed = || self.request_seed(contract, head, arguments);
         let context = self.render_context(contract);
         let path = contract.without_prefix(head.uri.path());
+        let prefix = head.uri.path().strip_suffix(path).unwrap_or_default();
+        let mut numbers = None;
         let stored = match self.store.as_ref().filter(|_| !prefer.is_some_and(PreferHeader::selects_response)) {
             Some(store) => {
-                let request = MockRequest { operation, path, arguments, selected: &selected, context: &context, seed: seed() };
+                let request =
+                    MockRequest { operation, path, prefix, arguments, selected: &selected, context: &context, seed: seed() };
                 match store.respond(&request) {
                     Ok(stored) => stored,
                     Err(error) => return self.reject(contract, operation, error.into()),
@@ -378,7 +381,7 @@ impl Mock {
         };
         let response = match stored {
             Some(stored) => {
-                let prefix = head.uri.path().strip_suffix(path).unwrap_or_default();
+                numbers = stored.numbers;
                 let location = stored.location.map(|path| format!("{prefix}{}", percent_encode(&path)));
                 selected.render_body(&context, &stored.value, location.as_deref())
             }
@@ -393,6 +396,13 @@ impl Mock {
                 return Ok(platform_error(status, &Rejection::new(status, "response.not-generated", reason).body));
             }
         };
+        if let Some(numbers) = numbers {
+            for (name, value) in response.headers_mut().iter_mut() {
+                if let Some(number) = numbers.of_header(name.as_str()) {
+                    *value = number.into();
+                }
+            }
+        }
         let applied = prefer.and_then(PreferHeader::applied);
         response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
         Ok(response)

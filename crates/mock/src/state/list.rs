@@ -3,11 +3,12 @@
 use boxoffice_http::error::{Code, Error};
 use boxoffice_openapi::Schema;
 use boxoffice_openapi::paging::{
-    OFFSET_NAMES, PAGE_COUNT_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, first_page, has_name, normalize_name,
+    CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, first_page, has_name, normalize_name,
 };
 use serde_json::{Map, Value};
 
 use super::MockRequest;
+use super::page::{PageNumbers, cursor_parameter, decode_cursor, set_next};
 use super::resource::{project_to_schema, violation_count};
 
 /// Page size if neither the request nor the document has one.
@@ -22,11 +23,11 @@ pub fn entries(list: &Value) -> &[Value] {
     array.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Returns the requested page; `None` if the response is no list.
+/// Returns the requested page and its numbers; `None` if the response is no list.
 ///
 /// # Errors
 /// 404 if the page is past the last one and the document declares this status.
-pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Option<Value>, Error> {
+pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Option<(Value, PageNumbers)>, Error> {
     let (Some(schema), Ok(mut list)) = (request.selected.schema(), request.selected.body_value(request.context, request.seed))
     else {
         return Ok(None);
@@ -53,7 +54,9 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
     let values: Vec<&Value> = values.iter().copied().filter(|value| matches_query(request, value)).collect();
     let first_page = usize::try_from(parameter(&PAGE_NAMES).map_or(1, first_page)).unwrap_or(1);
     let page = argument(&PAGE_NAMES).unwrap_or(first_page).max(first_page);
-    let offset = argument(&OFFSET_NAMES).unwrap_or_else(|| (page - first_page).saturating_mul(size));
+    let cursor = cursor_parameter(request).and_then(|parameter| request.arguments.query.get(&parameter.name));
+    let offset = cursor.and_then(|cursor| decode_cursor(cursor, &values)).or_else(|| argument(&OFFSET_NAMES));
+    let offset = offset.unwrap_or_else(|| (page - first_page).saturating_mul(size));
     if page > first_page && offset >= values.len() && request.operation.statuses.contains(&404) {
         return Err(Code::PAGE_PAST_END.into());
     }
@@ -68,30 +71,28 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
         let projected = on_page().filter_map(|value| project_to_schema(&entry_schema, value, || Some(example(value))));
         set_entries(&mut list, property.as_deref(), projected.collect());
     }
-    let total = values.len();
-    let numbers = list.as_object_mut().map(numbers).unwrap_or_default();
-    let has_total = numbers.iter().any(|(name, _)| has_name(&TOTAL_NAMES, name));
-    for (name, value) in numbers {
+    let numbers = PageNumbers { total: values.len(), count, page, size, offset };
+    let envelope = list.as_object_mut().map(numbers_of).unwrap_or_default();
+    let has_total = envelope.iter().any(|(name, _)| has_name(&TOTAL_NAMES, name));
+    for (name, value) in envelope {
         let number = match normalize_name(name).as_str() {
-            name if TOTAL_NAMES.contains(&name) => total,
-            "count" if has_total => count,
-            "count" => total,
-            name if PAGE_NAMES.contains(&name) => page,
-            name if SIZE_NAMES.contains(&name) && size < usize::MAX => size,
-            name if OFFSET_NAMES.contains(&name) => offset,
-            name if PAGE_COUNT_NAMES.contains(&name) => total.div_ceil(size),
-            _ => continue,
+            "count" if has_total => Some(count),
+            "count" => Some(numbers.total),
+            name => numbers.find(name),
         };
-        *value = number.into();
+        if let Some(number) = number {
+            *value = number.into();
+        }
     }
-    Ok(Some(list))
+    set_next(request, schema, &mut list, property.as_deref(), &numbers, on_page().last());
+    Ok(Some((list, numbers)))
 }
 
 /// Returns whether an entry matches the query parameters that are named like its properties. It matches if the value is equal, is
 /// the identifier at the end of a URI, or, for unrestricted text, is contained in the property. An array matches if one of its items
 /// does. Other parameters are ignored, because the document doesn't define their meaning.
 fn matches_query(request: &MockRequest<'_>, entry: &Value) -> bool {
-    let paging = [&PAGE_NAMES[..], &SIZE_NAMES, &OFFSET_NAMES].concat();
+    let paging = [&PAGE_NAMES[..], &SIZE_NAMES, &OFFSET_NAMES, &CURSOR_NAMES].concat();
     let parameters = request.operation.parameters.iter().filter(|parameter| !has_name(&paging, &parameter.name));
     let mut filters = parameters
         .filter_map(|parameter| Some((parameter, entry.get(&parameter.name)?, request.arguments.query.get(&parameter.name)?)));
@@ -128,10 +129,10 @@ fn declared_part(schema: &Schema, value: &Value) -> Value {
 }
 
 /// Returns the whole numbers of an envelope: its own, and those of objects in it such as `meta`. A resource has numbers of its own.
-fn numbers(envelope: &mut Map<String, Value>) -> Vec<(&String, &mut Value)> {
+fn numbers_of(envelope: &mut Map<String, Value>) -> Vec<(&String, &mut Value)> {
     let numbers = envelope.iter_mut().flat_map(|(name, value)| match value {
         Value::Object(part) if part.contains_key("self") => Vec::new(),
-        Value::Object(part) => numbers(part),
+        Value::Object(part) => numbers_of(part),
         Value::Number(_) => vec![(name, value)],
         _ => Vec::new(),
     });

@@ -6,6 +6,7 @@
 //! returns 404 once the item is deleted, and its `self` URIs contain the requested item.
 
 mod list;
+mod page;
 mod resource;
 mod seed;
 mod store;
@@ -15,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 use boxoffice_http::error::Error;
 use boxoffice_openapi::response::{Content, essence};
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
+use page::PageNumbers;
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use resource::{
@@ -52,6 +54,8 @@ pub struct MockRequest<'a> {
     pub operation: &'a Operation,
     /// Its path, without the server's prefix.
     pub path: &'a str,
+    /// The server's prefix.
+    pub prefix: &'a str,
     /// Its arguments.
     pub arguments: &'a ParsedRequest,
     /// The selected response.
@@ -68,6 +72,8 @@ pub struct MockBody {
     pub value: Value,
     /// The path of a created resource, without the server's prefix.
     pub location: Option<String>,
+    /// The numbers of a page, for headers such as `X-Total-Count`.
+    pub numbers: Option<PageNumbers>,
 }
 
 impl MockStore {
@@ -146,7 +152,8 @@ impl MockStore {
             "DELETE" if is_item => resources.remove(&path).and_then(|resource| request.project(&resource.value)),
             "GET" if is_collection => {
                 let values: Vec<_> = resources.list(&path).map(|resource| &resource.value).collect();
-                list::render_page(request, &values)?
+                let page = list::render_page(request, &values)?;
+                return Ok(page.map(|(value, numbers)| MockBody { value, location: None, numbers: Some(numbers) }));
             }
             "GET" | "PUT" | "PATCH" if self.singletons.contains_key(template) => {
                 let initial = self.singletons.get(template);
@@ -166,7 +173,7 @@ impl MockStore {
             }
             _ => request.rebased_example(),
         };
-        Ok(value.map(|value| MockBody { value, location: None }))
+        Ok(value.map(|value| MockBody { value, location: None, numbers: None }))
     }
 
     /// Creates a resource from the document's example and the request's body; several if the response is a list.
@@ -183,11 +190,11 @@ impl MockStore {
         };
         let Value::Array(examples) = &example else {
             let (id, value) = create(schema, &example)?;
-            return Some(MockBody { value, location: Some(format!("{collection}/{id}")) });
+            return Some(MockBody { value, location: Some(format!("{collection}/{id}")), numbers: None });
         };
         let schema = schema.and_then(|schema| list::entry_schema(schema, None));
         let created: Option<Vec<_>> = examples.iter().map(|example| Some(create(schema.as_ref(), example)?.1)).collect();
-        Some(MockBody { value: created?.into(), location: None })
+        Some(MockBody { value: created?.into(), location: None, numbers: None })
     }
 
     /// Creates the entry of a collection whose POST returns the resource above it, such as a return of an order. It is the document's

@@ -346,6 +346,64 @@ async fn array_property_is_filtered_by_its_items() {
     }
 }
 
+/// Returns a mock whose list has this schema of its envelope besides `data`, with these query parameters, and three things.
+async fn with_pages(properties: Value, required: Value, parameters: Value) -> TestMock {
+    let thing = object(json!({ "id": { "type": "integer" } }), json!({ "id": 1 }));
+    let mut paths = things(&thing);
+    let mut list = json!({ "type": "object", "required": required, "properties": properties });
+    list["properties"]["data"] = json!({ "type": "array", "items": thing });
+    let mut ok = response(&list);
+    ok["headers"] =
+        json!({ "X-Total-Count": { "schema": { "type": "integer" } }, "X-Other": { "schema": { "type": "integer" } } });
+    paths["/things"]["get"]["responses"]["200"] = ok;
+    paths["/things"]["get"]["parameters"] = parameters;
+    let mock = TestMock::start(paths);
+    for id in [5, 6, 7] {
+        mock.send("POST", "/things", Some(json!({ "id": id }))).await;
+    }
+    mock
+}
+
+#[tokio::test]
+async fn cursors_lead_from_page_to_page() {
+    let text = || json!({ "type": "string" });
+    let nullable = json!({ "type": "string", "nullable": true });
+    let number = || json!({ "type": "integer" });
+    for (parameter, schema, next, next_schema, required) in [
+        ("cursor", text(), "next_cursor", &nullable, json!(["data", "next_cursor"])),
+        ("page_token", text(), "nextPageToken", &text(), json!(["data"])),
+        ("page_token", text(), "nextPageToken", &text(), json!(["data", "nextPageToken"])),
+        ("starting_after", number(), "next", &number(), json!(["data"])),
+    ] {
+        let parameters = json!([query(parameter, schema), query("limit", number())]);
+        let mock = with_pages(json!({ next: next_schema, "has_more": { "type": "boolean" } }), required, parameters).await;
+        let (mut path, mut found) = ("/things?limit=2".to_owned(), Vec::new());
+        for is_last in [false, true] {
+            let page = mock.get(&path).await;
+            found.extend(page["data"].as_array().unwrap().iter().map(|thing| thing["id"].as_u64().unwrap()));
+            assert_eq!((page["has_more"] == true, page[next].is_null() || page[next] == ""), (!is_last, is_last), "{page}");
+            path = format!("/things?limit=2&{parameter}={}", page[next].to_string().trim_matches('"'));
+        }
+        assert_eq!(found, [5, 6, 7], "{parameter}");
+    }
+    // Another parameter decides about the next page, and a client may send the identifier of the last entry.
+    let flag = json!({ "has_more": { "type": "boolean" } });
+    let mock = with_pages(flag, json!([]), json!([query("starting_after", number()), query("limit", number())])).await;
+    assert_eq!(mock.get("/things?limit=1&starting_after=5").await, json!({ "has_more": true, "data": [{ "id": 6 }] }));
+    let links = json!({ "next": { "type": "string", "example": "/things?page=3" } });
+    let mock = with_pages(links, json!([]), json!([query("page", number()), query("limit", number())])).await;
+    assert_eq!(mock.get("/things?limit=2").await["next"], "/things?page=2&limit=2");
+    assert_eq!(mock.get("/things?limit=2&page=2").await, json!({ "data": [{ "id": 7 }] }));
+}
+
+#[tokio::test]
+async fn header_has_the_total() {
+    let mock = with_pages(json!({}), json!([]), json!([query("limit", json!({ "type": "integer" }))])).await;
+    let reply = mock.send("GET", "/things?limit=1", None).await;
+    assert_eq!((&reply.headers["x-total-count"], reply.body["data"].as_array().unwrap().len()), (&3.into(), 1));
+    assert!(reply.headers.contains_key("x-other"));
+}
+
 #[tokio::test]
 async fn change_of_the_variant_replaces_its_properties() {
     let variant = |kind: &str, name: &str| {
