@@ -429,3 +429,20 @@ async fn failed_response_names_its_cause() {
     let message = failed.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("/paths/~1wrong/get/responses/200") && message.contains("\"[\" is not a \"regex\""), "{message}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redirect_takes_precedence_over_default() {
+    let location = json!({ "Location": { "required": true, "schema": { "type": "string" }, "example": "/b" } });
+    let error = || json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    let moved = || json!({ "description": "", "headers": location });
+    for (responses, status) in [
+        (json!({ "302": moved(), "default": error() }), 302),
+        (json!({ "302": moved(), "404": error() }), 302),
+        (json!({ "304": { "description": "" }, "default": error() }), 200),
+        (json!({ "302": moved(), "200": error() }), 200),
+    ] {
+        let mock = small(json!({ "/a": { "get": { "responses": responses } } }), json!({}));
+        let reply = mock.server.send(&Request::new("GET", "/a")).await.unwrap();
+        assert_eq!((reply.status, header(&reply, "location")), (status, if status == 302 { "/b" } else { "" }), "{responses}");
+    }
+}

@@ -25,7 +25,7 @@ use crate::prefer_header::PreferHeader;
 
 /// Responses of an operation. They are rendered on first use, so that the mock starts quickly.
 pub struct OperationResponses {
-    /// The status of the response without a preference: the lowest success.
+    /// The status of the response without a preference: the lowest success, or else the lowest redirect.
     default_status: u16,
     /// In the order of the operation's declared responses.
     templates: Vec<ResponseTemplate>,
@@ -90,12 +90,15 @@ impl OperationResponses {
             headers: OnceLock::new(),
             sources: spec.contents.iter().map(source).collect(),
         };
-        let statuses = operation.responses.iter().map(|spec| *spec.statuses.start());
-        let success = statuses.filter(|status| (200..300).contains(status)).min();
-        // `default`, which starts below 200, is a success if no other success is declared. An interim response is none.
+        let statuses = || operation.responses.iter().map(|spec| *spec.statuses.start());
+        let success = statuses().filter(|status| (200..300).contains(status)).min();
+        // 304 is only for conditional requests.
+        let redirect = || statuses().filter(|status| (300..400).contains(status) && *status != 304).min();
+        // `default`, which starts below 200, is a success if neither a success nor a redirect is declared. An interim response is none.
         let finals = operation.responses.iter().filter(|spec| *spec.statuses.end() >= 200);
         let other = finals.map(|spec| *spec.statuses.start().max(&200)).min();
-        Self { default_status: success.or(other).unwrap_or(200), templates: operation.responses.iter().map(template).collect() }
+        let default_status = success.or_else(redirect).or(other).unwrap_or(200);
+        Self { default_status, templates: operation.responses.iter().map(template).collect() }
     }
 
     /// Selects the response to a request by its `Prefer` and `Accept` headers.
