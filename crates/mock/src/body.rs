@@ -56,11 +56,31 @@ pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
             let parts: String = form_fields(value).map(part).collect();
             format!("{parts}--{BOUNDARY}--\r\n").into()
         }
+        _ if essence == "text/event-stream" => encode_events(value).into(),
         _ if is_json(&essence) => value.to_string().into(),
         _ if pixel(&essence).is_some() => decode_image(&essence, value),
         Value::String(text) if !is_binary || is_text(&essence) => text.clone().into(),
         Value::String(text) => STANDARD.decode(text).map_or_else(|_| text.clone().into(), Bytes::from),
         _ => value.to_string().into(),
+    }
+}
+
+/// Returns a stream of events (WHATWG HTML, section 9.2): a text that has fields as it is, and any other value as the data of an event. Of
+/// a list, each item is an event; an object that has `data` is one with these fields.
+fn encode_events(value: &Value) -> String {
+    const FIELDS: [&str; 4] = ["event", "data", "id", "retry"];
+    let lines = |name: &str, value: &Value| {
+        let text = to_plain_string(value);
+        text.split('\n').map(|line| format!("{name}: {}\n", line.trim_end_matches('\r'))).collect::<String>()
+    };
+    let has_field = |text: &str| FIELDS.iter().any(|name| text.lines().any(|line| line.starts_with(&format!("{name}:"))));
+    match value {
+        Value::Array(events) => events.iter().map(encode_events).collect(),
+        Value::String(text) if has_field(text) => format!("{}\n\n", text.trim_end()),
+        Value::Object(fields) if fields.contains_key("data") && fields.keys().all(|name| FIELDS.contains(&name.as_str())) => {
+            fields.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| lines(name, value)).collect::<String>() + "\n"
+        }
+        value => lines("data", value) + "\n",
     }
 }
 

@@ -140,3 +140,22 @@ async fn response_without_content_has_no_media_type() {
     let reply = mock.send(&Request::new("DELETE", "/a").with_header("Accept", "text/plain")).await;
     assert_eq!((reply.status, header(&reply, "content-type"), reply.body.len()), (204, "", 0));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_of_events_has_events() {
+    let fields = json!({ "type": "object", "properties": { "event": {}, "data": {} } });
+    for (content, expected) in [
+        (json!({ "schema": { "type": "string", "enum": ["word"] } }), "data: word\n\n"),
+        (json!({ "schema": { "type": "object" }, "example": { "a": 1 } }), "data: {\"a\":1}\n\n"),
+        (
+            json!({ "schema": fields, "example": { "event": "sold", "data": "one\ntwo" } }),
+            "event: sold\ndata: one\ndata: two\n\n",
+        ),
+        (json!({ "example": [1, 2] }), "data: 1\n\ndata: 2\n\n"),
+        (json!({ "example": "event: sold\ndata: 1" }), "event: sold\ndata: 1\n\n"),
+    ] {
+        let mock = small(json!({ "/events": answered(json!({ "text/event-stream": content })) }), json!({}));
+        let reply = mock.server.send(&Request::new("GET", "/events")).await.unwrap();
+        assert_eq!((reply.status, String::from_utf8_lossy(&reply.body).as_ref()), (200, expected));
+    }
+}
