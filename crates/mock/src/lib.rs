@@ -359,10 +359,12 @@ impl Mock {
             Err(SelectionError::XmlNotGenerated) => {
                 let reason = "The mock generates no XML. Add an example as text to the document, or accept JSON.".to_owned();
                 let rejection = Rejection::new(StatusCode::NOT_IMPLEMENTED, "xml.not-generated", reason);
-                return Ok(platform_error(rejection.status, &rejection.body));
+                return Ok(self.respond_rejected(contract, operation, &rejection));
             }
         };
-        let Some(selected) = selected.filter(|_| errors.is_empty()) else { return Err(Error::Invalid(errors).into()) };
+        let Some(selected) = selected.filter(|_| errors.is_empty()) else {
+            return self.reject(contract, operation, Error::Invalid(errors).into());
+        };
         let seed = || self.request_seed(contract, head, arguments);
         let context = self.render_context(contract);
         let path = contract.without_prefix(head.uri.path());
@@ -392,8 +394,8 @@ impl Mock {
             Err(error) => {
                 let reason = format!("The response can't be generated: {error:#}");
                 error!(self.log, "response not generated"; "operation" => &operation.id, "cause" => &reason);
-                let status = StatusCode::INTERNAL_SERVER_ERROR;
-                return Ok(platform_error(status, &Rejection::new(status, "response.not-generated", reason).body));
+                let rejection = Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, "response.not-generated", reason);
+                return Ok(self.respond_rejected(contract, operation, &rejection));
             }
         };
         if let Some(numbers) = numbers {

@@ -446,3 +446,33 @@ async fn redirect_takes_precedence_over_default() {
         assert_eq!((reply.status, header(&reply, "location")), (status, if status == 302 { "/b" } else { "" }), "{responses}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn generated_error_has_status_of_response() {
+    let schema = json!({ "type": "object", "required": ["status"], "properties": { "status": { "type": "integer", "minimum": 100, "maximum": 599 } } });
+    let error = |media_type: &str| json!({ "description": "", "content": { media_type: { "schema": schema } } });
+    for media_type in ["application/problem+json", "application/json"] {
+        let responses = json!({ "200": {}, "404": error(media_type), "409": error(media_type), "default": error(media_type) });
+        let mock = small(json!({ "/a": { "get": { "responses": responses } } }), json!({}));
+        for status in [404, 409, 500] {
+            for prefer in [format!("code={status}"), format!("code={status}, dynamic=true")] {
+                let request = Request::new("GET", "/a").with_header("Prefer", &prefer);
+                let reply = mock.server.send(&request).await.unwrap();
+                assert_eq!((reply.status, &reply.json()["status"]), (status, &json!(status)), "{media_type}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rejected_preference_has_shape_of_document() {
+    let schema = json!({ "type": "object", "required": ["reason"], "properties": { "reason": { "type": "string" } }, "additionalProperties": false });
+    let error = || json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    let xml = json!({ "description": "", "content": { "application/xml": { "schema": { "type": "object" } } } });
+    let mock = small(json!({ "/a": { "get": { "responses": { "200": xml, "400": error(), "501": error() } } } }), json!({}));
+    let declared = mock.send(&Request::new("GET", "/a").with_header("Prefer", "code=418")).await;
+    assert_eq!((declared.status, declared.json()["reason"].is_string()), (400, true), "{}", declared.json());
+    assert!(header(&declared, "x-mock-refusal").contains("code=418"));
+    let xml = mock.send(&Request::new("GET", "/a")).await;
+    assert_eq!((xml.status, xml.json()["reason"].is_string()), (501, true), "{}", xml.json());
+}

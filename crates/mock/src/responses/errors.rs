@@ -35,7 +35,7 @@ impl SelectedResponse<'_> {
         };
         let mut value = self.body_value(context, seed)?;
         let violations = |value: &Value| content.schema.as_deref().map_or(0, |schema| schema.violations(value).len());
-        self.correct_status(content, &mut value, violations);
+        self.correct_status(content, &mut value);
         let count = violations(&value);
         let is_string = |pointer: &str| value.pointer(pointer).is_some_and(Value::is_string);
         let (present, absent): (Vec<&str>, Vec<&str>) = REASON_POINTERS.iter().copied().partition(|pointer| is_string(pointer));
@@ -49,7 +49,8 @@ impl SelectedResponse<'_> {
     }
 
     /// Replaces another status in an error by that of the response. Adds it to a problem (RFC 9457) if the schema allows it.
-    fn correct_status(&self, content: &Content, value: &mut Value, violations: impl Fn(&Value) -> usize) {
+    pub(super) fn correct_status(&self, content: &Content, value: &mut Value) {
+        let violations = |value: &Value| content.schema.as_deref().map_or(0, |schema| schema.violations(value).len());
         let status = self.status.as_u16();
         let is_status = |value: &Value| value.as_u64().is_some_and(|status| (100..600).contains(&status));
         let wrong = STATUS_POINTERS.into_iter().find(|pointer| value.pointer(pointer).is_some_and(is_status));

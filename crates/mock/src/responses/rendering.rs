@@ -65,7 +65,10 @@ impl SelectedResponse<'_> {
         let key = GeneratedKey { seed, status: self.status.as_u16(), source: source_address, is_dynamic };
         let rendered = context.generated.0.get_or_insert_with(&key, || {
             let examples = if is_dynamic { ExampleUse::Never } else { ExampleUse::Always };
-            let value = self.generate(context, content, source, seed, examples)?;
+            let mut value = self.generate(context, content, source, seed, examples)?;
+            if content.is_json() && (self.status.is_client_error() || self.status.is_server_error()) {
+                self.correct_status(content, &mut value);
+            }
             self.render_value(context, source, &value, None)
         })?;
         Ok(self.to_response(&rendered))
