@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{answered, mock, small};
 use crate::mock::header;
+use crate::support::fetch_url;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_body_by_parameters_of_media_type() {
@@ -155,7 +156,7 @@ async fn stream_of_events_has_events() {
         (json!({ "example": "event: sold\ndata: 1" }), "event: sold\ndata: 1\n\n"),
     ] {
         let mock = small(json!({ "/events": answered(json!({ "text/event-stream": content })) }), json!({}));
-        let reply = mock.server.send(&Request::new("GET", "/events")).await.unwrap();
-        assert_eq!((reply.status, String::from_utf8_lossy(&reply.body).as_ref()), (200, expected));
+        let reply = fetch_url(&format!("http://{}/events", mock.address())).await;
+        assert_eq!((reply.status().as_u16(), reply.text().await.unwrap().as_str()), (200, expected));
     }
 }
