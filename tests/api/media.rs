@@ -179,11 +179,13 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     let again = fetch_unless(&app, &banner, &tag).await;
     app.put(&ama.key, &event.uri, json!({ "title": "Łódź Éclair Ελλάδα Київ" })).await;
     let renamed = fetch_unless(&app, &banner, &tag).await;
+    app.put(&ama.key, &event.uri, json!({ "title": "東京" })).await;
+    let (.., replaced_letters) = size_and_ink(app.fetch(&banner).await).await;
 
     assert_eq!(draft_url, format!("https://boxoffice.example{banner}"), "no secret");
     assert_eq!((draft_banner, draft_thumbnail), ((960, 320, 0), (320, 320, 0)));
     assert_eq!((width, height), (960, 320));
-    assert!(ink > 500, "{ink}");
+    assert!(ink > 500 && replaced_letters > 100, "{ink}, {replaced_letters}");
     assert_eq!((again.status().as_u16(), renamed.status().as_u16()), (304, 200));
     assert_ne!(header(renamed.headers(), "etag"), tag);
 }

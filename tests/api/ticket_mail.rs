@@ -27,6 +27,7 @@ on_both_databases![
     other_name_or_address_of_a_venue_is_mailed_to_holders,
     cancellation_of_an_event_is_mailed_to_holders,
     tickets_are_read_as_pdf,
+    tickets_show_the_letters_of_every_title,
 ];
 
 impl TestApp {
@@ -64,6 +65,14 @@ fn pages(pdf: &[u8]) -> usize {
     assert!(pdf.starts_with(b"%PDF-1.") && pdf[pdf.len() - 8..].windows(5).any(|end| end == b"%%EOF"), "it is no PDF");
     let count = |text: &[u8]| pdf.windows(text.len()).filter(|window| *window == text).count();
     count(b"/MediaBox")
+}
+
+/// Returns the letters that a PDF shows, from its map of glyphs to letters.
+fn letters(pdf: &[u8]) -> String {
+    let pdf = String::from_utf8_lossy(pdf);
+    let maps = pdf.split("beginbfchar").skip(1).filter_map(|rest| rest.split("endbfchar").next());
+    let codes = maps.flat_map(str::lines).filter_map(|line| line.split(['<', '>']).nth(3));
+    codes.map(|code| u32::from_str_radix(code, 16).ok().and_then(char::from_u32).unwrap()).collect()
 }
 
 /// Returns the HTML of a mail.
@@ -419,6 +428,26 @@ async fn tickets_are_read_as_pdf(app: TestApp) {
     let pdf = response.bytes().await.unwrap();
     assert_eq!(pages(&pdf), 50);
     assert!(pdf.len() < 500_000, "{} bytes", pdf.len());
+}
+
+async fn tickets_show_the_letters_of_every_title(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    let mut shown = Vec::new();
+    for title in ["Ɔdɔ ne ɛdɛ: ɖe ƒe ɣi ʋa, ₵10", "Ẹ̀kọ́ ₦500 ŋ ɓ ɗ ƙ", "Việt Nữ Đặng 5₫", "東京\u{FE0F}\u{200D}"]
+    {
+        app.put(&kofi.key, &event.uri, json!({ "title": title })).await;
+        let pdf = app.request("GET", &format!("{}/tickets.pdf", order.self_)).key(&ama.key).send_raw().await;
+        shown.push(letters(&pdf.bytes().await.unwrap()));
+    }
+
+    for (shown, expected) in shown.iter().zip(["Ɔɔɛɖƒɣʋ₵", "Ẹọ́₦ŋɓɗƙ", "ệữĐặ₫", "□"]) {
+        for letter in expected.chars() {
+            assert!(shown.contains(letter), "{letter} in {shown}");
+        }
+        assert_eq!(shown.contains('□'), expected == "□", "{shown}");
+    }
+    assert!(!shown[3].contains(['\u{FE0F}', '\u{200D}']), "{shown:?}");
 }
 
 #[test]

@@ -21,11 +21,27 @@ fn draws_latin_greek_and_cyrillic_letters() {
 }
 
 #[test]
-fn leaves_out_unknown_characters() {
-    let blank = rectangle("1", (320, 320), "").unwrap();
-    for text in ["日本", "\u{1F3B7}", "  "] {
-        assert_eq!(rectangle("1", (320, 320), text).unwrap(), blank, "{text}");
+fn draws_letters_and_currencies_of_ghana_nigeria_and_vietnam() {
+    let draw = |text: &str| rectangle("1", (320, 320), text).unwrap();
+    let others = [draw(""), draw("□")];
+    for letter in "ƆɔƐɛƉɖƔɣƲʋŊŋƁɓƊɗƘƙẸẹỌọṢṣ₵₦ệữặ₫".chars() {
+        assert!(!others.contains(&draw(&letter.to_string())), "{letter}");
     }
+}
+
+#[test]
+fn shows_a_box_for_each_visible_character_that_the_font_lacks() {
+    let draw = |text: &str| rectangle("1", (320, 320), text).unwrap();
+    for (text, shown) in [
+        ("東京", "□□"),
+        ("Jazz \u{1F3B7}\u{FE0F}!", "Jazz □!"),
+        ("a\u{200D}b\u{FE0F}c\u{AD}d\u{7}e\u{200B}f\u{E0100}", "abcdef"),
+        ("a\nb", "a b"),
+        (" \u{200D}\u{FE0F} ", ""),
+    ] {
+        assert_eq!(draw(text), draw(shown), "{text:?}");
+    }
+    assert_ne!(draw("□"), draw(""));
 }
 
 #[test]

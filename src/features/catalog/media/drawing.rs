@@ -4,10 +4,10 @@ use std::io::Cursor;
 
 use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
 use anyhow::Result;
-use epaint_default_fonts::UBUNTU_LIGHT;
 use image::{ImageFormat, Rgba, RgbaImage};
 use sha2::{Digest, Sha256};
-use unicode_normalization::UnicodeNormalization;
+
+use crate::kernel::font;
 
 /// Background colours. White letters have a contrast of at least 4.5 on each of them, as accessibility guidelines require.
 const COLOURS: [[u8; 3]; 12] = [
@@ -60,11 +60,10 @@ fn disc_alpha(x: u32, y: u32) -> u8 {
     ((inside + 0.5).clamp(0.0, 1.0) * 255.0) as u8
 }
 
-/// Draws the text, wrapped at spaces, and encodes the image. Leaves out the characters that the font doesn't have; it has the
-/// Latin, Greek and Cyrillic letters.
+/// Draws the text, wrapped at spaces, and encodes the image.
 fn with_text(mut image: RgbaImage, text: &str) -> Result<Vec<u8>> {
-    let font = FontRef::try_from_slice(UBUNTU_LIGHT)?;
-    let text: String = text.nfc().filter(|letter| font.glyph_id(*letter).0 != 0).collect();
+    let font = font::open()?;
+    let text = font::drawable(&font, text);
     let (image_width, image_height) = (image.width() as f32, image.height() as f32);
     let mut layout = (0.0, Vec::new());
     for share in SIZE_SHARES {

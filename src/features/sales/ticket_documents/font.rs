@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use ab_glyph::{Font, FontRef};
 use anyhow::{Context, Result, anyhow};
-use epaint_default_fonts::UBUNTU_LIGHT;
 use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
 use pdf_writer::{Filter, Finish, Name, Pdf, Rect, Ref, Str};
 use subsetter::GlyphRemapper;
-use unicode_normalization::UnicodeNormalization;
 
 use super::pdf::compress;
+use crate::kernel::font;
 
 /// The name of the font in the document. The six letters say that it is a subset (ISO 32000-1, 9.6.4).
-const NAME: Name<'static> = Name(b"BOXOFF+Ubuntu-Light");
+const NAME: Name<'static> = Name(b"BOXOFF+DejaVuSansCondensed");
 const SYSTEM_INFO: SystemInfo<'static> = SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 /// The name of the map from glyphs to letters.
 const UNICODE_MAP: Name<'static> = Name(b"Boxoffice");
@@ -44,15 +43,14 @@ pub struct DocumentFont {
 }
 
 impl DocumentFont {
-    /// Opens the font. It has the Latin, Greek and Cyrillic letters.
+    /// Opens the font.
     pub fn open() -> Result<Self> {
-        Ok(Self { font: FontRef::try_from_slice(UBUNTU_LIGHT)?, glyphs: GlyphRemapper::new(), letters: BTreeMap::new() })
+        Ok(Self { font: font::open()?, glyphs: GlyphRemapper::new(), letters: BTreeMap::new() })
     }
 
-    /// Returns the text without the characters that the font doesn't have.
-    pub fn known(&self, text: &str) -> String {
-        let spaced = text.nfc().map(|letter| if letter.is_whitespace() { ' ' } else { letter });
-        spaced.filter(|letter| *letter == ' ' || self.font.glyph_id(*letter).0 != 0).collect()
+    /// Returns a text with the characters that the font can draw.
+    pub fn drawable(&self, text: &str) -> String {
+        font::drawable(&self.font, text)
     }
 
     /// Returns the width of a text at a size of 1.
@@ -107,7 +105,7 @@ impl DocumentFont {
             .stem_v(60.0)
             .font_file2(refs.file);
 
-        let subset = subsetter::subset(UBUNTU_LIGHT, 0, &self.glyphs).map_err(|error| anyhow!("{error}"));
+        let subset = subsetter::subset(font::file(), 0, &self.glyphs).map_err(|error| anyhow!("{error}"));
         let subset = subset.context("the font can't be reduced")?;
         pdf.stream(refs.file, &compress(&subset)?).filter(Filter::FlateDecode);
 

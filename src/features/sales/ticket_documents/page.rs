@@ -118,19 +118,19 @@ impl Page<'_> {
 
     /// Draws a line that begins at `left`.
     fn line(&mut self, text: &str, size: f32, colour: [f32; 3], left: f32, baseline: f32) {
-        let text = self.font.known(text);
+        let text = self.font.drawable(text);
         let glyphs = self.font.encode(&text);
         self.fill(colour).begin_text().set_font(FONT, size).next_line(left, baseline).show(Str(&glyphs)).end_text();
     }
 
     /// Draws a line that ends at `right`.
     fn line_to(&mut self, text: &str, size: f32, colour: [f32; 3], right: f32, baseline: f32) {
-        let width = self.width(&self.font.known(text), size);
+        let width = self.width(&self.font.drawable(text), size);
         self.line(text, size, colour, right - width, baseline);
     }
 
     fn centred(&mut self, text: &str, size: f32, colour: [f32; 3], baseline: f32) {
-        let width = self.width(&self.font.known(text), size);
+        let width = self.width(&self.font.drawable(text), size);
         self.line(text, size, colour, (WIDTH - width) / 2.0, baseline);
     }
 
@@ -141,7 +141,7 @@ impl Page<'_> {
 
     /// Splits a text into at most this many lines. What doesn't fit is replaced by an ellipsis.
     fn wrap(&self, text: &str, size: f32, most: usize) -> Vec<String> {
-        let text = self.font.known(text);
+        let text = self.font.drawable(text);
         let mut lines: Vec<String> = vec![String::new()];
         for (piece, begins_word) in text.split_whitespace().flat_map(|word| self.pieces(word, size)) {
             let line = lines.last_mut().map(std::mem::take).unwrap_or_default();
