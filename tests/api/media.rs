@@ -2,6 +2,7 @@
 
 mod bucket;
 mod drawing;
+mod metadata;
 mod object_store;
 mod validation;
 

@@ -94,6 +94,30 @@ fn thumbnail_in_headers_is_not_the_end_of_a_jpeg() {
 }
 
 #[test]
+fn jpeg_ends_at_the_marker_after_its_scans() {
+    let image = BASE64_STANDARD.decode(JPEG).unwrap();
+    let end = image.len() - 2;
+    // A comment with an end marker between the last scan and the end.
+    let with_comment = [&image[..end], b"\xFF\xFE\0\x06\xFF\xD9\xFF\xD9", &image[end..], b"\xFF\xD8\xFF\xD9"].concat();
+    assert_eq!(parse_bytes(&with_comment).unwrap().bytes, image);
+}
+
+#[test]
+fn damaged_parts_of_metadata_never_panic() {
+    let mut files = vec![png(9, 9), BASE64_STANDARD.decode(JPEG).unwrap(), BASE64_STANDARD.decode(WEBP).unwrap()];
+    files[1].splice(2..2, *b"\xFF\xE1\0\x1CExif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0");
+    for file in files {
+        for at in 0..file.len() {
+            for (length, filler) in [(2, 0xFF), (4, 0), (4, 0xFF), (8, 0x7F)] {
+                let mut damaged = file.clone();
+                damaged.splice(at..(at + length).min(file.len()), vec![filler; length]);
+                drop(parse_bytes(&damaged));
+            }
+        }
+    }
+}
+
+#[test]
 fn rejects_garbage_after_magic_bytes_and_never_panics() {
     for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
         let file = parse(&text).unwrap().bytes;

@@ -1,8 +1,9 @@
 //! Validation of uploaded images. They are base64 in a request body, and their type is detected from the content, never from a
-//! name or a declared type. An image is decoded completely once, so that only images that browsers can show are stored.
+//! name or a declared type. An image is decoded completely once, so that only images that browsers can show are stored. Its metadata
+//! are removed.
 
 use std::fmt;
-use std::io::{BufRead, Cursor, Seek};
+use std::io::Cursor;
 
 use base64::Engine;
 use base64::alphabet;
@@ -10,6 +11,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use image::metadata::Orientation;
 use image::{ImageDecoder, ImageFormat, ImageReader, Limits};
+
+use super::metadata;
 
 /// Largest size of an image file, in bytes.
 pub const MAX_BYTES: usize = 5 * 1024 * 1024;
@@ -31,7 +34,7 @@ pub struct Image {
     pub width: u32,
     /// The height in pixels.
     pub height: u32,
-    /// The file, unchanged.
+    /// The file without metadata.
     pub bytes: Bytes,
 }
 
@@ -88,7 +91,7 @@ fn format(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
 ///
 /// Line breaks and missing padding are accepted, because many tools produce them.
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
-    let bytes = decode_base64(without_data_uri(base64.trim_ascii())?)?;
+    let bytes = Bytes::from(decode_base64(without_data_uri(base64.trim_ascii())?)?);
     let (format, name) = format(&bytes).ok_or(ImageProblem::UnknownFormat)?;
     // Headers may be compressed, so reading them has the same limit.
     let reader = || {
@@ -104,52 +107,20 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(ImageProblem::Dimensions { width, height });
     }
-    if reader().decode().is_err() || !is_complete(format, &bytes) {
+    if reader().decode().is_err() {
         return Err(ImageProblem::Broken(name));
     }
-    let (width, height) = if is_turned(format, reader()) { (height, width) } else { (width, height) };
-    Ok(Image { width, height, bytes: bytes.into() })
+    let orientation = reader().into_decoder().and_then(|mut decoder| decoder.orientation());
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+    let (width, height) = if is_turned(format, orientation) { (height, width) } else { (width, height) };
+    let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
+    Ok(Image { width, height, bytes })
 }
 
-/// Returns whether browsers turn the image by 90°. They do so for a JPEG of a camera that was held upright.
-fn is_turned<R: BufRead + Seek>(format: ImageFormat, reader: ImageReader<R>) -> bool {
-    let orientation = || reader.into_decoder()?.orientation();
-    let is_quarter = |orientation| {
-        use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
-        matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
-    };
-    format == ImageFormat::Jpeg && orientation().is_ok_and(is_quarter)
-}
-
-/// Returns whether the file of a decoded image has its end. The decoders stop before it, and fill the missing rest of a JPEG.
-/// More data may follow the end, because phones append videos.
-fn is_complete(format: ImageFormat, bytes: &[u8]) -> bool {
-    match format {
-        ImageFormat::Png => contains(bytes, b"\0\0\0\0IEND\xAE\x42\x60\x82"),
-        ImageFormat::WebP => {
-            matches!(*bytes, [_, _, _, _, a, b, c, d, ..] if bytes.len() - 8 >= u32::from_le_bytes([a, b, c, d]) as usize)
-        }
-        _ => contains(jpeg_scans(bytes), b"\xFF\xD9"),
-    }
-}
-
-/// Returns the part of a JPEG from its first scan. The end marker can't occur in the data of a scan, but it does occur in the
-/// headers, at the end of a thumbnail.
-fn jpeg_scans(bytes: &[u8]) -> &[u8] {
-    let mut rest = bytes.get(2..).unwrap_or_default();
-    loop {
-        let skipped = match *rest {
-            [] | [0xFF, 0xDA, ..] => return rest,
-            [0xFF, 0x01..=0xFE, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
-            // Decoders ignore other bytes between the segments.
-            _ => 1,
-        };
-        rest = rest.get(skipped..).unwrap_or_default();
-    }
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    bytes.windows(part.len()).any(|window| window == part)
+/// Returns whether all browsers turn the image by 90°. They do so for a JPEG of a camera that was held upright.
+fn is_turned(format: ImageFormat, orientation: Orientation) -> bool {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    format == ImageFormat::Jpeg && matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
 }
 
 /// Removes a prefix like `data:image/png;base64,`, case-insensitively and with any parameters. Its media type is ignored.

@@ -1,6 +1,6 @@
 //! Images: uploads of hosts for their events and advertisements, and generated icons of regions.
 //!
-//! - `image` validates base64 from a request body and returns an [`Image`].
+//! - `image` validates base64 from a request body and returns an [`Image`], from which `metadata` has removed the metadata.
 //! - `object_store` stores image files by name, in a folder or in an S3 bucket. The database has the references to them.
 //! - `generated` draws and caches the icons of countries, and placeholders for images of events that were not uploaded.
 //!
@@ -11,6 +11,7 @@ mod endpoints;
 mod generated;
 mod icon;
 pub mod image;
+mod metadata;
 mod object_store;
 mod service;
 mod store;

@@ -1,0 +1,116 @@
+//! Removal of metadata from uploaded images. Cameras and programs write the place, the time, the device, previews and texts into
+//! images, and phones append videos. Images are public, so that all of this is removed. The pixels stay as they were compressed.
+
+use bytes::Bytes;
+use image::ImageFormat;
+use image::metadata::Orientation;
+use img_parts::ImageEXIF;
+use img_parts::png::{Png, PngChunk};
+use img_parts::riff::{RiffChunk, RiffContent};
+use img_parts::webp::WebP;
+
+/// Returns the file of a decoded image without its metadata and without what follows its end. Returns `None` if it has no end or its
+/// metadata is damaged, which decoders accept.
+///
+/// Keeps the colour profile, and this orientation as the only entry of the Exif data. A file without metadata stays the same.
+pub fn strip(format: ImageFormat, file: Bytes, orientation: Orientation) -> Option<Bytes> {
+    let exif = (orientation != Orientation::NoTransforms).then(|| exif_of(orientation));
+    match format {
+        ImageFormat::Png => strip_png(file, exif),
+        ImageFormat::WebP => strip_webp(file, exif),
+        _ => strip_jpeg(&file, exif).map(Bytes::from),
+    }
+}
+
+/// Returns Exif data with an orientation as their only entry (Exif 2.32, 4.6.2).
+fn exif_of(orientation: Orientation) -> Bytes {
+    const HEADER: &[u8] = b"MM\0*\0\0\0\x08";
+    // The number of entries, the tag, the type of 16 bits and the number of values.
+    const ENTRY: &[u8] = b"\0\x01\x01\x12\0\x03\0\0\0\x01";
+    const PADDING_AND_END: &[u8] = &[0; 6];
+    [HEADER, ENTRY, &[0, orientation.to_exif()], PADDING_AND_END].concat().into()
+}
+
+fn strip_png(file: Bytes, exif: Option<Bytes>) -> Option<Bytes> {
+    let mut png = Png::from_bytes(file).ok()?;
+    png.chunks().last().filter(|chunk| chunk.kind() == *b"IEND")?;
+    png.chunks_mut().retain(is_chunk_of_picture);
+    png.set_exif(exif);
+    Some(png.encoder().bytes())
+}
+
+/// Returns whether a chunk of a PNG describes the picture. Decoders need those that begin with a capital letter; of the others, these
+/// are about colours, transparency, the size of pixels, and animation.
+fn is_chunk_of_picture(chunk: &PngChunk) -> bool {
+    const OPTIONAL: [&[u8; 4]; 16] = [
+        b"acTL", b"bKGD", b"cHRM", b"cICP", b"cLLI", b"fcTL", b"fdAT", b"gAMA", b"hIST", b"iCCP", b"mDCV", b"pHYs", b"sBIT",
+        b"sPLT", b"sRGB", b"tRNS",
+    ];
+    let kind = chunk.kind();
+    kind[0].is_ascii_uppercase() || OPTIONAL.contains(&&kind)
+}
+
+fn strip_webp(file: Bytes, exif: Option<Bytes>) -> Option<Bytes> {
+    const PICTURE: [&[u8; 4]; 7] = [b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"];
+    /// The flags of Exif and XMP data.
+    const METADATA: u8 = 0b1100;
+    let mut webp = WebP::from_bytes(file).ok()?;
+    webp.chunks_mut().retain(|chunk| PICTURE.contains(&&chunk.id()));
+    let header = webp.chunks_mut().iter_mut().find(|chunk| chunk.id() == *b"VP8X").map(RiffChunk::content_mut);
+    if let Some(RiffContent::Data(header)) = header {
+        let mut changed = header.to_vec();
+        *changed.first_mut()? &= !METADATA;
+        *header = changed.into();
+    }
+    // Without Exif data, this call would remove headers that are not needed.
+    if exif.is_some() {
+        webp.set_exif(exif);
+    }
+    Some(webp.encoder().bytes())
+}
+
+/// Copies a JPEG up to its end marker, which can't occur in the pixels, but does at the end of a thumbnail in a segment.
+fn strip_jpeg(file: &[u8], exif: Option<Bytes>) -> Option<Vec<u8>> {
+    let (start, mut rest) = file.split_at_checked(2)?;
+    let mut stripped = start.to_vec();
+    loop {
+        let (length, is_needed) = match *rest {
+            [] => return None,
+            [0xFF, 0xD9, ..] => break,
+            [0xFF, marker @ (0xC0..=0xCF | 0xDA..=0xFE), high, low, ..] => {
+                let length = 2 + usize::from(u16::from_be_bytes([high, low]));
+                (length, is_segment_of_picture(marker, rest.get(4..length)?))
+            }
+            // Pixels, or bytes that decoders ignore between the segments.
+            _ => (1, true),
+        };
+        let (part, following) = rest.split_at_checked(length)?;
+        if is_needed {
+            stripped.extend_from_slice(part);
+        }
+        rest = following;
+    }
+    stripped.extend(b"\xFF\xD9");
+    if let Some(exif) = exif {
+        const PREFIX: &[u8] = b"Exif\0\0";
+        let length = u16::try_from(2 + PREFIX.len() + exif.len()).ok()?;
+        let segment = [b"\xFF\xE1", length.to_be_bytes().as_slice(), PREFIX, &exif].concat();
+        // A JFIF segment must stay the first one.
+        let at = if stripped[2..].starts_with(b"\xFF\xE0") { 2 + 4 + JFIF_LENGTH } else { 2 };
+        stripped.splice(at..at, segment);
+    }
+    Some(stripped)
+}
+
+/// The length of a JFIF segment without a thumbnail.
+const JFIF_LENGTH: usize = 14;
+
+/// Returns whether a decoder needs a segment of a JPEG: the frame, the tables, the scans, and what says how the colours are stored.
+fn is_segment_of_picture(marker: u8, content: &[u8]) -> bool {
+    match marker {
+        0xE0 => content.starts_with(b"JFIF\0") && content.len() == JFIF_LENGTH,
+        0xE2 => content.starts_with(b"ICC_PROFILE\0"),
+        0xEE => content.starts_with(b"Adobe"),
+        _ => marker < 0xE0,
+    }
+}
