@@ -5,7 +5,7 @@ use bytes::Bytes;
 use image::ImageFormat;
 use image::metadata::Orientation;
 use img_parts::ImageEXIF;
-use img_parts::png::{Png, PngChunk};
+use img_parts::png::PngChunk;
 use img_parts::riff::{RiffChunk, RiffContent};
 use img_parts::webp::WebP;
 
@@ -16,7 +16,7 @@ use img_parts::webp::WebP;
 pub fn strip(format: ImageFormat, file: Bytes, orientation: Orientation) -> Option<Bytes> {
     let exif = (orientation != Orientation::NoTransforms).then(|| exif_of(orientation));
     match format {
-        ImageFormat::Png => strip_png(file, exif),
+        ImageFormat::Png => strip_png(&file, exif).map(Bytes::from),
         ImageFormat::WebP => strip_webp(file, exif),
         _ => strip_jpeg(&file, exif).map(Bytes::from),
     }
@@ -31,22 +31,37 @@ fn exif_of(orientation: Orientation) -> Bytes {
     [HEADER, ENTRY, &[0, orientation.to_exif()], PADDING_AND_END].concat().into()
 }
 
-fn strip_png(file: Bytes, exif: Option<Bytes>) -> Option<Bytes> {
-    let mut png = Png::from_bytes(file).ok()?;
-    png.chunks().last().filter(|chunk| chunk.kind() == *b"IEND")?;
-    png.chunks_mut().retain(is_chunk_of_picture);
-    png.set_exif(exif);
-    Some(png.encoder().bytes())
+/// Copies a PNG up to its last chunk. Decoders ignore wrong checksums of metadata, so they are not verified here.
+fn strip_png(file: &[u8], exif: Option<Bytes>) -> Option<Vec<u8>> {
+    const SIGNATURE: usize = 8;
+    let mut exif = exif.map(|exif| PngChunk::new(*b"eXIf", exif).encoder().bytes());
+    let (signature, mut rest) = file.split_at_checked(SIGNATURE)?;
+    let mut stripped = signature.to_vec();
+    loop {
+        // The length of the content, the kind, the content, and a checksum.
+        let (length, following) = rest.split_first_chunk()?;
+        let kind = *following.first_chunk()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?.checked_add(12)?;
+        let (chunk, following) = rest.split_at_checked(length)?;
+        if is_chunk_of_picture(kind) {
+            stripped.extend_from_slice(chunk);
+        }
+        if kind == *b"IEND" {
+            return Some(stripped);
+        }
+        // After the header, which is the first chunk.
+        stripped.extend(exif.take().into_iter().flatten());
+        rest = following;
+    }
 }
 
 /// Returns whether a chunk of a PNG describes the picture. Decoders need those that begin with a capital letter; of the others, these
 /// are about colours, transparency, the size of pixels, and animation.
-fn is_chunk_of_picture(chunk: &PngChunk) -> bool {
+fn is_chunk_of_picture(kind: [u8; 4]) -> bool {
     const OPTIONAL: [&[u8; 4]; 16] = [
         b"acTL", b"bKGD", b"cHRM", b"cICP", b"cLLI", b"fcTL", b"fdAT", b"gAMA", b"hIST", b"iCCP", b"mDCV", b"pHYs", b"sBIT",
         b"sPLT", b"sRGB", b"tRNS",
     ];
-    let kind = chunk.kind();
     kind[0].is_ascii_uppercase() || OPTIONAL.contains(&&kind)
 }
 
