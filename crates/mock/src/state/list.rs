@@ -84,7 +84,7 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
             *value = number.into();
         }
     }
-    set_next(request, schema, &mut list, property.as_deref(), &numbers, on_page().last());
+    set_next(request, schema, &mut list, property.as_deref(), &numbers, on_page().next_back());
     Ok(Some((list, numbers)))
 }
 

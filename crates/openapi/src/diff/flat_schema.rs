@@ -185,7 +185,7 @@ fn replace_content_keywords(keywords: &mut Keywords) {
     }
 }
 
-fn items<'a>(lists: Vec<&'a Value>) -> impl Iterator<Item = &'a Value> {
+fn items(lists: Vec<&Value>) -> impl Iterator<Item = &Value> {
     lists.into_iter().filter_map(Value::as_array).flatten()
 }
 
