@@ -185,7 +185,7 @@ async fn keeps_everything_while_clock_differs_from_database(app: TestApp) {
 
 /// Runs a job in a process of its own, and returns the number of deleted rows.
 fn run_job(app: &TestApp, arguments: &[&str]) -> Value {
-    admin_commands::json_of(app, &[&["jobs", "run"], arguments].concat())["processed"].clone()
+    admin_commands::json_of(app, &[&["jobs", "run"], arguments, &["--yes"]].concat())["processed"].clone()
 }
 
 /// Ama sends three requests with idempotency keys, of which the last one is for a code, and a week later, Kofi does. Then the servers have been stopped for two days, or the clock is ahead by them.
