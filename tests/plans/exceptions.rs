@@ -31,7 +31,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("update event_returns set due =", "a correction after the clock was wrong"),
     exception("update payments set placed =", "a correction after the clock was wrong"),
     exception("update waiting_entries set offered =", "a correction after the clock was wrong"),
-    exception("created = case when created > $2 then $1", "a correction after the clock was wrong"),
     exception("last_used = case when last_used > $2 then $1", "a correction after the clock was wrong"),
     exception("delete from advertisement_slots where advertisement_id =", STORAGE_LIMIT),
     exception("delete from advertisement_zones where advertisement_id =", STORAGE_LIMIT),
