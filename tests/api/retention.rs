@@ -188,7 +188,8 @@ fn run_job(app: &TestApp, arguments: &[&str]) -> Value {
     admin_commands::json_of(app, &[&["jobs", "run"], arguments, &["--yes"]].concat())["processed"].clone()
 }
 
-/// Ama sends three requests with idempotency keys, of which the last one is for a code, and a week later, Kofi does. Then the servers have been stopped for two days, or the clock is ahead by them.
+/// Ama sends three requests with idempotency keys, of which the last one is for a code, and a week later, Kofi does. Then the servers
+/// have been stopped for two days, or the clock is ahead by them.
 async fn request_codes_before_stop(app: &TestApp) {
     app.stop_jobs().await;
     for (name, shift_responses, shift_codes) in [
