@@ -6,7 +6,7 @@ use anyhow::bail;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, essence};
-use boxoffice_openapi::{Operation, Parameter, ParameterLocation, Schema, field_values, resolve, to_plain_string};
+use boxoffice_openapi::{Operation, PNG_PIXEL, Parameter, ParameterLocation, Schema, field_values, resolve, to_plain_string};
 use serde_json::{Value, json};
 
 use super::http_client::Request;
@@ -16,9 +16,6 @@ const BOUNDARY: &str = "compare-boundary-7d1f0c";
 
 /// Begins the head of each part of a form.
 const DISPOSITION: &str = "Content-Disposition: form-data";
-
-/// A PNG image of one pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Encodes a value as a body of a media type. `schema` and `encoding` are those of its Media Type Object. Returns the media type with
 /// its parameters, and the body.
@@ -47,7 +44,7 @@ pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value
             }
             (format!("multipart/form-data; boundary={BOUNDARY}"), (body + &format!("--{BOUNDARY}--\r\n")).into_bytes())
         }
-        ("image/png", Value::String(_)) => (essence, BASE64_STANDARD.decode(PNG)?),
+        ("image/png", Value::String(_)) => (essence, BASE64_STANDARD.decode(PNG_PIXEL)?),
         ("application/octet-stream", value) => (essence, to_plain_string(value).into_bytes()),
         (_, value) if is_bytes(schema) && !essence.ends_with("xml") && !essence.contains('*') => {
             (essence, to_plain_string(value).into_bytes())
@@ -93,7 +90,7 @@ impl FormField {
             let start = format!("--{BOUNDARY}\r\n");
             let end = format!("--{BOUNDARY}--\r\n");
             let text = String::from_utf8_lossy(body);
-            let is_own = |part: &str| part.starts_with(&format!("{}; name=\"{name}\"", DISPOSITION));
+            let is_own = |part: &str| part.starts_with(&format!("{DISPOSITION}; name=\"{name}\""));
             let others = text.trim_end_matches(end.as_str()).split(&start).filter(|part| !part.is_empty() && !is_own(part));
             let mut parts: String = others.map(|part| format!("{start}{part}")).collect();
             for item in value.map(field_values).unwrap_or_default() {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use boxoffice_openapi::response::{essence, is_json};
+use boxoffice_openapi::response::{essence, is_json, is_text};
 use boxoffice_openapi::{field_values, to_plain_string};
 use bytes::Bytes;
 use serde_json::Value;
@@ -104,10 +104,6 @@ fn pixel(essence: &str) -> Option<Bytes> {
         LazyLock::new(|| PIXELS.map(|(_, image)| STANDARD.decode(image).ok().map(Bytes::from)));
     let index = PIXELS.iter().position(|(media_type, _)| *media_type == essence)?;
     DECODED[index].clone()
-}
-
-fn is_text(essence: &str) -> bool {
-    essence.starts_with("text/") || ["xml", "yaml", "x-www-form-urlencoded"].iter().any(|end| essence.ends_with(end))
 }
 
 #[cfg(test)]

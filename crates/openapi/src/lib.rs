@@ -66,7 +66,7 @@ pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank, is_blank_text};
 pub use resolver::{escape, resolve};
-pub use sample::{ExampleUse, Sampler};
+pub use sample::{ExampleUse, PNG_PIXEL, Sampler};
 pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;

@@ -377,6 +377,11 @@ fn range_rank(declared: &str, media_type: &str) -> Option<usize> {
     }
 }
 
+/// Returns whether a media type without parameters, in lower case, is a text apart from JSON.
+pub fn is_text(essence: &str) -> bool {
+    essence.starts_with("text/") || ["xml", "yaml", "x-www-form-urlencoded"].iter().any(|end| essence.ends_with(end))
+}
+
 /// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix). `text/json` is an old name of it.
 pub fn is_json(essence: &str) -> bool {
     let is = |name: &str| essence.eq_ignore_ascii_case(name);

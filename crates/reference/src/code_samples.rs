@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use boxoffice_openapi::response::{essence, is_text};
 use boxoffice_openapi::{
     Contract, Direction, ExampleUse, Operation, Parameter, ParameterLocation, Sampler, Schema, SecurityScheme, to_plain_string,
 };
@@ -186,10 +187,9 @@ impl SampleRequest {
 fn file_of_response(operation: &Operation) -> Option<String> {
     let success = operation.responses.iter().find(|response| (200..300).contains(response.statuses.start()))?;
     let content = success.contents.first()?;
-    let (kind, subtype) =
-        content.media_type.split_once(';').map_or(&*content.media_type, |(essence, _)| essence).trim().split_once('/')?;
-    let is_text =
-        content.is_json() || kind == "text" || kind == "multipart" || subtype.ends_with("xml") || subtype.contains("form");
+    let media_type = essence(&content.media_type).to_lowercase();
+    let (kind, subtype) = media_type.split_once('/')?;
+    let is_text = content.is_json() || is_text(&media_type) || kind == "multipart";
     let extension = if subtype.chars().all(|letter| letter.is_ascii_alphanumeric()) { subtype } else { "bin" };
     (!is_text).then(|| format!("response.{extension}"))
 }

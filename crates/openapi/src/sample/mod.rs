@@ -22,6 +22,7 @@ use jsonschema::Validator;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::Value;
+pub use text::PNG_PIXEL;
 
 use crate::compile;
 use crate::schema::{Direction, error_message};

@@ -13,7 +13,7 @@ const WORDS: [&str; 24] = [
 ];
 
 /// A PNG image of one pixel, in base64.
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+pub const PNG_PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 /// Formats of a date or time that a pattern may require.
 const TIME_FORMATS: [&str; 7] = [
@@ -95,7 +95,7 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
         // Addresses for documentation (RFC 5737, RFC 3849).
         "ipv4" | "ip" => format!("192.0.2.{}", rng.random::<u8>()),
         "ipv6" => format!("2001:db8::{:x}", rng.random_range(1..=0xffff)),
-        "image" => PIXEL.to_owned(),
+        "image" => PNG_PIXEL.to_owned(),
         "byte" => STANDARD.encode(words(rng, padding.max(3) * 3 / 4, usize::MAX)),
         _ => return None,
     })
