@@ -8,9 +8,10 @@ use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::argument::{Argument, ArgumentLocation};
 use super::checks::list_reader::listed_entries;
 use super::http_client::{ReceivedResponse, Request};
-use super::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
+use super::operation_under_test::OperationUnderTest;
 use super::resources::{identifier, is_item, item_operation, new_path, parent, with_declared_slash};
 use super::target::Target;
 

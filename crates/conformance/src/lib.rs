@@ -1,5 +1,6 @@
 //! `boxoffice compare`: checks a running server against its OpenAPI document and writes a report.
 
+mod argument;
 pub mod baseline;
 mod checks;
 pub mod comparison;

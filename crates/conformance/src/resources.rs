@@ -8,8 +8,8 @@ use percent_encoding::utf8_percent_encode;
 use reqwest::Url;
 use serde_json::Value;
 
+use super::argument::PATH_ESCAPES;
 use super::http_client::ReceivedResponse;
-use super::operation_under_test::PATH_ESCAPES;
 
 /// Names of properties that are identifiers, whatever the path of a resource calls them.
 const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];

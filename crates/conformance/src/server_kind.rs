@@ -1,8 +1,9 @@
 //! The kind of a server, which decides which checks can be made.
 
+use super::argument::ArgumentLocation;
 use super::comparison::Comparison;
 use super::http_client::Request;
-use super::operation_under_test::{ArgumentLocation, OperationUnderTest};
+use super::operation_under_test::OperationUnderTest;
 use super::resources::is_item;
 use super::target::Target;
 

@@ -7,11 +7,12 @@ use anyhow::Context;
 use boxoffice_openapi::{Contract, Operation, counted};
 use http::header::ETAG;
 
+use super::argument::Argument;
 use super::checks::updates::as_read;
 use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
-use super::operation_under_test::{Argument, IF_MATCH, OperationUnderTest};
+use super::operation_under_test::{IF_MATCH, OperationUnderTest};
 use super::resources::{parent, with_declared_slash};
 
 /// Key that is sent if the options have none. A mock accepts any key.

@@ -4,10 +4,10 @@ use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use boxoffice_openapi::response::matches_range;
 use serde_json::{Value, json};
 
+use crate::argument::{Argument, ArgumentLocation};
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun, RequestPair};
-use crate::operation_under_test::{Argument, ArgumentLocation};
 use crate::recorder::CheckFailure;
 
 /// Largest length of an encoded text in a URL. Servers may reject URLs of more than 8,000 bytes (RFC 9110, section 4.1).

@@ -4,7 +4,7 @@ use boxoffice_openapi::{Direction, Sampler, parse_date_time};
 use chrono::{NaiveDateTime, TimeDelta};
 use serde_json::{Value, json};
 
-use crate::operation_under_test::Argument;
+use crate::argument::Argument;
 
 /// Texts to append to a text, in the order of preference: with characters that careless servers lose or escape.
 const SUFFIXES: [&str; 3] = [" é漢🎟 O'Neil & Co", " B", "b"];

@@ -5,10 +5,10 @@ use boxoffice_openapi::to_plain_string;
 use serde_json::{Value, json};
 
 use super::list_reader::{read_list, read_whole_list};
+use crate::argument::{Argument, ArgumentLocation};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
-use crate::operation_under_test::{Argument, ArgumentLocation};
 
 /// Names of parameters that select an order or the shape of entries. The contract's `past` only changes what a search finds.
 const SHAPE_NAMES: [&str; 8] = ["sort", "order", "sortby", "orderby", "fields", "include", "expand", "past"];

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use super::list_reader::{
     MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_smallest_page, read_whole_list, with_query,
 };
+use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::{Argument, ArgumentLocation, OperationUnderTest};
+use crate::operation_under_test::OperationUnderTest;
 use crate::recorder::CheckFailure;
 use crate::server_kind::ServerKind;
 

@@ -5,10 +5,10 @@ use http::header::LOCATION;
 use serde_json::Value;
 
 use super::changed_values::is_same_value;
+use crate::argument::Argument;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::Argument;
 
 /// Operations that end a resource, which can still be read afterwards.
 const ENDING_OPERATIONS: [&str; 2] = ["account_session_delete", "transfer_delete"];

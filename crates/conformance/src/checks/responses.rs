@@ -10,11 +10,11 @@ use http::header::ETAG;
 use serde_json::Value;
 
 use super::arguments::is_sendable_in;
+use crate::argument::{Argument, ArgumentLocation};
 use crate::fixtures::ExpectedOutcome;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun, RequestPair};
-use crate::operation_under_test::{Argument, ArgumentLocation};
 use crate::recorder::CheckFailure;
 
 /// Number of boundary values to send for each argument.
@@ -100,7 +100,7 @@ impl OperationRun<'_> {
             .operation
             .arguments
             .iter()
-            .filter(|argument| argument.is_in_body() || argument.location == ArgumentLocation::Form)
+            .filter(|argument| argument.is_property())
             .filter(|argument| !argument.required && !pair.target.constrained.contains(&argument.name))
             .collect();
         let without_optional =

@@ -6,11 +6,11 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::persistence::is_example;
+use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
-use crate::operation_under_test::{Argument, ArgumentLocation};
 use crate::recorder::CheckFailure;
 
 /// Number of `self` links to follow in a response.

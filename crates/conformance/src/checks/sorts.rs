@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use serde_json::{Value, json};
 
 use super::list_reader::read_whole_list;
+use crate::argument::{Argument, ArgumentLocation};
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
-use crate::operation_under_test::{Argument, ArgumentLocation};
 
 impl OperationRun<'_> {
     /// Checks each value of `sort` with each value of `order`. Without `order`, `-name` is the descending order of `name`.

@@ -1,10 +1,10 @@
 //! Checks that an unknown identifier in a path is rejected with 404.
 
 use super::updates::as_read;
+use crate::argument::ArgumentLocation;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
-use crate::operation_under_test::ArgumentLocation;
 use crate::resources::with_declared_slash;
 
 impl OperationRun<'_> {

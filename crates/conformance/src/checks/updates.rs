@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::changed_values::{changed_values, difference, is_same_value};
+use crate::argument::Argument;
 use crate::comparison::Comparison;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
-use crate::operation_under_test::Argument;
 
 /// Number of values to try for a property, until one is accepted.
 const ATTEMPTS: usize = 3;
