@@ -10,7 +10,11 @@ use serde_json::json;
 
 use crate::support::TestApp;
 
-on_both_databases![metadata_of_uploaded_images_is_removed, images_without_metadata_are_served_unchanged];
+on_both_databases![
+    metadata_of_uploaded_images_is_removed,
+    bytes_between_segments_are_removed,
+    images_without_metadata_are_served_unchanged,
+];
 
 const WIDTH: u32 = 40;
 const HEIGHT: u32 = 24;
@@ -135,6 +139,39 @@ async fn metadata_of_uploaded_images_is_removed(app: TestApp) {
             assert_eq!(decode(&served).0.to_exif(), orientation);
             assert!(!served.windows(SECRET.len()).any(|part| part == SECRET));
         }
+    }
+}
+
+/// Decoders ignore such bytes, or read them as segments.
+async fn bytes_between_segments_are_removed(app: TestApp) {
+    let (ama, event) = app.sign_up_host("ama", &[]).await;
+    let (key, path) = (ama.key.as_str(), format!("/media/banner/{}", event.id));
+    let data = jpeg_exif(&exif(6));
+    let kept = jpeg(&[jpeg_exif(&orientation_alone(6))]);
+    let file = encode(ImageFormat::Jpeg);
+    let (start, following) = file.split_at(20);
+
+    for between in [SECRET.to_vec(), vec![0xFF; 5]] {
+        let served = upload(&app, (key, &event.uri, &path), &jpeg(&[data.clone(), between.clone()])).await;
+
+        assert!(served == kept, "{}: {}", between.escape_ascii(), served.escape_ascii());
+    }
+
+    // An unknown segment contains the marker and the length of the Exif data.
+    let length = (data.len() as u16).to_be_bytes();
+    let hidden = [b"\xFF\xD8\xFF\xFF\xE1\0\x02\xE0\xFF\x03\0\x06\xFF\xE1", length.as_slice(), &data[4..], following].concat();
+    for file in [
+        hidden,
+        [&start[..2], &data[..6], &start[2..], following].concat(),
+        jpeg(&[[b"\xFF\x00\xE1", &data[2..]].concat()]),
+        jpeg(&[[b"\xFF\x01\xFF\xD0", SECRET].concat()]),
+    ] {
+        let changed = app.put(key, &event.uri, json!({ "banner": BASE64_STANDARD.encode(file) })).await;
+
+        let served = app.fetch(&path).await.bytes().await.unwrap().to_vec();
+        assert!([200, 400].contains(&changed.status), "{}", changed.body);
+        assert!(!served.windows(SECRET.len()).any(|part| part == SECRET));
+        assert_eq!(decode(&served).1.len(), (WIDTH * HEIGHT * 3) as usize);
     }
 }
 

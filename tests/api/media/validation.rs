@@ -99,7 +99,7 @@ fn jpeg_ends_at_the_marker_after_its_scans() {
     let end = image.len() - 2;
     // A comment with an end marker between the last scan and the end.
     let with_comment = [&image[..end], b"\xFF\xFE\0\x06\xFF\xD9\xFF\xD9", &image[end..], b"\xFF\xD8\xFF\xD9"].concat();
-    assert_eq!(parse_bytes(&with_comment).unwrap().bytes, image);
+    assert_eq!(parse_bytes(&with_comment).unwrap(), parse_bytes(&image).unwrap());
 }
 
 #[test]

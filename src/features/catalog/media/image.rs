@@ -1,6 +1,6 @@
 //! Validation of uploaded images. They are base64 in a request body, and their type is detected from the content, never from a
-//! name or a declared type. An image is decoded completely once, so that only images that browsers can show are stored. Its metadata
-//! are removed.
+//! name or a declared type. Its metadata are removed, and the result is decoded completely once, so that only images that
+//! browsers can show are stored.
 
 use std::fmt;
 use std::io::Cursor;
@@ -93,28 +93,32 @@ fn format(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     let bytes = Bytes::from(decode_base64(without_data_uri(base64.trim_ascii())?)?);
     let (format, name) = format(&bytes).ok_or(ImageProblem::UnknownFormat)?;
-    // Headers may be compressed, so reading them has the same limit.
-    let reader = || {
-        let mut reader = ImageReader::with_format(Cursor::new(&bytes), format);
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MAX_MEMORY);
-        reader.limits(limits);
-        reader
-    };
-    let (width, height) = reader().into_dimensions().map_err(|_| ImageProblem::Broken(name))?;
+    let mut uploaded = reader(format, &bytes).into_decoder().map_err(|_| ImageProblem::Broken(name))?;
+    let (width, height) = uploaded.dimensions();
     let sides = 1..=MAX_SIDE;
     let pixels = u64::from(width) * u64::from(height);
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(ImageProblem::Dimensions { width, height });
     }
-    if reader().decode().is_err() {
+    let orientation = uploaded.orientation().unwrap_or(Orientation::NoTransforms);
+    drop(uploaded);
+    // Programs differ in what they read of a damaged image, so the stored file is decoded.
+    let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
+    let decoded = reader(format, &bytes).decode().map_err(|_| ImageProblem::Broken(name))?;
+    if (decoded.width(), decoded.height()) != (width, height) {
         return Err(ImageProblem::Broken(name));
     }
-    let orientation = reader().into_decoder().and_then(|mut decoder| decoder.orientation());
-    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
     let (width, height) = if is_turned(format, orientation) { (height, width) } else { (width, height) };
-    let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
     Ok(Image { width, height, bytes })
+}
+
+/// Returns a reader of an image. Headers may be compressed, so reading them has the same limit as the pixels.
+fn reader(format: ImageFormat, bytes: &Bytes) -> ImageReader<Cursor<&Bytes>> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_MEMORY);
+    reader.limits(limits);
+    reader
 }
 
 /// Returns whether all browsers turn the image by 90°. They do so for a JPEG of a camera that was held upright.

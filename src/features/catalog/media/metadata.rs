@@ -9,7 +9,7 @@ use img_parts::png::PngChunk;
 use img_parts::riff::{RiffChunk, RiffContent};
 use img_parts::webp::WebP;
 
-/// Returns the file of a decoded image without its metadata and without what follows its end. Returns `None` if it has no end or its
+/// Returns the file of an image without its metadata and without what follows its end. Returns `None` if it has no end or its
 /// metadata is damaged, which decoders accept.
 ///
 /// Keeps the colour profile, and this orientation as the only entry of the Exif data. A file without metadata stays the same.
@@ -84,48 +84,60 @@ fn strip_webp(file: Bytes, exif: Option<Bytes>) -> Option<Bytes> {
     Some(webp.encoder().bytes())
 }
 
-/// Copies a JPEG up to its end marker, which can't occur in the pixels, but does at the end of a thumbnail in a segment.
+/// Copies the segments of a JPEG that describe the picture, and its pixels. Decoders ignore bytes between the segments.
 fn strip_jpeg(file: &[u8], exif: Option<Bytes>) -> Option<Vec<u8>> {
+    let mut exif = match exif {
+        Some(exif) => Some(exif_segment(&exif)?),
+        None => None,
+    };
     let (start, mut rest) = file.split_at_checked(2)?;
     let mut stripped = start.to_vec();
     loop {
-        let (length, is_needed) = match *rest {
-            [] => return None,
-            [0xFF, 0xD9, ..] => break,
-            [0xFF, marker @ (0xC0..=0xCF | 0xDA..=0xFE), high, low, ..] => {
-                let length = 2 + usize::from(u16::from_be_bytes([high, low]));
-                (length, is_segment_of_picture(marker, rest.get(4..length)?))
-            }
-            // Pixels, or bytes that decoders ignore between the segments.
-            _ => (1, true),
-        };
-        let (part, following) = rest.split_at_checked(length)?;
-        if is_needed {
-            stripped.extend_from_slice(part);
+        rest = rest.get(next_marker(rest)?..)?;
+        let [_, marker, following @ ..] = rest else { return None };
+        if *marker == 0xD9 {
+            stripped.extend(b"\xFF\xD9");
+            return Some(stripped);
         }
+        let length = 2 + usize::from(u16::from_be_bytes(*following.first_chunk()?));
+        let (segment, following) = rest.split_at_checked(length)?;
         rest = following;
+        if is_segment_of_picture(*marker, segment.get(4..)?) {
+            // A JFIF segment must stay the first one.
+            if *marker != 0xE0 {
+                stripped.extend(exif.take().into_iter().flatten());
+            }
+            stripped.extend(segment);
+        }
+        if *marker == 0xDA {
+            let (pixels, following) = rest.split_at_checked(next_marker(rest)?)?;
+            stripped.extend(pixels);
+            rest = following;
+        }
     }
-    stripped.extend(b"\xFF\xD9");
-    if let Some(exif) = exif {
-        const PREFIX: &[u8] = b"Exif\0\0";
-        let length = u16::try_from(2 + PREFIX.len() + exif.len()).ok()?;
-        let segment = [b"\xFF\xE1", length.to_be_bytes().as_slice(), PREFIX, &exif].concat();
-        // A JFIF segment must stay the first one.
-        let at = if stripped[2..].starts_with(b"\xFF\xE0") { 2 + 4 + JFIF_LENGTH } else { 2 };
-        stripped.splice(at..at, segment);
-    }
-    Some(stripped)
+}
+
+/// Returns the position of the next segment, or of the end. The markers left out are in the pixels of a scan, or stand alone.
+fn next_marker(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(2).position(|pair| pair[0] == 0xFF && !matches!(pair[1], 0x00 | 0x01 | 0xD0..=0xD8 | 0xFF))
+}
+
+/// Returns a segment of a JPEG with Exif data.
+fn exif_segment(exif: &[u8]) -> Option<Vec<u8>> {
+    const PREFIX: &[u8] = b"Exif\0\0";
+    let length = u16::try_from(2 + PREFIX.len() + exif.len()).ok()?;
+    Some([b"\xFF\xE1", length.to_be_bytes().as_slice(), PREFIX, exif].concat())
 }
 
 /// The length of a JFIF segment without a thumbnail.
 const JFIF_LENGTH: usize = 14;
 
-/// Returns whether a decoder needs a segment of a JPEG: the frame, the tables, the scans, and what says how the colours are stored.
+/// Returns whether a decoder needs a segment of a JPEG: the frame, the tables, the scans, and the format of the colours.
 fn is_segment_of_picture(marker: u8, content: &[u8]) -> bool {
     match marker {
         0xE0 => content.starts_with(b"JFIF\0") && content.len() == JFIF_LENGTH,
         0xE2 => content.starts_with(b"ICC_PROFILE\0"),
         0xEE => content.starts_with(b"Adobe"),
-        _ => marker < 0xE0,
+        _ => matches!(marker, 0xC0..=0xDF),
     }
 }
