@@ -337,7 +337,7 @@ fn not_blank(argument: &str) -> anyhow::Result<String> {
 async fn open_existing(options: &PlatformOptions, creates_keys: bool, log: &Logger) -> anyhow::Result<Arc<App>> {
     let settings = Settings { creates_keys, ..options.settings()? };
     if let DatabaseLocation::Sqlite(path) = options.database_url()?.parse()? {
-        private_files::require_access(&path, Access::READ_OK, options.storage.data_dir()?)?;
+        private_files::require_access(&path, Access::READ_OK, Some(options.storage.data_dir()?))?;
         let (path, is_there) = (path.display(), path.exists());
         ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
     }

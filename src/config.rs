@@ -184,7 +184,7 @@ impl PlatformOptions {
         let data = self.storage.data_dir()?;
         [mail.key_file, ticket_key_file].iter().try_for_each(|key| {
             let rights = if creates_keys && !key.exists() { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
-            private_files::require_access(key, rights, data)
+            private_files::require_access(key, rights, Some(data))
         })
     }
 

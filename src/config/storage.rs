@@ -86,7 +86,7 @@ impl StorageOptions {
         let [database, wal, shm, _] = private_files::sqlite_files(&path);
         [database, wal, shm]
             .iter()
-            .try_for_each(|file| private_files::require_access(file, Access::READ_OK | Access::WRITE_OK, data))
+            .try_for_each(|file| private_files::require_access(file, Access::READ_OK | Access::WRITE_OK, Some(data)))
     }
 
     /// Withdraws the access of other users to the data folder and to the files of the database that exist already. Logs each

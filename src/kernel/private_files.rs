@@ -94,11 +94,12 @@ pub fn require_writable_folder(folder: &Path) -> anyhow::Result<()> {
     access(folder, Access::WRITE_OK | Access::EXEC_OK).with_context(|| format!("{} can't be written", folder.display()))
 }
 
-/// Checks that this user has the rights `rights` to a file, or can create it. `data` is the data folder, which the server's user owns.
+/// Checks that this user has the rights `rights` to a file, or can create it. The server's user owns the data folder `data` with all that
+/// is in it.
 ///
 /// # Errors
 /// Returns an error that names the file or the folder that this user can't use, its owner, and what to do.
-pub fn require_access(file: &Path, rights: Access, data: &Path) -> anyhow::Result<()> {
+pub fn require_access(file: &Path, rights: Access, data: Option<&Path>) -> anyhow::Result<()> {
     let mut existing = file;
     // What is in a folder that this user can't enter seems not to exist.
     let metadata = loop {
@@ -109,7 +110,7 @@ pub fn require_access(file: &Path, rights: Access, data: &Path) -> anyhow::Resul
         }
     };
     if metadata.is_dir() == (existing == file) {
-        // The one who opens it says what is wrong.
+        // Opening it returns the error.
         return Ok(());
     }
     let is_created = existing != file && rights.contains(Access::WRITE_OK);
@@ -128,11 +129,15 @@ pub fn require_access(file: &Path, rights: Access, data: &Path) -> anyhow::Resul
         bail!("the mode of {path} keeps its owner {user} out: run `chmod u+rwX {path}`");
     }
     let owner = if metadata.uid() == 0 { "root".to_owned() } else { format!("the user {}", metadata.uid()) };
-    let all = if existing.starts_with(data) { format!("-R {user}: {}", data.display()) } else { format!("{user}: {path}") };
-    bail!(
-        "{path} belongs to {owner}, and {user}, who runs this program, can't use it: run `chown {all}` as root, or run the \
-         program as the owner"
-    )
+    let data = data.filter(|data| file.starts_with(data));
+    let remedy = match data {
+        Some(data) if existing.starts_with(data) => format!("run `chown -R {user}: {}` as root", data.display()),
+        _ if !is_created => format!("run `chown {user}: {path}` as root"),
+        // Other programs may use the folder.
+        _ if existing == folder_of(file) => "use another folder".to_owned(),
+        _ => format!("run `install -d -m 700 -o {user} {}` as root", data.unwrap_or(folder_of(file)).display()),
+    };
+    bail!("{path} belongs to {owner}, and {user}, who runs this program, can't use it: {remedy}, or run the program as the owner")
 }
 
 /// Waits until the name of a new file is on the disk.

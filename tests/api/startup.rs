@@ -316,13 +316,20 @@ fn start_names_what_belongs_to_another_user() {
     for (folder, mode) in [(folder.path(), 0o755), (&data, 0o700)] {
         fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
     }
-    // Only root can start a program as another user.
     if fs::metadata(&data).unwrap().uid() != 0 {
+        eprintln!("not tested: only root can start a program as another user");
         return;
     }
     let remedy = format!("run `chown -R nobody: {}` as root", data.display());
+    let missing = folder.path().join("missing").join("data");
+    let database = folder.path().join("of-root.db");
+    fs::write(&database, "").unwrap();
+    fs::set_permissions(&database, Permissions::from_mode(0o600)).unwrap();
+    let check = format!("--database=sqlite:{}", database.display());
 
     let root_owns_folder = start();
+    let folder_is_missing = boxoffice(&missing, &["serve"]).uid(NOBODY).gid(NOBODY).current_dir("/").run();
+    let root_owns_database = boxoffice(&data, &["check", &check]).uid(NOBODY).gid(NOBODY).current_dir("/").run();
     chown(&data, Some(NOBODY), Some(NOBODY)).unwrap();
     let key = data.join("mail.key");
     fs::write(&key, "").unwrap();
@@ -334,6 +341,12 @@ fn start_names_what_belongs_to_another_user() {
         assert_eq!((failed.code, message.lines().count()), (Some(1), 1), "{message}");
         assert!(message.contains(&format!("boxoffice: {} belongs to root", path.display())), "{message}");
         assert!(message.contains(&remedy), "{message}");
+    }
+    for (failed, remedy) in [
+        (folder_is_missing, format!("run `install -d -m 700 -o nobody {}` as root", missing.display())),
+        (root_owns_database, format!("run `chown nobody: {}` as root", database.display())),
+    ] {
+        assert!(failed.stderr.contains(&remedy), "{}", failed.stderr);
     }
 }
 

@@ -26,7 +26,7 @@ impl Db {
     pub async fn open_existing(url: &str) -> anyhow::Result<Self> {
         match url.parse()? {
             DatabaseLocation::Sqlite(path) => {
-                private_files::require_access(&path, Access::READ_OK, private_files::folder_of(&path))?;
+                private_files::require_access(&path, Access::READ_OK, None)?;
                 ensure!(path.exists(), "there is no SQLite database {}", path.display());
                 Self::sqlite_pools(read_only(&path))
             }
