@@ -1,4 +1,4 @@
-//! Domain errors, independent of HTTP. [`ApiError`] maps them to a status and a body.
+//! Domain errors. [`ApiError`] maps them to a response.
 
 use std::borrow::Cow;
 
@@ -172,7 +172,7 @@ impl Error {
     /// 403: the caller lacks the required relation to the resource.
     pub const FORBIDDEN: Error = Error::Rejected(Code::RESOURCE_NOT_YOURS, Cow::Borrowed(Code::RESOURCE_NOT_YOURS.text()));
 
-    /// Returns whether it is certain that nothing was changed, so that files prepared for the change can be deleted.
+    /// Returns whether it is certain that nothing was changed.
     pub fn is_definite(&self) -> bool {
         !matches!(self, Self::Unavailable(_))
     }

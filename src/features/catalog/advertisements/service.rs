@@ -115,7 +115,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
     let created = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, &new, &booking, artwork).await);
-    if created.as_ref().is_err_and(Error::is_definite) {
+    if created.is_err() {
         media::discard(&ctx.app, ImageKind::Artwork, [artwork]).await;
     }
     created
@@ -174,9 +174,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
             Ok(advertisement)
         }
         Err(error) => {
-            if error.is_definite() {
-                media::discard(&ctx.app, ImageKind::Artwork, artwork_id).await;
-            }
+            media::discard(&ctx.app, ImageKind::Artwork, artwork_id).await;
             Err(error)
         }
     }

@@ -67,7 +67,7 @@ impl Shift {
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<Event> {
     let images = check_and_copy_images(ctx, caller, event, new).await?;
     let copied = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, event, new, images).await);
-    if copied.as_ref().is_err_and(Error::is_definite) {
+    if copied.is_err() {
         discard(&ctx.app, images).await;
     }
     copied

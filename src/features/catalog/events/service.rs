@@ -145,7 +145,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
         insert(&ctx.app, tx, &row).await?;
         view_one(&ctx.app, tx, row).await
     });
-    if created.as_ref().is_err_and(Error::is_definite) {
+    if created.is_err() {
         images.discard(ctx).await;
     }
     created
@@ -187,9 +187,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
             Ok(event)
         }
         Err(error) => {
-            if error.is_definite() {
-                images.discard(ctx).await;
-            }
+            images.discard(ctx).await;
             Err(error)
         }
     }
