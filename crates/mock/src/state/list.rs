@@ -1,10 +1,10 @@
 //! Lists of stored resources: the requested page, in the envelope of the document's example.
 
 use boxoffice_http::error::{Code, Error};
-use boxoffice_openapi::Schema;
 use boxoffice_openapi::paging::{
     CURSOR_NAMES, OFFSET_NAMES, PAGE_NAMES, SIZE_NAMES, TOTAL_NAMES, entries_property, first_page, has_name, normalize_name,
 };
+use boxoffice_openapi::{Parameter, Schema};
 use serde_json::{Map, Value};
 
 use super::MockRequest;
@@ -54,8 +54,8 @@ pub fn render_page(request: &MockRequest<'_>, values: &[&Value]) -> Result<Optio
     let values: Vec<&Value> = values.iter().copied().filter(|value| matches_query(request, value)).collect();
     let first_page = usize::try_from(parameter(&PAGE_NAMES).map_or(1, first_page)).unwrap_or(1);
     let page = argument(&PAGE_NAMES).unwrap_or(first_page).max(first_page);
-    let cursor = cursor_parameter(request).and_then(|parameter| request.arguments.query.get(&parameter.name));
-    let offset = cursor.and_then(|cursor| decode_cursor(cursor, &values)).or_else(|| argument(&OFFSET_NAMES));
+    let decode = |parameter: &Parameter| decode_cursor(parameter, request.arguments.query.get(&parameter.name)?, &values);
+    let offset = cursor_parameter(request).and_then(decode).or_else(|| argument(&OFFSET_NAMES));
     let offset = offset.unwrap_or_else(|| (page - first_page).saturating_mul(size));
     if page > first_page && offset >= values.len() && request.operation.statuses.contains(&404) {
         return Err(Code::PAGE_PAST_END.into());

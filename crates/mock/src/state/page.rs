@@ -1,4 +1,4 @@
-//! What the envelope and the headers of a list say about the requested page: numbers, and where the next page is.
+//! The properties and headers of a list about the requested page: numbers, and the position of the next page.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -61,13 +61,18 @@ pub fn cursor_parameter<'a>(request: &MockRequest<'a>) -> Option<&'a Parameter> 
 }
 
 /// Returns the number of entries before the page of a cursor: one that the mock has sent, or the identifier of the entry before the
-/// page. `None` for another text.
-pub fn decode_cursor(cursor: &Value, entries: &[&Value]) -> Option<usize> {
+/// page. `None` for another text. A number is a cursor if the parameter allows no other one.
+pub fn decode_cursor(parameter: &Parameter, cursor: &Value, entries: &[&Value]) -> Option<usize> {
     let text = path_segment(cursor)?;
     let decoded = URL_SAFE_NO_PAD.decode(&text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let offset = decoded.and_then(|decoded| decoded.strip_prefix(CURSOR_PREFIX)?.parse().ok());
     let after_entry = || Some(entries.iter().position(|entry| identity(entry, "").as_deref() == Some(text.as_str()))? + 1);
-    offset.or_else(after_entry).or_else(|| text.parse().ok())
+    let as_number = || {
+        let offset: usize = text.parse().ok()?;
+        let last = entries.get(offset.saturating_sub(1)).or(entries.last()).copied();
+        (cursors(parameter, offset, last).first() == Some(&json!(offset))).then_some(offset)
+    };
+    offset.or_else(after_entry).or_else(as_number)
 }
 
 /// Returns the values that a parameter may have to request the page after an entry, the preferred one first.
@@ -119,7 +124,7 @@ fn next_values(request: &MockRequest<'_>, numbers: &PageNumbers, last: Option<&V
     let (parameter, values) = if let Some(parameter) = cursor_parameter(request) {
         (parameter, cursors(parameter, offset, last))
     } else if let Some(parameter) = query_parameter(&PAGE_NAMES) {
-        (parameter, vec![json!(numbers.page + 1)])
+        (parameter, vec![json!(numbers.page.saturating_add(1))])
     } else if let Some(parameter) = query_parameter(&OFFSET_NAMES) {
         (parameter, vec![json!(offset)])
     } else {

@@ -390,6 +390,7 @@ async fn cursors_lead_from_page_to_page() {
     let flag = json!({ "has_more": { "type": "boolean" } });
     let mock = with_pages(flag, json!([]), json!([query("starting_after", number()), query("limit", number())])).await;
     assert_eq!(mock.get("/things?limit=1&starting_after=5").await, json!({ "has_more": true, "data": [{ "id": 6 }] }));
+    assert_eq!(mock.get("/things?limit=1&starting_after=1700000000").await, json!({ "has_more": true, "data": [{ "id": 5 }] }));
     let links = json!({ "next": { "type": "string", "example": "/things?page=3" } });
     let mock = with_pages(links, json!([]), json!([query("page", number()), query("limit", number())])).await;
     assert_eq!(mock.get("/things?limit=2").await["next"], "/things?page=2&limit=2");
