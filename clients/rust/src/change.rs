@@ -36,6 +36,13 @@ impl<T> From<T> for Change<T> {
     }
 }
 
+/// `None` is [`Change::Unchanged`], as for the other properties of a change.
+impl<T> From<Option<T>> for Change<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unchanged, Self::Set)
+    }
+}
+
 /// The requests leave out a property that stays as it is. Elsewhere, it would be a null, too.
 impl<T: Serialize> Serialize for Change<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
