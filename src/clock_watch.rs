@@ -12,10 +12,12 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use boxoffice_http::error::Result;
 use parking_lot::Mutex;
 use slog::{error, warn};
 
+use crate::bootstrap::plain;
 use crate::features::catalog::events::notices;
 use crate::features::identity::verification_codes;
 use crate::features::sales::event_returns;
@@ -101,9 +103,13 @@ pub async fn deletion_time(app: &App) -> Result<Option<Timestamp>> {
 /// Confirms that the machine's clock is right, so that what has expired is deleted at once.
 ///
 /// # Errors
-/// Returns an error if the database fails.
-pub async fn accept_time(app: &App) -> Result<()> {
-    transaction!(app.db, |tx| clock_state::accept(tx, app.clock.now()).await)
+/// Returns an error if the clock differs from that of the database, or the database fails.
+pub async fn accept_time(app: &App) -> anyhow::Result<()> {
+    if let Some((machine, database)) = differing_clocks(app).await.map_err(plain)? {
+        let (machine, database) = (machine.format_rfc3339(), database.format_rfc3339());
+        bail!("the clock of this machine ({machine}) differs from that of the database ({database}): correct the wrong one");
+    }
+    transaction!(app.db, |tx| clock_state::accept(tx, app.clock.now()).await).map_err(plain)
 }
 
 /// Stores that a server has seen this time, and logs a step forward that is not accepted yet.

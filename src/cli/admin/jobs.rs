@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -17,8 +17,9 @@ use crate::server::{APPLY_RETENTION, DELIVER_MAIL, JOBS};
 
 /// How to run a job with the settings of the server.
 const SETTINGS_HINT: &str = "These are the settings of this command. If the server has others, such as those in \
-                             /etc/boxoffice/environment, run it with them: `systemd-run --pipe --uid=boxoffice \
-                             --property=EnvironmentFile=/etc/boxoffice/environment boxoffice admin …`";
+                             /etc/boxoffice/environment, run it with them: `systemd-run --pipe --wait --quiet --uid=boxoffice \
+                             --property=EnvironmentFile=-/etc/boxoffice/environment \
+                             --setenv=BOXOFFICE_CONFIG=/etc/boxoffice/boxoffice.toml boxoffice admin …`";
 
 const COLUMNS: [Field; 6] = [
     ("job", "/name"),
@@ -76,7 +77,8 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
             // Mails have tickets with codes, which other servers verify.
             bootstrap::store_ticket_key(app).await?;
             if accept_time {
-                clock_watch::accept_time(app).await.map_err(plain)?;
+                ensure!(name == APPLY_RETENTION, "--accept-time is for the job `{APPLY_RETENTION}`");
+                clock_watch::accept_time(app).await?;
             }
             let run = jobs::run_now(&job, app).await;
             if !run.is_success {
