@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -187,8 +188,10 @@ fn changed(order: &Value, number: &str, done: &str) -> String {
 async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
     let before = payments_of(admin, number).await?;
     let mut order = change(admin, number, step, body).await?;
+    let mut sentence = changed(&order, number, done);
     let (mut by_gateway, mut external, mut refunds) = (Money::ZERO, String::new(), Vec::new());
-    for payment in payments_of(admin, number).await? {
+    let after = payments_of(admin, number).await.with_context(|| format!("{sentence} Its refunds can't be read"))?;
+    for payment in after {
         let earlier = before.iter().find(|earlier| earlier.number == payment.number);
         let amount = payment.refunded - earlier.map_or(Money::ZERO, |earlier| earlier.refunded);
         if amount == Money::ZERO {
@@ -203,7 +206,6 @@ async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, d
         }
         refunds.push(json!({ "payment": payment, "method": method, "reference": reference, "amount": amount }));
     }
-    let mut sentence = changed(&order, number, done);
     if by_gateway > Money::ZERO {
         sentence += &format!("\nThe payment gateway refunds {by_gateway}; `refunds list` shows what it has not made yet.");
     }
