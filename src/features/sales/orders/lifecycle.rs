@@ -132,7 +132,7 @@ async fn cancel_with_events_in_tx(app: &App, tx: &mut Tx, found: &[Id], now: Tim
 /// had been placed now. The time at which they were placed is not changed. Returns their number.
 pub async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
     let reservation = app.settings.reservation;
-    let orders = store::correct_open(tx, now.plus(reservation), latest.plus(reservation)).await?;
+    let orders = store::correct_open(tx, now.plus(reservation), latest, reservation).await?;
     let count = orders.len() as u64;
     store::copy_ends_to_reservations(tx, orders).await?;
     Ok(count)

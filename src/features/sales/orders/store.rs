@@ -1,6 +1,7 @@
 //! SQL of orders, and of the counts of places and tickets that orders change.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use boxoffice_http::error::Result;
 
@@ -276,10 +277,10 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
     deleted.push(" returning order_id, section_id, quantity").all().await
 }
 
-/// Sets the end of the open orders that expire after `latest`, and returns them.
-pub async fn correct_open(tx: &mut Tx, expires: Timestamp, latest: Timestamp) -> Result<Vec<Id>> {
-    let update = "update orders set expires = $1 where status = 'Placed' and expires > $2 returning id";
-    tx.query(update).bind(expires).bind(latest).scalars().await
+/// Sets the end of the open orders that were placed after `latest` and expire more than `reservation` after it, and returns them.
+pub async fn correct_open(tx: &mut Tx, expires: Timestamp, latest: Timestamp, reservation: Duration) -> Result<Vec<Id>> {
+    let update = "update orders set expires = $1 where status = 'Placed' and placed > $2 and expires > $3 returning id";
+    tx.query(update).bind(expires).bind(latest).bind(latest.plus(reservation)).scalars().await
 }
 
 /// Sets the ends of the reservations of these orders to those of the orders.
