@@ -42,12 +42,7 @@ pub async fn open(ctx: &Ctx, address: IpAddr, new: SessionCreate) -> Result<Sess
 async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<Option<Session>> {
     let credentials = store::credentials(&mut ctx.unit.read().await?, &new.identification).await?;
     let password = || new.password.0.clone();
-    let Some(credentials) = credentials else {
-        // Verify a hash that no password matches, so that the response time is the same for known and unknown names.
-        let requester = HashRequester { account: None, address: Some(address) };
-        ctx.app.passwords.verify(requester, password(), ctx.app.passwords.unusable_hash().await?).await?;
-        return Err(codes::ACCOUNT_UNKNOWN.into());
-    };
+    let credentials = credentials.ok_or(codes::ACCOUNT_UNKNOWN)?;
     let requester = HashRequester { account: Some(credentials.account.id), address: Some(address) };
     verify(ctx, &credentials, requester, address, password()).await?;
     if !credentials.account.activated {
