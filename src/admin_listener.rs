@@ -116,7 +116,7 @@ impl RequestHandler for AdminHandler {
     }
 }
 
-/// The process answers.
+/// The process responds.
 fn healthz() -> Response<Body> {
     json_response(StatusCode::OK, &json!({ "status": "ok" }))
 }

@@ -32,8 +32,7 @@ use crate::state::{App, Ctx};
 /// The address of the administrator that the first start creates. No mail can be delivered to it.
 pub(crate) const FIRST_EMAIL: &str = "administrator@localhost.localdomain";
 
-/// The credentials that the first start created. They are shown once; the database stores only hashes.
-#[derive(Debug)]
+/// The credentials that the first start created. They are shown once and never logged; the database stores only hashes.
 pub struct InitialCredentials {
     /// The administrator's username.
     pub username: String,

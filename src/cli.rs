@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use backup::{BackupOptions, RestoreOptions};
 use boxoffice_conformance::options::CompareOptions;
 use boxoffice_conformance::proxy::ProxyOptions;
@@ -229,11 +229,6 @@ pub fn run() -> ExitCode {
         Command::Diff(options) => return finish("diff", checks::find_changes(&options)),
         Command::Compare(options) => return finish("compare", block_on(checks::compare(&options))),
         Command::Proxy(options) => return finish("proxy", block_on(proxy::run(&options))),
-        Command::Manual(options) => manual::write_pages(&options),
-        Command::Completions(options) => {
-            manual::print_completions(&options);
-            Ok(())
-        }
         command => block_on(execute(command, &log, &level)),
     };
     match done {
@@ -268,8 +263,14 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
 async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve::serve(&options, log, level).await,
-        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Proxy(_) | Command::Config { .. } => Ok(()),
-        Command::Manual(_) | Command::Completions(_) => Ok(()),
+        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Proxy(_) | Command::Config { .. } => {
+            bail!("`run` executes this command, which has an exit code of its own")
+        }
+        Command::Manual(options) => manual::write_pages(&options),
+        Command::Completions(options) => {
+            manual::print_completions(&options);
+            Ok(())
+        }
         Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
         Command::MailTemplates { folder } => {
             outbox::write_embedded(&folder)?;

@@ -26,7 +26,6 @@ const PASSWORD: &str = "a demo password";
 const BANNER: (u32, u32) = (728, 90);
 
 /// A summary of the sample data.
-#[derive(Debug)]
 pub struct DemoSummary {
     credentials: InitialCredentials,
     lines: Vec<String>,

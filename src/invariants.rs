@@ -50,7 +50,7 @@ const INVARIANTS: [(&str, &str); 19] = [
     ),
     (
         "an order has no items, or its reservations differ from its items",
-        // Whoever needs the places of an expired order takes them, also before a job times the order out.
+        // The places of an expired order can be taken before a job times the order out.
         "select id from (select o.id, o.status, o.expires,
                 (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) as ordered,
                 coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.order_id = o.id), 0) as reserved

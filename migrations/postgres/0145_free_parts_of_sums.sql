@@ -2,8 +2,8 @@
 -- same time, so that none waits for another one. Two connections could share a part, and their transactions could deadlock: each
 -- locked the rows in the order of its statements.
 
--- Returns the number of a part that only this transaction uses: usually that of its connection, otherwise the next one that is free. The
--- lock ends with the transaction, which gets it again in its next call.
+-- Returns the number of a part that only this transaction uses until it ends: usually that of its connection, otherwise the next one
+-- that is free.
 CREATE FUNCTION lock_free_part() RETURNS INT LANGUAGE plpgsql AS $$
 DECLARE
     part INT := pg_backend_pid() % 16;

@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthChar;
 
-/// What is drawn for a character that the font lacks.
+/// The character that is drawn for one that the font lacks.
 const REPLACEMENT: char = '□';
 
 /// Returns the font's file.

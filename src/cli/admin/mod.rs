@@ -159,7 +159,7 @@ fn filters(filters: [(&str, Option<String>); 3]) -> String {
     filters.into_iter().filter_map(|(name, value)| Some(format!("&{name}={}", encode(&value?)))).collect()
 }
 
-/// An operator, and how they want to be asked and answered.
+/// An operator, and how questions and results are printed.
 struct Admin {
     operator: Operator<App>,
     output: Output,

@@ -1,4 +1,4 @@
-//! Counts of rejected requests with public keys. Everyone may have such a key, so an entry for each rejection would let a client
+//! Counts of rejected requests with public keys. Such a key is not secret, so an entry for each rejection would let a client
 //! without an account fill the audit log. The access log has a line for each of them.
 
 use std::collections::HashMap;

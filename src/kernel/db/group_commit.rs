@@ -4,9 +4,11 @@
 //! each other's commits, each of which flushes the disk. Here, all requests that arrive while a batch is being committed form the
 //! next batch: each has its own result, audit record and stored response, and one commit makes them durable.
 //!
-//! A rejected request doesn't affect the others. If a request fails, because the database rejects its statement or because of a
-//! bug, the batch is rolled back and each of its requests is executed again by itself. So only the request that causes the failure
-//! fails. No precondition is checked: the operations that are batched only add rows.
+//! A rejected request doesn't affect the others. If a request fails while the batch is executed, because the database rejects its
+//! statement or because of a bug, the batch is rolled back and each of its requests is executed again by itself. So only the request
+//! that causes the failure fails. A failure after that, of an audit record or of the commit, fails all requests of the batch.
+//!
+//! No precondition is checked: PUT and DELETE have preconditions, and the operations that are batched are POST.
 
 use std::iter::repeat_with;
 use std::marker::PhantomData;
@@ -95,6 +97,7 @@ impl<A: Send + Sync + 'static, B: BatchOperation<A>> GroupCommit<A, B> {
     /// # Errors
     /// With the rejection, or when the database fails.
     pub async fn submit(&self, ctx: &Context<A>, operation: B) -> Result<B::Output> {
+        ctx.unit.commit_now().await?;
         let (reply, result) = oneshot::channel();
         let participant = Participant { request: ctx.unit.unclaimed_request(), span: ctx.unit.span().clone(), reply };
         let (app, db) = (Arc::clone(&ctx.app), ctx.unit.db().clone());

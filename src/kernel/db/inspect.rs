@@ -33,7 +33,7 @@ pub struct DatabaseState {
 type AppliedMigration = (i64, Vec<u8>, bool);
 
 const APPLIED: &str = "select version, checksum, success from _sqlx_migrations";
-/// What the user of a connection may do in a database of PostgreSQL.
+/// The rights of a connection's user in a PostgreSQL database.
 #[derive(Debug, sqlx_macros::FromRow)]
 struct Rights {
     is_standby: bool,

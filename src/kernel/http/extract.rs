@@ -61,8 +61,7 @@ pub struct ClientAddress(pub IpAddr);
 #[derive(Debug)]
 pub struct AcceptedLanguage(pub Option<Language>);
 
-/// The API key as the client has sent it.
-#[derive(Debug)]
+/// The API key as the client has sent it. Never logged.
 pub struct ApiKey(pub String);
 
 impl<A: 'static> Extract<A> for auth::Caller {

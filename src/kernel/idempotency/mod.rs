@@ -281,8 +281,8 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).rows_affected().await
 }
 
-/// Deletes some rows whose retention is over at `now`, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
-/// claiming; SQLite has one writer at a time.
+/// Deletes some rows whose retention is over at `now`, and returns their number. One step of a job. On PostgreSQL it skips rows that a
+/// request is claiming; SQLite has one writer at a time.
 pub async fn purge_expired(kernel: &Kernel, now: Timestamp) -> Result<u64> {
     let before = now.minus(RETENTION);
     transaction!(kernel.db, |tx| {

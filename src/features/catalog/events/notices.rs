@@ -128,7 +128,8 @@ async fn insert_for_venue(tx: &mut Tx, change: &VenueChangeRow, last_event: Id, 
     .await
 }
 
-/// Inserts the notice of an event. The holders don't know a change before they have got a mail about it.
+/// Inserts the notice of an event, with the times and the venue of the last mail to the holders of its tickets: a change that no mail has
+/// reported yet doesn't count.
 async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
     tx.query(insert!(
         "$1, $2, case when n.kind is null then $3 else n.starts end, case when n.kind is null then $6 else n.ends end,

@@ -63,7 +63,7 @@ pub struct EventFinder {
     /// Words of title, tags and description; see [`Search`].
     #[schemars(length(min = 1, max = 100))]
     pub search: Option<String>,
-    /// Whether the search includes events that have ended.
+    /// True if the search includes events that have ended.
     pub past: Option<bool>,
 }
 

@@ -120,7 +120,7 @@ pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
-/// Returns whether somebody was admitted to an event.
+/// Returns whether a ticket was admitted to an event.
 pub async fn has_admissions(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.select("id from admissions where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }

@@ -143,7 +143,7 @@ impl MediaStore {
             })
             .await?;
         }
-        // Only the body of the response to GET tells a missing bucket from a missing object; HEAD has none.
+        // A missing bucket differs from a missing object only in the body of the response to GET; HEAD has none.
         match self.objects.get(&Path::from("check")).await {
             Err(error) if is_absent(&error) => Ok(()),
             other => other.map(drop).context("cannot reach the media store"),

@@ -82,7 +82,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
     let scans = by_ticket(&new.scans);
     let gate = Gate { device: &new.device, token: caller.admission_claims.map(|claims| claims.token) };
     let serials = || scans.iter().map(|scan| scan.serial.clone());
-    tickets::lock_all(tx, serials()).await?;
+    tickets::lock_by_serials(tx, serials()).await?;
     // A statement of its own: it sees what another transaction has committed before it released the locks.
     let rows = offline_store::find_scanned(tx, event.id, serials().collect(), scope).await?;
     let now = app.clock.now();

@@ -28,7 +28,7 @@ pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: A
     store::find_with_admissions(tx, columns, event, serials, scope).await
 }
 
-/// Redeems tickets that are [locked](tickets::lock_all) and Issued, at the times of their admissions. Returns their number.
+/// Redeems tickets that are [locked](tickets::lock_by_serials) and Issued, at the times of their admissions. Returns their number.
 pub async fn redeem(tx: &mut Tx, ids: Vec<Id>) -> Result<u64> {
     tx.update("tickets set status = 'Redeemed', redeemed = (select a.admitted from admissions a where a.ticket_id = tickets.id)")
         .push(" where status = 'Issued'")

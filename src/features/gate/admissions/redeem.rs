@@ -84,7 +84,7 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
             serials_by_scope.entry((scan.event, *scope)).or_default().extend(scan.serials());
         }
     }
-    tickets::lock_all(tx, serials_by_scope.values().flatten().cloned()).await?;
+    tickets::lock_by_serials(tx, serials_by_scope.values().flatten().cloned()).await?;
     let mut redeemed: HashMap<(EventScope, String), TicketRow> = HashMap::new();
     for ((event, scope), serials) in serials_by_scope {
         let tickets = tickets::redeem(tx, event, serials, scope, now).await?;
@@ -223,7 +223,7 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest], now: Timestamp) ->
     Ok(scans.iter().map(scope).collect())
 }
 
-/// Returns the error for the tickets of an event that admits nobody now.
+/// Returns the error for the tickets of an event that has no admission now.
 fn closed_error(scan: &ScanRequest, event: &EventRow, now: Timestamp) -> Option<Error> {
     let reason = closed_reason(event, now)?;
     let text = match reason {
@@ -247,7 +247,7 @@ fn none_admitted(text: impl Into<Cow<'static, str>>, refused: Vec<RefusedTicket>
     }))
 }
 
-/// Returns the reason for which an event admits nobody at this time.
+/// Returns the reason for which an event has no admission at this time.
 pub fn closed_reason(event: &EventRow, at: Timestamp) -> Option<RefusalReason> {
     if event.status == EventStatus::Cancelled {
         return Some(RefusalReason::EventCancelled);

@@ -26,7 +26,7 @@ const PARALLEL_BATCHES: usize = 2;
 
 /// A page of the list of an account.
 pub trait AccountPage: Clone + Send + Sync + 'static {
-    /// What the pages of a batch have in common: their number and their filter.
+    /// The properties that the pages of a batch have in common: their number and their filter.
     type Key: Clone + Eq + Hash + Send + Sync + 'static;
 
     /// Returns the same page of the list of each of these accounts, by the identifier of the account. May leave pages out, such as

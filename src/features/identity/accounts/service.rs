@@ -122,7 +122,7 @@ async fn change_account(
     let new_email = change.email.as_ref().filter(|email| !email.eq_ignore_ascii_case(&account.email));
     let changes_credentials = change.password.is_some() || new_email.is_some();
     if changes_credentials && !caller.is_session && !caller.is_administrator() {
-        // A key of a program has a role and an end. With another password, whoever has it could log in.
+        // A key of a program has a role and an end. Its holder could set a password and log in.
         return Err(Code::RESOURCE_NOT_YOURS.with_message("Only a session can change the password or the e-mail address."));
     }
     let password = change.password.take();
@@ -275,8 +275,8 @@ pub async fn insert(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<Acco
     Ok(row)
 }
 
-/// Prepares a guest: the account of an e-mail address that has none, for tickets that are given to it. Nobody knows its password. The
-/// owner of the address can reset it, and nobody else.
+/// Prepares a guest: the account of an e-mail address that has none, for tickets that are given to it. Its password is unknown.
+/// Only the owner of the address can reset it.
 ///
 /// # Errors
 /// [`Code::SERVER_UNAVAILABLE`] when too many passwords are being hashed.

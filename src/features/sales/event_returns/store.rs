@@ -43,12 +43,12 @@ pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
 }
 
 /// Locks and returns a run that is due and that no other server works on. It is a random one, so that a long run does not keep the job
-/// from the others. The holders of tickets are told of the cancellation first, because they are found by their valid tickets.
+/// from the others. The cancellation is mailed before, because its recipients are the holders of valid tickets.
 pub async fn lock_running(tx: &mut Tx, now: Timestamp) -> Result<Option<EventReturnRow>> {
     let runs = tx.select(concat!(columns!(), " from event_returns where status = 'Running'")).and_where("due <= ?", Some(now));
-    let told =
+    let is_mailed =
         " and not exists (select 1 from event_notices n where n.event_id = event_returns.event_id and n.kind = 'Cancelled')";
-    runs.push(told).push(" order by random() limit 1").push_lock(" for no key update skip locked").optional().await
+    runs.push(is_mailed).push(" order by random() limit 1").push_lock(" for no key update skip locked").optional().await
 }
 
 /// Returns the next order of a run.

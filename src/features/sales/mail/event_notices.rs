@@ -67,7 +67,7 @@ fn mail(notice: &NoticeRow, event: &NoticeEventRow, holder: Id) -> Mail<'static>
     };
     let (template, event) = match notice.kind {
         NoticeKind::Changed => (MailTemplate::EventChanged, event.clone()),
-        // Shows what the holders know, also if the event was changed shortly before.
+        // Shows the times and the venue of the last mail, also if the event was changed shortly before.
         NoticeKind::Cancelled => {
             let (venue, address) = (notice.venue.clone(), notice.address.clone().unwrap_or_else(|| event.address.clone()));
             let known = NoticeEventRow { starts: notice.starts, ends, admission_from, venue, address, ..event.clone() };

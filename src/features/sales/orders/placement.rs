@@ -63,7 +63,7 @@ struct Placed<'a> {
 /// The data that decides about drafts. It is locked: no other transaction changes it before this one ends.
 struct Inventory {
     accounts: HashMap<Id, AccountRow>,
-    /// Those of the accounts that don't exist yet.
+    /// The accounts among them that don't exist yet.
     new_guests: HashMap<Id, PreparedAccount>,
     events: HashMap<Id, EventSaleRow>,
     /// The accounts that issue complimentary tickets, each with the hosts that it administers.
@@ -166,8 +166,8 @@ async fn customers(tx: &mut Tx, requests: &[&OrderRequest], guests: &Guests) -> 
     Ok(requests.iter().map(customer).collect())
 }
 
-/// Returns whether the account can get tickets that the caller orders. Those of a deactivated account would take places that nobody can
-/// use.
+/// Returns whether the account can get tickets that the caller orders. The tickets of a deactivated account would take places that can't
+/// be used.
 fn can_receive(caller: &Caller, account: &AccountRow) -> bool {
     account.activated || caller.is(account.id)
 }
@@ -405,22 +405,22 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let writes = lifecycle::issue_tickets(app, writes, &free);
     let orders = placed.iter().map(|placed| &placed.order).filter(|order| order.is_fulfilled());
     let mailed = orders.filter(|order| {
-        inventory.accounts.get(&order.account_id).is_some_and(|account| is_mailed(app, account, order.complimentary))
+        inventory.accounts.get(&order.account_id).is_some_and(|account| count_mail(app, account, order.complimentary))
     });
     let mailed = mailed.map(|order| (order.id, order.account_id)).collect();
     lifecycle::mail_tickets(app, writes, mailed)?.execute().await
 }
 
-/// Returns whether the tickets of a free order are mailed to this account. Somebody else decides on complimentary orders, an e-mail
-/// address that is not verified may be somebody else's, and free orders cost nothing, so the number of these mails is limited. The orders
-/// themselves are not.
-fn is_mailed(app: &App, account: &AccountRow, is_complimentary: bool) -> bool {
-    let is_mailed = (account.verified && !is_complimentary)
+/// Counts a mail with the tickets of a free order, and returns whether it may be sent. Free orders cost nothing, so the mails that the
+/// owner of the address may not have asked for are limited: those of complimentary orders, and those to an address that is not verified.
+/// The orders are not limited.
+fn count_mail(app: &App, account: &AccountRow, is_complimentary: bool) -> bool {
+    let is_allowed = (account.verified && !is_complimentary)
         || app.attempts.free_order_mails.begin(account.email.to_ascii_lowercase()).is_ok();
-    if !is_mailed {
+    if !is_allowed {
         outbox::log_left_out(app, MailTemplate::OrderConfirmation, account.id);
     }
-    is_mailed
+    is_allowed
 }
 
 impl<'a> Draft<'a> {

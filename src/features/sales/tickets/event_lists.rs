@@ -30,7 +30,7 @@ pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, Result<TicketList
 /// A page of tickets in a response.
 type TicketList = SerializedJson<Page<Ticket>>;
 
-/// What all requests of a batch have in common.
+/// The properties that all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct BatchKey {
     event: Id,

@@ -188,12 +188,12 @@ pub fn insert<'a>(writes: Writes<'a>, tickets: &[TicketRow]) -> Writes<'a> {
 }
 
 /// Locks the tickets with these serial numbers until the transaction ends.
-pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) -> Result<()> {
+pub async fn lock_by_serials(tx: &mut Tx, serials: impl IntoIterator<Item = String>) -> Result<()> {
     tx.select("id from tickets where true").and_in("serial", serials).for_update().lock().await
 }
 
 /// Redeems the tickets with these serial numbers that are Issued and within the admission scope, and returns them unsorted. The
-/// tickets must be [locked](lock_all).
+/// tickets must be [locked](lock_by_serials).
 ///
 /// The update checks the status that it replaces, so that of two devices with the same ticket exactly one redeems it: the other
 /// waits for the first one's commit and then finds the ticket Redeemed.

@@ -289,7 +289,7 @@ fn by_transfer(tickets: Vec<TransferTicketRow>) -> HashMap<Id, Vec<TransferTicke
     by_transfer
 }
 
-/// What transfers embed.
+/// The resources that transfers embed.
 struct Relations {
     /// Their tickets, by transfer.
     tickets: HashMap<Id, Vec<TransferTicketRow>>,
