@@ -80,7 +80,8 @@ pub async fn watch(app: &App) -> Result<u64> {
         let mut state = app.clock_watch.0.lock();
         state.corrections = state.corrections.saturating_sub(1);
     }
-    store_time(app, app.clock.now()).await?;
+    // If the state was just corrected, this changes nothing, and the next run reads it.
+    store_time(app, state, app.clock.now()).await?;
     Ok(0)
 }
 
@@ -96,7 +97,8 @@ pub async fn deletion_time(app: &App) -> Result<Option<Timestamp>> {
         return Ok(None);
     }
     let now = app.clock.now();
-    let state = store_time(app, now).await?;
+    let old = clock_state::load(&mut app.db.read().await?).await?;
+    let state = store_time(app, old, now).await?;
     Ok(Some(state.before_step.map_or(now, |before| before.min(now))))
 }
 
@@ -112,9 +114,8 @@ pub async fn accept_time(app: &App) -> anyhow::Result<()> {
     transaction!(app.db, |tx| clock_state::accept(tx, app.clock.now()).await).map_err(plain)
 }
 
-/// Stores that a server has seen this time, and logs a step forward that is not accepted yet.
-async fn store_time(app: &App, now: Timestamp) -> Result<ClockState> {
-    let old = clock_state::load(&mut app.db.read().await?).await?;
+/// Replaces the stored state `old` by that at `now`, and logs a step forward that is not accepted yet.
+async fn store_time(app: &App, old: ClockState, now: Timestamp) -> Result<ClockState> {
     let state = old.at(now);
     if state != old {
         transaction!(app.db, |tx| clock_state::replace(tx, old, state).await)?;
