@@ -116,7 +116,8 @@ pub async fn accept_time(app: &App) -> anyhow::Result<()> {
 
 /// Replaces the stored state `old` by that at `now`, and logs a step forward that is not accepted yet.
 async fn store_time(app: &App, old: ClockState, now: Timestamp) -> Result<ClockState> {
-    let state = old.at(now);
+    let steady_since = *app.clock_watch.0.lock().steady_since.get_or_insert(now);
+    let state = old.at(now, steady_since);
     if state != old {
         transaction!(app.db, |tx| clock_state::replace(tx, old, state).await)?;
     }

@@ -24,15 +24,16 @@ pub struct ClockState {
 }
 
 impl ClockState {
-    /// Returns the state at `now`. A time that is more than [`MAX_LEAD`] after the last one is a step forward.
+    /// Returns the state at `now`, for a process whose clock has had no step since `steady_since`. If that is more than [`MAX_LEAD`]
+    /// after the last time, there was a step forward. Otherwise the process itself has seen the time pass, although it stored nothing.
     ///
     /// A second step doesn't prolong the wait for the first one. Otherwise a server that is stopped each night would never accept a
     /// time.
-    pub fn at(mut self, now: Timestamp) -> Self {
+    pub fn at(mut self, now: Timestamp, steady_since: Timestamp) -> Self {
         if self.accepted_at.is_some_and(|at| at <= now) {
             (self.before_step, self.accepted_at) = (None, None);
         }
-        let is_step = self.last_seen.0 > 0 && now > self.last_seen.plus(MAX_LEAD);
+        let is_step = self.last_seen.0 > 0 && steady_since > self.last_seen.plus(MAX_LEAD);
         if is_step && self.before_step.is_none() {
             (self.before_step, self.accepted_at) = (Some(self.last_seen), Some(now.plus(ACCEPTANCE)));
         }

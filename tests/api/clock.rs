@@ -438,7 +438,7 @@ fn server_that_is_stopped_each_night_deletes_what_expired_the_day_before() {
     let mut state = ClockState { last_seen: Timestamp(0).plus(17 * HOUR), before_step: None, accepted_at: None };
     for hour in (24..24 * 60).filter(|hour| (8..18).contains(&(hour % 24))) {
         let now = Timestamp(0).plus(HOUR * hour);
-        state = state.at(now);
+        state = state.at(now, now);
         assert!(state.before_step.is_some_and(|before| now.since(before) <= 24 * HOUR), "{hour}: {state:?}");
     }
 }
@@ -448,14 +448,25 @@ fn step_forward_is_accepted_after_a_day_and_the_next_one_is_not() {
     let start = Timestamp(0).plus(HOUR);
     let state = ClockState { last_seen: start, before_step: None, accepted_at: None };
 
-    let ahead = state.at(start.plus(JUMP));
-    let restarted = ahead.at(start.plus(JUMP + 23 * HOUR));
-    let accepted = restarted.at(start.plus(JUMP + 24 * HOUR));
-    let again = restarted.at(start.plus(2 * JUMP));
+    let ahead = state.at(start.plus(JUMP), start.plus(JUMP));
+    let restarted = ahead.at(start.plus(JUMP + 23 * HOUR), start.plus(JUMP + 23 * HOUR));
+    let accepted = restarted.at(start.plus(JUMP + 24 * HOUR), start.plus(JUMP + 23 * HOUR));
+    let again = restarted.at(start.plus(2 * JUMP), start.plus(2 * JUMP));
 
     assert_eq!((ahead.before_step, restarted.before_step, accepted.before_step), (Some(start), Some(start), None));
     assert_eq!(again.before_step, Some(start.plus(JUMP + 23 * HOUR)));
-    assert_eq!(state.at(start.plus(HOUR)).before_step, None);
+    assert_eq!(state.at(start.plus(HOUR), start.plus(HOUR)).before_step, None);
+}
+
+/// The database was not available, so nothing was stored.
+#[test]
+fn time_that_a_server_has_seen_pass_is_no_step() {
+    let start = Timestamp(0).plus(HOUR);
+    let state = ClockState { last_seen: start, before_step: None, accepted_at: None };
+
+    let after_outage = state.at(start.plus(JUMP), start.plus(HOUR));
+
+    assert_eq!((after_outage.last_seen, after_outage.before_step), (start.plus(JUMP), None));
 }
 
 #[test]
