@@ -334,9 +334,9 @@ fn not_blank(argument: &str) -> anyhow::Result<String> {
 }
 
 /// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it. A command that
-/// changes nothing creates no keys either.
-async fn open_existing(options: &PlatformOptions, creates_keys: bool, log: &Logger) -> anyhow::Result<Arc<App>> {
-    let settings = Settings { creates_keys, ..options.settings()? };
+/// changes nothing creates no other files either.
+async fn open_existing(options: &PlatformOptions, creates_files: bool, log: &Logger) -> anyhow::Result<Arc<App>> {
+    let settings = Settings { creates_files, ..options.settings()? };
     if let DatabaseLocation::Sqlite(path) = options.database_url()?.parse()? {
         private_files::require_access(&path, Access::READ_OK, Some(options.storage.data_dir()?))?;
         let (path, is_there) = (path.display(), path.exists());
@@ -347,7 +347,7 @@ async fn open_existing(options: &PlatformOptions, creates_keys: bool, log: &Logg
 
 async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger, tracer: Tracer) -> anyhow::Result<Arc<App>> {
     private_files::set_umask();
-    options.require_access(settings.creates_keys)?;
+    options.require_access(settings.creates_files)?;
     options.restrict_access(log)?;
     App::open(&options.database_url()?, settings, log.clone(), tracer).await
 }

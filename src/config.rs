@@ -173,17 +173,17 @@ impl PlatformOptions {
         Ok(Listener { body_memory: self.body_memory.limits()?, connections: self.connections.limits()?, ..listener })
     }
 
-    /// Checks that this user can use the database and the keys, or create them if `creates_keys`. After a command that root has run, they
-    /// may belong to root.
+    /// Checks that this user can use the database and the keys, or create the keys if `creates_files`. After a command that root has
+    /// run, they may belong to root.
     ///
     /// # Errors
     /// Returns an error that says what to do, or if an option is invalid.
-    pub fn require_access(&self, creates_keys: bool) -> anyhow::Result<()> {
+    pub fn require_access(&self, creates_files: bool) -> anyhow::Result<()> {
         let Settings { mail, ticket_key_file, .. } = self.settings()?;
         self.storage.require_access()?;
         let data = self.storage.data_dir()?;
         [mail.key_file, ticket_key_file].iter().try_for_each(|key| {
-            let rights = if creates_keys && !key.exists() { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
+            let rights = if creates_files && !key.exists() { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
             private_files::require_access(key, rights, Some(data))
         })
     }
@@ -249,7 +249,7 @@ impl PlatformOptions {
             // A store that doesn't answer leaves the other requests in progress to the rest of the platform.
             image_accesses: (self.connections.limits()?.requests / 4).max(1),
             ticket_key_file: options.ticket_key_file.clone().unwrap_or_else(|| data_dir.join("ticket.key")),
-            creates_keys: true,
+            creates_files: true,
             currency: options.currency.get()?.clone(),
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
             fee_steps: options.fee_steps.get()?.clone(),

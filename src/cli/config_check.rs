@@ -19,7 +19,7 @@ use crate::config::PlatformOptions;
 use crate::features::catalog::media::MediaStore;
 use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
 use crate::kernel::outbox;
-use crate::kernel::settings::{MailSettings, MailTransportSettings, MediaLocation, Settings};
+use crate::kernel::settings::{MailSettings, MailTransportSettings, Settings};
 use crate::kernel::signing::SigningKey;
 
 /// Time limit of a check.
@@ -139,12 +139,11 @@ async fn check_read_database(database_url: &str, url: &str) -> anyhow::Result<St
 
 /// Checks that images can be stored. In a bucket, it stores an object and deletes it.
 async fn check_media(settings: &Settings) -> anyhow::Result<String> {
-    let media = &settings.media;
-    if let MediaLocation::Folder(folder) = media {
+    if let Some(folder) = settings.media.folder() {
         return check_folder(folder);
     }
-    MediaStore::open(media, settings.media_secret_key.as_ref(), settings.image_accesses)?.check_writable().await?;
-    Ok(format!("{media} can be written"))
+    MediaStore::open(settings)?.check_writable().await?;
+    Ok(format!("{} can be written", settings.media))
 }
 
 /// Checks that mail can be delivered. Logs in to the mail server, and sends nothing.

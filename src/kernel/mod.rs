@@ -98,7 +98,7 @@ impl Kernel {
             in_progress: InProgressSet::default(),
             audit: AuditWriter::default(),
             rejections: RejectionCounts::default(),
-            mail_cipher: MailCipher::open(&settings.mail.key_file, settings.creates_keys)?,
+            mail_cipher: MailCipher::open(&settings.mail.key_file, settings.creates_files)?,
             mail_templates: MailTemplates::open(&settings)?,
             mail_transport: outbox::from_settings(&settings.mail)?,
             settings,

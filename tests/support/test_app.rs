@@ -322,7 +322,7 @@ pub fn test_settings(folder: &Path) -> Settings {
         site_url: None,
         media: MediaLocation::Folder(folder.join("media")),
         ticket_key_file: folder.join("ticket.key"),
-        creates_keys: true,
+        creates_files: true,
         currency: "GHS".to_owned(),
         reservation: Duration::from_secs(15 * 60),
         fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),

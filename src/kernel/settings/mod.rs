@@ -33,9 +33,9 @@ pub struct Settings {
     pub image_accesses: usize,
     /// The file with the key that signs the codes of tickets and the lists for gates.
     pub ticket_key_file: PathBuf,
-    /// True if the files of the keys are created when they don't exist. A command that changes nothing creates none: if root runs it, the
-    /// server's user couldn't read them.
-    pub creates_keys: bool,
+    /// True if the files of the keys and the folder of the images are created when they don't exist. A command that changes nothing
+    /// creates none: if root runs it, the server's user couldn't use them.
+    pub creates_files: bool,
     /// The currency, as an ISO 4217 code.
     pub currency: String,
     /// The time for which an open order reserves its places.

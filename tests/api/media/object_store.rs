@@ -6,15 +6,18 @@ use std::path::Path;
 
 use boxoffice::features::catalog::media::drawing::disc;
 use boxoffice::features::catalog::media::{Image, MediaStore, StoredImage};
-use boxoffice::kernel::settings::MediaLocation;
+use boxoffice::kernel::settings::{MediaLocation, Settings};
 use boxoffice_http::etag;
 use futures::future::join_all;
 use object_store::Error;
 
+use crate::support::test_settings;
+
 const ACCESSES: usize = 20;
 
 fn open(folder: &Path) -> MediaStore {
-    MediaStore::open(&MediaLocation::Folder(folder.to_owned()), None, ACCESSES).unwrap()
+    let media = MediaLocation::Folder(folder.to_owned());
+    MediaStore::open(&Settings { media, image_accesses: ACCESSES, ..test_settings(folder) }).unwrap()
 }
 
 fn image(bytes: Vec<u8>) -> Image {

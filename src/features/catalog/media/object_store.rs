@@ -11,6 +11,7 @@ use boxoffice_http::etag;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
@@ -21,7 +22,7 @@ use tokio::time::timeout;
 
 use super::image::{self, Image};
 use crate::kernel::private_files;
-use crate::kernel::settings::{MediaLocation, Secret};
+use crate::kernel::settings::{MediaLocation, Secret, Settings};
 
 /// Time limit of one access, as of a database statement. A bucket that accepts connections and does not answer would otherwise keep each
 /// request for an image for minutes, until the requests in progress are at their limit and orders are refused too.
@@ -82,21 +83,21 @@ impl StoredImage {
 }
 
 impl MediaStore {
-    /// Opens a folder, which is created if it doesn't exist, or a bucket, with endpoint, region and keys from the usual `AWS_…`
-    /// variables. `secret_key` replaces the secret access key of the variables. At most `accesses` are in progress at the same time;
-    /// others fail at once.
+    /// Opens the folder or the bucket of the settings. A bucket has its endpoint, region and keys from the usual `AWS_…` variables,
+    /// unless the settings have the secret access key. More accesses at the same time than the settings allow fail at once.
     ///
     /// Doesn't check that a bucket exists; the first access fails if it doesn't.
-    pub fn open(location: &MediaLocation, secret_key: Option<&Secret>, accesses: usize) -> Result<MediaStore> {
+    pub fn open(settings: &Settings) -> Result<MediaStore> {
+        let location = &settings.media;
         let objects = match location {
-            MediaLocation::Folder(folder) => open_folder(folder),
-            MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, secret_key),
+            MediaLocation::Folder(folder) => open_folder(folder, settings.creates_files),
+            MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, settings.media_secret_key.as_ref()),
         };
         let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
         Ok(MediaStore {
             objects: objects.into(),
             folder: location.folder().map(ToOwned::to_owned),
-            accesses: Arc::new(Semaphore::new(accesses)),
+            accesses: Arc::new(Semaphore::new(settings.image_accesses)),
             check: Arc::default(),
             cache: Arc::default(),
         })
@@ -239,7 +240,11 @@ fn is_absent(error: &Error) -> bool {
         || causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotADirectory))
 }
 
-fn open_folder(folder: &std::path::Path) -> Result<Box<dyn ObjectStore>> {
+/// Opens a folder. If it doesn't exist, creates it if `creates`; otherwise the store is empty.
+fn open_folder(folder: &std::path::Path, creates: bool) -> Result<Box<dyn ObjectStore>> {
+    if !creates && !folder.exists() {
+        return Ok(Box::new(InMemory::new()));
+    }
     private_files::create_folder(folder)?;
     // Without fsync, a power failure could lose the banner of a committed event.
     Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
