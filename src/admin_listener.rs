@@ -26,7 +26,7 @@ use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::kernel::db::Batcher;
 use crate::kernel::http::{OutsideContractFn, Routes};
-use crate::kernel::{jobs, metrics, outbox};
+use crate::kernel::{disk_space, jobs, metrics, outbox};
 use crate::state::App;
 
 /// Requests for the readiness that share one check.
@@ -41,6 +41,8 @@ const WRITE_INTERVAL: Duration = Duration::from_secs(5);
 /// another program may hold SQLite's lock for a moment.
 const MAX_WRITE_AGE: Duration = Duration::from_secs(15);
 
+/// The name of the database in the results.
+const DATABASE: &str = "database";
 /// The name of the image store in the results.
 const MEDIA: &str = "media";
 
@@ -185,7 +187,16 @@ async fn check_dependencies(app: &App) -> Readiness {
         anyhow::ensure!(is_migrated, "the migrations are not complete");
         Ok(())
     };
-    let media = async { app.media.check().await };
+    let media = async {
+        let Some(free) = app.media.check().await? else { return Ok(()) };
+        app.metrics.set_disk_free(MEDIA, free);
+        anyhow::ensure!(free >= disk_space::FULL, "the disk is full: {free} bytes are free");
+        Ok(())
+    };
+    // Not judged: SQLite commits for a while on a full disk, because its log has reserved space. The write fails when that is used.
+    if let Some(free) = app.db.folder().and_then(|folder| disk_space::free_bytes(folder).ok().flatten()) {
+        app.metrics.set_disk_free(DATABASE, free);
+    }
     let (database, write, media) =
         tokio::join!(within(CHECK_TIMEOUT, database), check_write(app), within(MEDIA_CHECK_TIMEOUT, media));
     // A mail is queued by a write.
@@ -201,7 +212,7 @@ async fn check_dependencies(app: &App) -> Readiness {
         }
         (name, checked.is_ok())
     };
-    vec![is_usable("database", database), is_usable("mail_queue", mail_queue), (MEDIA, media.is_ok())]
+    vec![is_usable(DATABASE, database), is_usable("mail_queue", mail_queue), (MEDIA, media.is_ok())]
 }
 
 /// Waits for a check, with a time limit.

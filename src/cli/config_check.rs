@@ -1,7 +1,10 @@
 //! Checks of the dependencies that the settings name.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Display, Path};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -17,15 +20,18 @@ use tokio::time::timeout;
 use super::serve::{ServeSettings, reserve};
 use crate::config::PlatformOptions;
 use crate::features::catalog::media::MediaStore;
-use crate::kernel::db::{DatabaseState, check_standby, inspect, require_writable};
-use crate::kernel::outbox;
+use crate::kernel::db::{DatabaseLocation, DatabaseState, check_standby, inspect, require_writable};
+use crate::kernel::private_files::{existing_part, folder_of};
 use crate::kernel::settings::{MailSettings, MailTransportSettings, Settings};
 use crate::kernel::signing::SigningKey;
+use crate::kernel::{disk_space, outbox};
 
 /// Time limit of a check.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Remaining time of a certificate at which a check warns.
 const RENEWAL: TimeDelta = TimeDelta::days(14);
+/// Free bytes of a disk below which a check warns: about 200,000 orders fit.
+const LITTLE_SPACE: u64 = 1 << 30;
 
 /// The result of a check.
 #[derive(Debug, Serialize)]
@@ -77,7 +83,9 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
         within(check_media(&settings)),
         within(check_mail(&settings.mail))
     );
-    let mut findings = vec![Finding::of("data-dir", check_folder(options.storage.data_dir()?))];
+    let data_dir = options.storage.data_dir()?;
+    let mut findings = vec![Finding::of("data-dir", check_folder(data_dir))];
+    findings.push(check_disks(data_dir, &url.parse()?, &settings).unwrap_or_else(|error| Finding::of("disk-space", Err(error))));
     findings.extend(database_findings(database, &settings.currency));
     findings.extend(standby.map(|standby| Finding::of("read-database", standby)));
     findings.push(Finding::of("media", media));
@@ -107,6 +115,31 @@ pub fn check_folder(folder: &Path) -> anyhow::Result<String> {
     ensure!(!exists || folder.is_dir(), "{} is not a folder", folder.display());
     require_writable(folder)?;
     Ok(format!("{} {}", folder.display(), if exists { "can be written" } else { "will be created" }))
+}
+
+/// Checks the free space of each disk with a folder that the server writes to.
+fn check_disks(data_dir: &Path, database: &DatabaseLocation, settings: &Settings) -> anyhow::Result<Finding> {
+    let database = if let DatabaseLocation::Sqlite(file) = database { Some(folder_of(file)) } else { None };
+    let mail = if let MailTransportSettings::Folder(folder) = &settings.mail.transport { Some(folder.as_path()) } else { None };
+    let archive = settings.retention.audit_archive.as_deref();
+    let mut disks = BTreeMap::new();
+    for folder in [Some(data_dir), database, settings.media.folder(), mail, archive].into_iter().flatten() {
+        let existing = existing_part(folder);
+        if let Some(free) = disk_space::free_bytes(existing)? {
+            disks.entry(fs::metadata(existing)?.dev()).or_insert((folder.display(), free));
+        }
+    }
+    let describe = |(folder, free): &(Display<'_>, u64)| match *free {
+        ..disk_space::FULL => format!("the disk of {folder} is full ({free} bytes are free): make room on it, or enlarge it"),
+        ..LITTLE_SPACE => format!("the disk of {folder} has only {} MiB free: make room on it, or enlarge it", free >> 20),
+        _ => format!("the disk of {folder} has {} GiB free", free >> 30),
+    };
+    let state = match disks.values().map(|(_, free)| *free).min() {
+        Some(..disk_space::FULL) => State::Failed,
+        Some(..LITTLE_SPACE) => State::Warning,
+        _ => State::Ok,
+    };
+    Ok(Finding::new("disk-space", state, disks.values().map(describe).collect::<Vec<_>>().join("; ")))
 }
 
 fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -> Vec<Finding> {

@@ -59,6 +59,8 @@ pub struct Metrics {
     oldest_refund: FloatGauge,
     /// 1 for each dependency of the readiness that can be used, otherwise 0.
     dependencies: Family<Label, Gauge>,
+    /// Free space of the disk of each dependency that is in files of this machine, in bytes.
+    disk_free: Family<Label, Gauge>,
     /// Places of the events that are on sale.
     places: Family<Label, Gauge>,
     /// Reads of events that were answered from the cache, and those that were not.
@@ -148,6 +150,7 @@ impl Metrics {
             refunds: Gauge::default(),
             oldest_refund: FloatGauge::default(),
             dependencies: Family::default(),
+            disk_free: Family::default(),
             places: Family::default(),
             event_cache: Family::default(),
             pools: Family::default(),
@@ -211,6 +214,7 @@ impl Metrics {
         );
         registry.register("password_hashes", "Hashes of passwords that run or wait", self.password_hashes.clone());
         registry.register("dependency_usable", "Whether a dependency can be used", self.dependencies.clone());
+        registry.register_with_unit("disk_free", "Free space of the disk of a dependency", Unit::Bytes, self.disk_free.clone());
         registry.register("places", "Places of the listed events that are not over", self.places.clone());
         registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
         registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
@@ -304,6 +308,11 @@ impl Metrics {
     /// Sets whether a dependency, with its name in the response of `/readyz`, can be used.
     pub fn set_dependency(&self, dependency: &'static str, is_usable: bool) {
         self.dependencies.get_or_create(&[("dependency", dependency)]).set(i64::from(is_usable));
+    }
+
+    /// Sets the free space of the disk of a dependency, with its name in the response of `/readyz`, in bytes.
+    pub fn set_disk_free(&self, dependency: &'static str, free: u64) {
+        self.disk_free.get_or_create(&[("dependency", dependency)]).set(i64::try_from(free).unwrap_or(i64::MAX));
     }
 
     /// Sets the numbers of sold, reserved and free places of the listed events that are not over.

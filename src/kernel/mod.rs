@@ -5,6 +5,7 @@ pub mod auth;
 pub mod clock_state;
 pub mod context;
 pub mod db;
+pub mod disk_space;
 pub mod font;
 pub mod http;
 pub mod idempotency;

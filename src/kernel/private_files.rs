@@ -148,6 +148,15 @@ pub fn sync_folder_of(file: &Path) -> io::Result<()> {
     fs::File::open(folder_of(file))?.sync_all()
 }
 
+/// Returns a path if it exists, and otherwise the nearest of its parent folders that does.
+pub fn existing_part(path: &Path) -> &Path {
+    let mut existing = path;
+    while !existing.exists() {
+        existing = folder_of(existing);
+    }
+    existing
+}
+
 /// Returns the folder of a file: `.` for a name in the working directory.
 pub fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -134,6 +134,10 @@ async fn metrics_count_requests(app: TestApp) {
     assert!(text.contains("boxoffice_mails_waiting ") && text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains(job), "{text}");
     assert!(text.contains("boxoffice_dependency_usable{dependency=\"media\"} 1\n"), "{text}");
+    assert!(text.contains("boxoffice_disk_free_bytes{dependency=\"media\"} "), "{text}");
+    // The disk of PostgreSQL is not this machine's.
+    let has_disk = text.contains("boxoffice_disk_free_bytes{dependency=\"database\"} ");
+    assert_eq!(has_disk, app.database_url.starts_with("sqlite:"), "{text}");
     let value = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("boxoffice_{name} ")));
         line.unwrap_or_else(|| panic!("{name} in {text}")).parse::<usize>().unwrap()

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use super::{check, create_load, fault_duration, print_figure, print_recovery};
-use crate::support::server_process::{Run, boxoffice};
+use crate::support::server_process::{CommandOutput, Run, boxoffice};
 use crate::support::{PgCluster, TestApp, section, wait_until};
 
 /// A disk of a few megabytes.
@@ -112,6 +112,67 @@ async fn start_app_on(disk: &Disk, data: &TempDir) -> TestApp {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Returns the status of `/readyz`, and the state of the database and of the image store.
+async fn readiness(app: &TestApp) -> (u16, String, String) {
+    let response = app.request("GET", "/readyz").anonymous().send().await;
+    let state = |index: usize| response.body["checks"][index]["status"].as_str().unwrap_or_default().to_owned();
+    (response.status, state(0), state(2))
+}
+
+fn is(status: u16, database: &str, media: &str) -> (u16, String, String) {
+    (status, database.to_owned(), media.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_is_not_ready_while_its_database_has_no_space() {
+    let Some(disk) = Disk::mount(16) else { return };
+    let folder = disk.folder();
+    let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+    let app = TestApp::start(&url, folder).await;
+    assert_eq!(readiness(&app).await, is(200, "ok", "ok"));
+
+    disk.fill();
+    // The write-ahead log has room for some rows.
+    wait_until(async || readiness(&app).await == is(503, "failed", "failed")).await;
+    let read = app.request("GET", "/regions").send().await;
+    disk.empty();
+
+    assert_eq!(read.status, 200);
+    assert_eq!(readiness(&app).await, is(200, "ok", "ok"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn server_is_ready_while_its_images_have_no_space() {
+    let Some(disk) = Disk::mount(8) else { return };
+    let data = tempfile::tempdir().unwrap();
+    let app = start_app_on(&disk, &data).await;
+    assert_eq!(readiness(&app).await, is(200, "ok", "ok"));
+
+    disk.fill();
+    let full = readiness(&app).await;
+    disk.empty();
+
+    assert_eq!(full, is(200, "ok", "failed"));
+    assert_eq!(readiness(&app).await, is(200, "ok", "ok"));
+}
+
+#[test]
+fn check_of_the_configuration_finds_little_space() {
+    let Some(disk) = Disk::mount(8) else { return };
+    let folder = disk.folder();
+    let check = || boxoffice(folder.path(), &["config", "check"]).run();
+
+    let little = check();
+    disk.fill();
+    let full = check();
+
+    let line = |output: &CommandOutput| output.stdout.lines().find(|line| line.contains("disk-space")).unwrap().to_owned();
+    assert!(little.succeeded() && line(&little).starts_with("warning"), "{}", little.stdout);
+    assert!(line(&little).contains("has only 8 MiB free: make room"), "{}", little.stdout);
+    assert_eq!(full.code, Some(1), "{}", full.stdout);
+    assert!(line(&full).starts_with("failed") && line(&full).contains("is full (0 bytes are free)"), "{}", full.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@
 //! SQLite writes from the start of the WAL again only when all of it has been copied, and under load pages are added all the time.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use boxoffice_http::error::Result;
@@ -13,6 +13,7 @@ use sqlx::SqliteConnection;
 
 use super::pool::Pool;
 use super::transaction::Tx;
+use crate::kernel::private_files;
 
 /// Number of pages in the WAL, of 4 KiB each, after which a commit copies them. SQLite's default is 1,000. A page that many
 /// requests change, such as a section's, is copied once.
@@ -33,6 +34,11 @@ pub struct Checkpoints {
 impl Checkpoints {
     pub(super) fn new(pool: Pool<SqliteConnection>, wal: PathBuf) -> Self {
         Self { pool, wal, copied: AtomicI64::new(0) }
+    }
+
+    /// Returns the folder of the database.
+    pub(super) fn folder(&self) -> &Path {
+        private_files::folder_of(&self.wal)
     }
 
     /// Copies what has been committed, as far as no reader needs the earlier pages, and returns the number of pages. No request waits

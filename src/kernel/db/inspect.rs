@@ -138,10 +138,7 @@ fn state(
 /// # Errors
 /// Returns an error that names the file or folder that can't be written.
 pub fn require_writable(path: &Path) -> anyhow::Result<()> {
-    let mut existing = path;
-    while !existing.exists() {
-        existing = private_files::folder_of(existing);
-    }
+    let existing = private_files::existing_part(path);
     ensure!(existing == path || existing.is_dir(), "{} is not a folder", existing.display());
     let rights = if existing.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::READ_OK | Access::WRITE_OK };
     access(existing, rights).with_context(|| format!("{} can't be written", existing.display()))

@@ -1,6 +1,7 @@
 //! The database: its connection pools, its transactions and their retries.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -114,6 +115,14 @@ impl Db {
     /// Returns whether a read that failed with this error on the standby is to be run on the primary.
     pub(super) fn should_leave_standby(&self, error: &Error) -> bool {
         matches!(self, Self::Postgres { standby: Some(standby), .. } if standby.should_leave(error))
+    }
+
+    /// Returns the folder of an embedded database.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite { checkpoints, .. } => Some(checkpoints.folder()),
+            Self::Postgres { .. } => None,
+        }
     }
 
     /// Lets reads use the standby, if there is one and it has caught up.

