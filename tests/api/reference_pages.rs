@@ -1,12 +1,14 @@
 //! The start page, the API reference and the OpenAPI document.
 
-use reqwest::StatusCode;
+use reqwest::redirect::Policy;
+use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::support::{TestApp, fetch_url, operations};
 
 on_both_databases![
     pages_need_neither_key_nor_version,
+    slash_after_reference_leads_to_it,
     pages_allow_scripts_of_this_server_only,
     known_page_is_not_sent_again,
     document_is_the_contract_with_code_samples,
@@ -41,7 +43,21 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
         let post = app.request("POST", path).anonymous().send_raw().await;
         assert_eq!((post.status().as_u16(), &post.headers()["allow"]), (405, &"GET, HEAD, OPTIONS".parse().unwrap()), "{path}");
     }
-    assert_eq!(app.fetch("/docs/").await.status(), StatusCode::NOT_FOUND);
+}
+
+async fn slash_after_reference_leads_to_it(app: TestApp) {
+    let url = format!("{}/docs/", app.address);
+    let client = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
+
+    for method in [Method::GET, Method::HEAD] {
+        let response = client.request(method, &url).send().await.unwrap();
+
+        // Relative, because a proxy may have added a prefix.
+        let location = response.headers()["location"].to_str().unwrap();
+        assert_eq!((response.status(), location), (StatusCode::PERMANENT_REDIRECT, "../docs"));
+    }
+    let followed = fetch_url(&url).await;
+    assert_eq!((followed.status(), followed.url().path()), (StatusCode::OK, "/docs"));
 }
 
 async fn pages_allow_scripts_of_this_server_only(app: TestApp) {

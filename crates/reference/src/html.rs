@@ -5,6 +5,8 @@ use serde_json::Value;
 
 /// Path of the reference.
 pub const REFERENCE: &str = "/docs";
+/// Path of the reference with a slash, which leads to it.
+pub const REFERENCE_FOLDER: &str = "/docs/";
 /// Path of the script that renders the reference.
 pub const EXPLORER: &str = "/docs/explorer.js";
 /// Path of the script that loads the document into the reference.

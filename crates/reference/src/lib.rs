@@ -16,14 +16,23 @@ use bytes::Bytes;
 use dropshot::Body;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio::task::spawn_blocking;
 
 /// The paths of all pages and of their parts. They refer to each other with relative URLs, so that a proxy can add a prefix.
-pub const PATHS: [&str; 8] =
-    ["/", html::REFERENCE, html::EXPLORER, html::LOADER, html::STYLE_SHEET, html::ICON, "/openapi.json", "/openapi.yaml"];
+pub const PATHS: [&str; 9] = [
+    "/",
+    html::REFERENCE,
+    html::REFERENCE_FOLDER,
+    html::EXPLORER,
+    html::LOADER,
+    html::STYLE_SHEET,
+    html::ICON,
+    "/openapi.json",
+    "/openapi.yaml",
+];
 
 /// Nothing but the style sheet and the icon.
 const START_POLICY: HeaderValue = HeaderValue::from_static(
@@ -49,6 +58,7 @@ pub struct ReferencePages {
 /// A rendered page.
 #[derive(Debug)]
 struct Page {
+    status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -59,7 +69,13 @@ impl Page {
         let tag = HeaderValue::try_from(etag_of(&body))?;
         let media_type = HeaderValue::from_static(media_type);
         let headers = [(header::CONTENT_TYPE, media_type), (header::ETAG, tag), (header::CACHE_CONTROL, CACHE_CONTROL)];
-        Ok(Self { headers: headers.into_iter().collect(), body })
+        Ok(Self { status: StatusCode::OK, headers: headers.into_iter().collect(), body })
+    }
+
+    /// Leads to the page at this relative URL.
+    fn redirect(location: &'static str) -> Self {
+        let headers = [(header::LOCATION, HeaderValue::from_static(location)), (header::CACHE_CONTROL, CACHE_CONTROL)];
+        Self { status: StatusCode::PERMANENT_REDIRECT, headers: headers.into_iter().collect(), body: Bytes::new() }
     }
 
     fn html(html: String, policy: HeaderValue) -> anyhow::Result<Self> {
@@ -70,6 +86,7 @@ impl Page {
 
     fn respond(&self) -> Response<Body> {
         let mut response = Response::new(Body::from(self.body.clone()));
+        *response.status_mut() = self.status;
         *response.headers_mut() = self.headers.clone();
         response
     }
@@ -102,6 +119,8 @@ impl ReferencePages {
         let pages = [
             Page::html(html::start_page(&document), START_POLICY)?,
             Page::html(html::reference_page(&document), REFERENCE_POLICY)?,
+            // The page refers to its files with URLs that are relative to the path without a slash.
+            Page::redirect("../docs"),
             Page::new("text/javascript; charset=utf-8", html::EXPLORER_SCRIPT)?,
             Page::new("text/javascript; charset=utf-8", html::LOADER_SCRIPT)?,
             Page::new("text/css; charset=utf-8", html::STYLES)?,
