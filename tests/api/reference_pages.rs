@@ -1,5 +1,7 @@
 //! The start page, the API reference and the OpenAPI document.
 
+use std::collections::{BTreeSet, HashMap};
+
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
@@ -9,6 +11,8 @@ use crate::support::{TestApp, fetch_url, operations};
 on_both_databases![
     pages_need_neither_key_nor_version,
     slash_after_reference_leads_to_it,
+    texts_have_enough_contrast,
+    style_sheet_has_each_color_of_the_reference,
     pages_allow_scripts_of_this_server_only,
     known_page_is_not_sent_again,
     document_is_the_contract_with_code_samples,
@@ -58,6 +62,72 @@ async fn slash_after_reference_leads_to_it(app: TestApp) {
     }
     let followed = fetch_url(&url).await;
     assert_eq!((followed.status(), followed.url().path()), (StatusCode::OK, "/docs"));
+}
+
+/// The names and values of the style sheet's custom properties, on a light page and on a dark one.
+async fn color_schemes(app: &TestApp) -> [HashMap<String, String>; 2] {
+    let sheet = app.fetch("/docs/page.css").await.text().await.unwrap();
+    let (light, rest) = sheet.split_once("@media (prefers-color-scheme: dark)").unwrap();
+    let (dark, rest) = rest.split_once("\n}\n").unwrap();
+    assert!(!rest.contains("@media"), "{rest}");
+    let properties = |css: &str| {
+        let lines = css.lines().filter_map(|line| line.trim().strip_suffix(';')?.split_once(": "));
+        lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<HashMap<_, _>>()
+    };
+    let light = properties(light);
+    [light.clone(), light.into_iter().chain(properties(dark)).collect()]
+}
+
+/// The relative luminance of a color such as `#14506b`, as WCAG 2.2 defines it.
+fn luminance(color: &str) -> f64 {
+    let channel = |start: usize| {
+        let value = f64::from(u8::from_str_radix(&color[start..start + 2], 16).unwrap()) / 255.0;
+        if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+async fn texts_have_enough_contrast(app: TestApp) {
+    // The colors of methods, and those of the heads of their operations.
+    let methods = ["blue", "green", "orange", "yellow", "red", "purple", "gray"].map(|color| (color, format!("light-{color}")));
+    let on_page = "fg fg2 fg3 light-fg placeholder-color primary-color secondary-color blue green orange yellow red purple gray pink \
+        code-fg inline-code-fg code-property-color code-keyword-color code-operator-color";
+    let on_page = on_page.split(' ').flat_map(|text| ["bg", "bg2", "bg3", "input-bg"].map(|background| (text, background, 4.5)));
+    let on_heads = methods.iter().flat_map(|(color, head)| [*color, "fg", "light-fg"].map(|text| (text, head.as_str(), 4.5)));
+    let others = [
+        ("nav-text-color", "nav-bg-color", 4.5),
+        ("nav-hover-text-color", "nav-hover-bg-color", 4.5),
+        ("primary-btn-text-color", "primary-color", 4.5),
+        ("selection-fg", "selection-bg", 4.5),
+        // The edges of fields, and switches.
+        ("border-color", "bg", 3.0),
+        ("light-bg", "bg", 3.0),
+    ];
+    let pairs: Vec<_> = on_page.chain(on_heads).chain(others).collect();
+
+    for (scheme, colors) in ["light", "dark"].into_iter().zip(color_schemes(&app).await) {
+        for (text, background, needed) in &pairs {
+            let [text_luminance, other] = [text, background].map(|name| luminance(&colors[&format!("--{name}")]));
+            let contrast = (text_luminance.max(other) + 0.05) / (text_luminance.min(other) + 0.05);
+            assert!(contrast >= *needed, "{scheme}: {text} on {background} has {contrast:.2}");
+        }
+    }
+}
+
+/// Otherwise a color of the reference's script would be shown, which does not know the color scheme.
+async fn style_sheet_has_each_color_of_the_reference(app: TestApp) {
+    // Sizes, and the header, which the page does not have.
+    let others =
+        ["border-radius", "code-border-color", "dialog-z-index", "font", "header", "layout", "nav-path", "resp-area", "smal-"];
+    let script = app.fetch("/docs/explorer.js").await.text().await.unwrap();
+    let [light, dark] = color_schemes(&app).await;
+
+    let used: BTreeSet<_> = script.split("var(--").skip(1).map(|rest| rest.split([')', ',']).next().unwrap()).collect();
+    let colors = used.iter().filter(|name| !others.iter().any(|other| name.starts_with(other)));
+    let missing: Vec<_> = colors.clone().filter(|name| !light.contains_key(&format!("--{name}"))).collect();
+
+    assert!(missing.is_empty() && colors.count() > 30, "{missing:?}");
+    assert_ne!(light["--bg"], dark["--bg"]);
 }
 
 async fn pages_allow_scripts_of_this_server_only(app: TestApp) {

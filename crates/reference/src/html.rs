@@ -48,8 +48,7 @@ pub fn reference_page(document: &Value) -> String {
     let title = format!("{}: API reference", title(document));
     let content = html! {
         openapi-explorer server-url="." hide-server-selection="true" hide-components="true"
-            table="false" default-schema-tab="body" bg-color="#ffffff" text-color="#1f2933" primary-color="#14506b"
-            nav-bg-color="#12303f" nav-text-color="#dce6ec" nav-hover-bg-color="#0b2230" nav-hover-text-color="#ffffff" {
+            table="false" default-schema-tab="body" {
             p.loading { "The reference is loading. Without JavaScript, read the " a href="openapi.yaml" { "OpenAPI document" } "." }
         }
         script type="module" src="docs/loader.js" {}
