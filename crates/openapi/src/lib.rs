@@ -213,6 +213,13 @@ impl Contract {
         Ok(Self { prefixes, document, warnings, files: Vec::new(), operations, by_id, by_length })
     }
 
+    /// Rejects amounts with decimals in the bodies of requests, with this error message. An amount is a property of the built-in document
+    /// whose values are multiples of a decimal fraction.
+    pub fn require_whole_amounts(&mut self, message: &str) {
+        let bodies = self.operations.iter_mut().filter_map(|operation| operation.body.as_mut());
+        bodies.for_each(|body| body.require_whole_amounts(message));
+    }
+
     /// Returns the operation with this `operationId`.
     pub fn operation(&self, id: &str) -> Option<&Operation> {
         self.by_id.get(id).map(|index| &self.operations[*index])

@@ -109,6 +109,8 @@ struct Property {
     characters: AllowedCharacters,
     /// Number of steps in 1, if the values are multiples of a decimal fraction: 100 for amounts with two decimals.
     steps_in_one: Option<f64>,
+    /// Error message for an amount that is not whole; `None` if decimals are allowed.
+    whole_message: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +149,16 @@ impl RequestBody {
         let declared = node["x-maximum-bytes"].as_u64().and_then(|limit| usize::try_from(limit).ok());
         let limit = declared.unwrap_or(default);
         Ok(Self { limit, required: node["required"] == true, contents, parsers })
+    }
+
+    /// See [`Contract::require_whole_amounts`](crate::Contract::require_whole_amounts).
+    pub(crate) fn require_whole_amounts(&mut self, message: &str) {
+        for parser in &mut self.parsers {
+            if let BodyParser::BuiltinObject(validator) = parser {
+                let amounts = validator.properties.iter_mut().filter(|property| property.steps_in_one.is_some());
+                amounts.for_each(|amount| amount.whole_message = Some(message.to_owned()));
+            }
+        }
     }
 
     /// Selects the parser by the headers. An empty body or one without a media type counts as JSON. `None` if no media type is
@@ -286,7 +298,7 @@ impl ObjectValidator {
             let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
             let characters = AllowedCharacters::of(property);
             let steps_in_one = property["multipleOf"].as_f64().filter(|step| *step < 1.0).map(|step| (1.0 / step).round());
-            Property { name: name.clone(), presence, count_limit, characters, steps_in_one }
+            Property { name: name.clone(), presence, count_limit, characters, steps_in_one, whole_message: None }
         });
         let properties = properties.collect();
         if let Some(resolved) = schema.resolved.as_object_mut() {
@@ -310,13 +322,19 @@ impl ObjectValidator {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for Property { name, presence, count_limit, characters, steps_in_one } in &self.properties {
+        for Property { name, presence, count_limit, characters, steps_in_one, whole_message } in &self.properties {
             if let Some((steps_in_one, value)) = steps_in_one.zip(object.get_mut(name)) {
                 remove_noise(value, steps_in_one);
             }
             let value = object.get(name);
             if value.is_some_and(json::is_out_of_range) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));
+                continue;
+            }
+            if let Some(message) = whole_message
+                && value.and_then(Value::as_f64).is_some_and(|amount| amount.fract() != 0.0)
+            {
+                field_errors.insert(name.as_str(), FieldError::invalid(name, message.clone()));
                 continue;
             }
             let is_absent = value.is_none_or(is_blank);
