@@ -192,9 +192,9 @@ pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
     let mut tx = app.db.read().await.map_err(plain)?;
     let query = tx.query("select value from fixed_settings where name = 'currency'");
     let stored: Option<String> = query.optional_scalar().await.map_err(plain)?;
-    let currency = &app.settings.currency;
+    let currency = app.settings.currency;
     match stored {
-        Some(stored) if stored != *currency => {
+        Some(stored) if stored != currency.code => {
             let problem = format!(
                 "--currency (BOXOFFICE_CURRENCY): it is {currency}, but all amounts in this database are in {stored}; start with \
                  --currency {stored}, or with another database"
@@ -211,7 +211,7 @@ pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
 /// Returns an error if another program has just stored other settings, or the database fails.
 pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
     let insert = "insert into fixed_settings (name, value) values ('currency', $1) on conflict (name) do nothing";
-    let stored = transaction!(app.db, |tx| tx.query(insert).bind(app.settings.currency.clone()).execute().await);
+    let stored = transaction!(app.db, |tx| tx.query(insert).bind(app.settings.currency.code.to_owned()).execute().await);
     stored.map_err(plain)?;
     check_fixed_settings(app).await
 }

@@ -37,15 +37,7 @@ use crate::kernel::auth::PasswordSettings;
 use crate::kernel::db::DatabaseLocation;
 use crate::kernel::private_files;
 use crate::kernel::settings::{FeeSchedule, MailTransportSettings, MediaLocation, Secret, Settings};
-
-/// The currencies of ISO 4217 with at least two decimals, without those of funds, metals and tests.
-const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BMD BND BOB BRL BSD BTN BWP BYN BZD \
-    CAD CDF CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR \
-    ILS INR IQD IRR JMD JOD KES KGS KHR KPW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK \
-    MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD \
-    SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG";
-/// Those without decimals. The API would accept prices such as 3000.50, which cannot be charged.
-const WHOLE_CURRENCIES: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
+use crate::kernel::types::currency::Currency;
 
 /// Location of the data and settings of the platform: the options of every command that runs the platform.
 #[derive(Debug, Clone, Args)]
@@ -93,14 +85,14 @@ struct SettingsOptions {
     /// File with the URL of the standby, such as a credential of systemd, because the URL may contain a password
     #[arg(long, env = "BOXOFFICE_READ_DATABASE_URL_FILE", value_name = "FILE", value_parser = setting(read_database_file), help_heading = "Reads from a standby")]
     read_database_url_file: Option<Setting<SecretFile>>,
-    /// Currency of all amounts, as an ISO 4217 code, with decimals; the first start of `serve` sets it for the database
-    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency), help_heading = "Databases")]
-    currency: Setting<String>,
+    /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
+    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(str::parse::<Currency>), help_heading = "Databases")]
+    currency: Setting<Currency>,
     /// Minutes for which an open order reserves its places, at most 10080 (a week)
     #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value = "15", value_name = "MINUTES", value_parser = setting(whole_number::<1, 10_080>))]
     reservation_minutes: Setting<u32>,
     /// Convenience fee of a ticket by its price, as `UP_TO:FEE`. The last value is the fee above the last step. A free ticket has no
-    /// fee.
+    /// fee. A currency without decimals has no default: all values must be whole, such as 5000:100,10000:200,300.
     #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS", value_parser = setting(fee_steps))]
     fee_steps: Setting<FeeSchedule>,
     /// Lowest `X-Client-Version` that is accepted
@@ -121,6 +113,17 @@ struct SettingsOptions {
 }
 
 impl SettingsOptions {
+    /// Returns the problem of fees with decimals, such as those by default, in a currency without decimals.
+    fn fee_decimals_problem(&self) -> Option<String> {
+        let (currency, fees) = (self.currency.get().ok()?, self.fee_steps.get().ok()?);
+        (!fees.are_in(*currency)).then(|| {
+            format!(
+                "--fee-steps (BOXOFFICE_FEE_STEPS): the currency {currency} has no decimals, so give whole prices and fees, such as \
+                 5000:100,10000:200,300, or 0 for no fees; the default has decimals"
+            )
+        })
+    }
+
     /// Returns the problem of a secret access key that is given twice, or that has no effect.
     fn media_key_problem(&self) -> Option<String> {
         const KEY: &str = "AWS_SECRET_ACCESS_KEY";
@@ -250,7 +253,7 @@ impl PlatformOptions {
             image_accesses: (self.connections.limits()?.requests / 4).max(1),
             ticket_key_file: options.ticket_key_file.clone().unwrap_or_else(|| data_dir.join("ticket.key")),
             creates_files: true,
-            currency: options.currency.get()?.clone(),
+            currency: *options.currency.get()?,
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
             fee_steps: options.fee_steps.get()?.clone(),
             minimum_client_version: *options.minimum_client_version.get()?,
@@ -280,6 +283,7 @@ impl PlatformOptions {
             settings.currency.problem(),
             settings.reservation_minutes.problem(),
             settings.fee_steps.problem(),
+            settings.fee_decimals_problem(),
             settings.minimum_client_version.problem(),
             settings.slow_statement_ms.problem(),
         ];
@@ -350,12 +354,4 @@ fn fee_steps(text: &str) -> anyhow::Result<FeeSchedule> {
 /// Parses the lowest client version.
 fn client_version(text: &str) -> anyhow::Result<ClientVersion> {
     text.parse().map_err(|_| anyhow!("`{text}` is not a version of one to three numbers, such as 3.0.0"))
-}
-
-/// Checks a currency code.
-fn currency(code: &str) -> anyhow::Result<String> {
-    let is_in = |codes: &str| codes.split_whitespace().any(|known| known == code);
-    ensure!(!is_in(WHOLE_CURRENCIES), "`{code}` is a currency without decimals, and all amounts have two");
-    ensure!(is_in(CURRENCIES), "`{code}` is not a currency code of ISO 4217 in capitals, such as GHS or EUR");
-    Ok(code.to_owned())
 }

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 use anyhow::ensure;
 use boxoffice_openapi::Contract;
 
+use crate::kernel::types::currency::Currency;
+
 /// Returns the embedded document, which is parsed once in each process.
 ///
 /// # Errors
@@ -18,4 +20,18 @@ pub fn load() -> anyhow::Result<Arc<Contract>> {
     let contract = Contract::new(document)?;
     ensure!(contract.warnings.is_empty(), "spec/openapi.yaml is not supported: {}", contract.warnings.join("; "));
     Ok(Arc::clone(CONTRACT.get_or_init(|| Arc::new(contract))))
+}
+
+/// Returns the document with which the requests of a platform are checked: amounts in a currency without decimals must be whole.
+///
+/// # Errors
+/// Returns an error if the document is not valid.
+pub fn load_for(currency: Currency) -> anyhow::Result<Arc<Contract>> {
+    let contract = load()?;
+    if currency.decimals > 0 {
+        return Ok(contract);
+    }
+    let mut contract = Contract::new(contract.document.clone())?;
+    contract.require_whole_amounts(&format!("must be a whole number: the currency {currency} has no decimals"));
+    Ok(Arc::new(contract))
 }

@@ -57,6 +57,7 @@ pub async fn seed(app: &Arc<App>) -> anyhow::Result<DemoSummary> {
         administrator: Client::connect(&address, &credentials.administrator_key)?,
         public: Client::connect(&address, &credentials.public_key)?,
         address,
+        decimals: app.settings.currency.decimals,
         lines: Vec::new(),
     };
     let result = data.fill().await;
@@ -69,6 +70,8 @@ struct DemoData {
     address: String,
     administrator: Client,
     public: Client,
+    /// The decimals of amounts.
+    decimals: usize,
     lines: Vec<String>,
 }
 
@@ -178,7 +181,8 @@ impl DemoData {
         let event = event.rsplit('/').next().unwrap_or_default();
         let modifier = owner.section_modifier_create().event(event).section(id).body(read::<types::ModifierCreate>(modifier)?);
         let modifier = modifier.send().await.map_err(response_text)?;
-        self.lines.push(format!("Price modifier: {} {:+.2}, {}", modifier.name, modifier.price_delta, modifier.self_));
+        let types::Modifier { name, price_delta, self_, .. } = modifier.into_inner();
+        self.lines.push(format!("Price modifier: {name} {price_delta:+.*}, {self_}", self.decimals));
         Ok(())
     }
 
@@ -224,7 +228,8 @@ impl DemoData {
             let payment = read::<types::PaymentCreate>(json!({ "method": "card", "token": "tok_approve" }))?;
             buyer.order_payment_create().order(number.as_str()).body(payment).send().await.map_err(response_text)?;
         }
-        self.lines.push(format!("Order: {number}, {:.2} in all, {}", order.total, if paid { "paid" } else { "open" }));
+        let status = if paid { "paid" } else { "open" };
+        self.lines.push(format!("Order: {number}, {:.*} in all, {status}", self.decimals, order.total));
         Ok(())
     }
 }

@@ -136,7 +136,7 @@ impl RunningApp {
     /// # Errors
     /// Returns an error if the server can't listen on an address.
     pub fn start_with_admin(app: Arc<App>, listener: impl Into<Listener>, admin: Option<Listener>) -> anyhow::Result<Self> {
-        let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
+        let server = http::start(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?, listener)?;
         let start_admin = |listener| admin_listener::start(Arc::clone(&app), &server, listener, &app.log);
         let admin = admin.map(start_admin).transpose()?;
         let jobs = Jobs::start(&app, JOBS);

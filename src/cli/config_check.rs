@@ -24,6 +24,7 @@ use crate::kernel::db::{DatabaseLocation, DatabaseState, check_standby, inspect,
 use crate::kernel::private_files::{existing_part, folder_of};
 use crate::kernel::settings::{MailSettings, MailTransportSettings, Settings};
 use crate::kernel::signing::SigningKey;
+use crate::kernel::types::currency::Currency;
 use crate::kernel::{disk_space, outbox};
 
 /// Time limit of a check.
@@ -86,7 +87,7 @@ pub async fn check_dependencies(options: &PlatformOptions, serve: ServeSettings,
     let data_dir = options.storage.data_dir()?;
     let mut findings = vec![Finding::of("data-dir", check_folder(data_dir))];
     findings.push(check_disks(data_dir, &url.parse()?, &settings).unwrap_or_else(|error| Finding::of("disk-space", Err(error))));
-    findings.extend(database_findings(database, &settings.currency));
+    findings.extend(database_findings(database, settings.currency));
     findings.extend(standby.map(|standby| Finding::of("read-database", standby)));
     findings.push(Finding::of("media", media));
     findings.push(Finding::of("mail", mail));
@@ -142,7 +143,7 @@ fn check_disks(data_dir: &Path, database: &DatabaseLocation, settings: &Settings
     Ok(Finding::new("disk-space", state, disks.values().map(describe).collect::<Vec<_>>().join("; ")))
 }
 
-fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -> Vec<Finding> {
+fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: Currency) -> Vec<Finding> {
     let DatabaseState { name, pending, currency: fixed, has_unfinished_copy } = match inspected {
         Ok(state) => state,
         Err(error) => return vec![Finding::of("database", Err(error))],
@@ -158,7 +159,7 @@ fn database_findings(inspected: anyhow::Result<DatabaseState>, currency: &str) -
         Some(pending) => format!("will be migrated by the next start ({pending} migrations)"),
     };
     let database = Finding::new("database", State::Ok, format!("{name} {tables}"));
-    let other = fixed.filter(|fixed| fixed != currency);
+    let other = fixed.filter(|fixed| fixed != currency.code);
     let other = other.map(|fixed| {
         let text = format!("it is {currency}, but all amounts in this database are in {fixed}; set currency to {fixed}");
         Finding::new("currency", State::Failed, text)

@@ -2,6 +2,7 @@
 
 use boxoffice::features::insight::exports::escape_formula;
 use boxoffice::kernel::http::StreamedFile;
+use boxoffice::kernel::types::currency::Currency;
 use boxoffice::kernel::types::money::Money;
 use boxoffice_http::etag::collect_body;
 use dropshot::HttpResponse;
@@ -129,8 +130,19 @@ fn formulas_become_texts() {
 }
 
 #[test]
-fn amounts_have_two_decimals() {
-    for (given, expected) in [(0, "0.00"), (5, "0.05"), (12_345, "123.45"), (-199, "-1.99")] {
-        assert_eq!(Money(given).to_string(), expected);
+fn amounts_have_the_decimals_of_the_currency() {
+    for (currency, given, expected) in [
+        ("GHS", 0, "0.00"),
+        ("GHS", 5, "0.05"),
+        ("GHS", 12_345, "123.45"),
+        ("GHS", -199, "-1.99"),
+        ("GHS", -5, "-0.05"),
+        ("TND", 12_345, "123.45"),
+        ("XOF", 0, "0"),
+        ("XOF", 300_000, "3000"),
+        ("UGX", -300_000, "-3000"),
+    ] {
+        let currency: Currency = currency.parse().unwrap();
+        assert_eq!(currency.format(Money(given)), expected, "{currency}");
     }
 }

@@ -26,6 +26,7 @@ mod command;
 mod configuration;
 mod connection_limit;
 mod copies;
+mod currencies;
 mod dashboards;
 mod deadlocks;
 mod defaults;

@@ -323,7 +323,7 @@ pub fn test_settings(folder: &Path) -> Settings {
         media: MediaLocation::Folder(folder.join("media")),
         ticket_key_file: folder.join("ticket.key"),
         creates_files: true,
-        currency: "GHS".to_owned(),
+        currency: "GHS".parse().unwrap(),
         reservation: Duration::from_secs(15 * 60),
         fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),
         minimum_client_version: "3.0.0".parse().unwrap(),

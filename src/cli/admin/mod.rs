@@ -139,8 +139,9 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
     let app = open_existing(&platform, !command.is_read_only(), log).await?;
     bootstrap::check_fixed_settings(&app).await?;
-    let operator = Operator::new(Arc::clone(&app), routes(), contract::load()?).await.map_err(bootstrap::plain)?;
-    let admin = Admin { operator, output: Output { json }, is_confirmed: yes };
+    let operator =
+        Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await.map_err(bootstrap::plain)?;
+    let admin = Admin { operator, output: Output { json, currency: app.settings.currency }, is_confirmed: yes };
     let done = match command {
         AdminCommand::Accounts { command } => accounts::run(&admin, command).await,
         AdminCommand::Keys { command } => keys::run(&admin, command).await,

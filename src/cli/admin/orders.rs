@@ -186,6 +186,7 @@ fn changed(order: &Value, number: &str, done: &str) -> String {
 /// Changes an order and prints who makes its refunds: the gateway makes those of card payments, and the operator those of external
 /// ones.
 async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, done: &str) -> anyhow::Result<()> {
+    let currency = admin.operator.app.settings.currency;
     let before = payments_of(admin, number).await?;
     let mut order = change(admin, number, step, body).await?;
     let mut sentence = changed(&order, number, done);
@@ -201,12 +202,14 @@ async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, d
         match method {
             PaymentMethod::Card => by_gateway = by_gateway + amount,
             PaymentMethod::External => {
+                let amount = currency.format(amount);
                 external += &format!("\n  {amount} of the payment {}, reference {reference}", payment.0);
             }
         }
         refunds.push(json!({ "payment": payment, "method": method, "reference": reference, "amount": amount }));
     }
     if by_gateway > Money::ZERO {
+        let by_gateway = currency.format(by_gateway);
         sentence += &format!("\nThe payment gateway refunds {by_gateway}; `refunds list` shows what it has not made yet.");
     }
     if !external.is_empty() {

@@ -3,12 +3,15 @@
 use serde_json::Value;
 
 use crate::cli::{print, table};
+use crate::kernel::types::currency::Currency;
 
 /// The form of the results.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
     /// True for JSON.
     pub json: bool,
+    /// The currency of the amounts, which are the only numbers that are not integers.
+    pub currency: Currency,
 }
 
 /// A column or a property: its name, and the JSON pointer to its value.
@@ -25,7 +28,7 @@ impl Output {
             return print("(none)");
         }
         let header: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-        let row = |entry: &Value| columns.iter().map(|(_, pointer)| text(entry.pointer(pointer))).collect();
+        let row = |entry: &Value| columns.iter().map(|(_, pointer)| self.text(entry.pointer(pointer))).collect();
         print(table::render(&header, &entries.iter().map(row).collect::<Vec<_>>()))?;
         let total = page["total"].as_u64().unwrap_or_default();
         if total > entries.len() as u64 {
@@ -41,7 +44,7 @@ impl Output {
         }
         let width = properties.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
         for (name, pointer) in properties {
-            let value = text(resource.pointer(pointer)).replace(char::is_control, " ");
+            let value = self.text(resource.pointer(pointer)).replace(char::is_control, " ");
             print(format!("{name:width$}  {value}").trim_end())?;
         }
         Ok(())
@@ -51,14 +54,17 @@ impl Output {
     pub fn done(self, resource: &Value, sentence: &str) -> anyhow::Result<()> {
         if self.json { print(format!("{resource:#}")) } else { print(sentence) }
     }
-}
 
-fn text(value: Option<&Value>) -> String {
-    match value {
-        None | Some(Value::Null) => "-".to_owned(),
-        Some(Value::String(text)) if text.is_empty() => "-".to_owned(),
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Bool(value)) => if *value { "yes" } else { "no" }.to_owned(),
-        Some(value) => value.to_string(),
+    fn text(self, value: Option<&Value>) -> String {
+        match value {
+            None | Some(Value::Null) => "-".to_owned(),
+            Some(Value::String(text)) if text.is_empty() => "-".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Bool(value)) => if *value { "yes" } else { "no" }.to_owned(),
+            Some(Value::Number(amount)) if amount.is_f64() && self.currency.decimals == 0 => {
+                format!("{:.0}", amount.as_f64().unwrap_or_default())
+            }
+            Some(value) => value.to_string(),
+        }
     }
 }

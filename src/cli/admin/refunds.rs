@@ -48,6 +48,7 @@ async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
     let refund = refund
         .with_context(|| format!("no refund or cancellation with the identifier {id} waits; `refunds list` has those that do"))?;
     let OpenRefundRow { payment_id, amount, .. } = refund;
+    let amount = admin.operator.app.settings.currency.format(amount);
     let what = format!("{} of {amount} of the payment {payment_id}", kind(&refund));
     admin.confirm(&format!("records the {what} as made by other means. Nothing is sent to the payment gateway, now or later"))?;
     let settle = |ctx: Ctx| async move { payments::settle(&ctx, refund.id).await };

@@ -21,7 +21,9 @@ use serde_json::Value;
 use super::samples;
 use crate::kernel::settings::Settings;
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::currency::Currency;
 use crate::kernel::types::language::Language;
+use crate::kernel::types::money::Money;
 
 /// Largest size of a template file, in bytes.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
@@ -225,9 +227,9 @@ fn add_functions(environment: &mut Environment<'static>, settings: &Settings) {
     environment.add_filter("datetime", move |state: &State<'_, '_>, micros: i64| {
         Ok::<_, minijinja::Error>(format_time(Timestamp(micros), zone, language_of(state)?))
     });
-    let currency = settings.currency.clone();
+    let currency = settings.currency;
     environment.add_filter("money", move |state: &State<'_, '_>, minor: i64| {
-        Ok::<_, minijinja::Error>(format_money(minor, &currency, language_of(state)?))
+        Ok::<_, minijinja::Error>(format_money(Money(minor), currency, language_of(state)?))
     });
     let base: Arc<str> = page_link(settings, "").into();
     // The template engine would escape slashes too, which spam filters take for an attempt to hide the link.
@@ -252,13 +254,13 @@ pub fn format_time(time: Timestamp, zone: Tz, language: Language) -> String {
     time.format_localized(format, language.locale()).to_string()
 }
 
-/// Formats an amount in minor units, as `GHS 1,234.50` or `1 234,50 GHS`, with spaces at which no line is broken.
-pub fn format_money(minor: i64, currency: &str, language: Language) -> String {
+/// Formats an amount, as `GHS 1,234.50` or `1 234,50 GHS`, or `UGX 1,234` without decimals, with spaces at which no line is broken.
+pub fn format_money(amount: Money, currency: Currency, language: Language) -> String {
     let (separator, point) = match language {
         Language::En => (',', '.'),
         Language::Fr => ('\u{202f}', ','),
     };
-    let digits = (minor / 100).unsigned_abs().to_string();
+    let digits = (amount.0 / 100).unsigned_abs().to_string();
     let mut whole = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -266,8 +268,8 @@ pub fn format_money(minor: i64, currency: &str, language: Language) -> String {
         }
         whole.push(digit);
     }
-    let sign = if minor < 0 { "-" } else { "" };
-    let amount = format!("{sign}{whole}{point}{:02}", (minor % 100).unsigned_abs());
+    let sign = if amount.0 < 0 { "-" } else { "" };
+    let amount = format!("{sign}{whole}{}", currency.fraction(amount, point));
     match language {
         Language::En => format!("{currency}\u{a0}{amount}"),
         Language::Fr => format!("{amount}\u{a0}{currency}"),

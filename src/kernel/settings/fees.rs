@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, ensure};
 
+use crate::kernel::types::currency::Currency;
 use crate::kernel::types::money::Money;
 
 /// The convenience fees of tickets by unit price. A free ticket has no fee.
@@ -23,6 +24,12 @@ impl FeeSchedule {
         }
         let step = self.steps.iter().find(|(up_to, _)| unit_price <= *up_to);
         step.map_or(self.above, |(_, fee)| *fee)
+    }
+
+    /// Returns whether all prices and fees are amounts of this currency.
+    pub fn are_in(&self, currency: Currency) -> bool {
+        let steps = self.steps.iter().flat_map(|(up_to, fee)| [*up_to, *fee]);
+        steps.chain([self.above]).all(|amount| currency.allows(amount))
     }
 }
 

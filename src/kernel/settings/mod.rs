@@ -15,6 +15,7 @@ pub use mail::{MailSettings, MailTransportSettings, SmtpSettings, SmtpTls};
 pub use media::{MediaLocation, RESTORING};
 
 use crate::kernel::auth::PasswordSettings;
+use crate::kernel::types::currency::Currency;
 
 /// The platform's settings.
 #[derive(Debug, Clone)]
@@ -36,8 +37,8 @@ pub struct Settings {
     /// True if the files of the keys and the folder of the images are created when they don't exist. A command that changes nothing
     /// creates none: if root runs it, the server's user couldn't use them.
     pub creates_files: bool,
-    /// The currency, as an ISO 4217 code.
-    pub currency: String,
+    /// The currency.
+    pub currency: Currency,
     /// The time for which an open order reserves its places.
     pub reservation: Duration,
     /// The convenience fees.

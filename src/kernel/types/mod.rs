@@ -3,6 +3,7 @@
 
 pub mod api_types;
 pub mod clock;
+pub mod currency;
 pub mod embedded;
 pub mod folding;
 pub mod id;

@@ -1,6 +1,5 @@
 //! Amounts of money: an integer of hundredths in the server, a number with two decimals in requests and responses.
 
-use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, Mul, Sub};
 
@@ -10,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
-/// An amount in hundredths (cents, pesewas) of the platform's currency. A currency with three decimals, such as TND, has other minor units.
+/// An amount in hundredths (cents, pesewas) of the platform's currency. Currencies without decimals, such as UGX, and with three, such as TND,
+/// have other minor units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);
@@ -24,15 +24,6 @@ impl PgHasArrayType for Money {
 impl Money {
     /// The amount zero.
     pub const ZERO: Money = Money(0);
-}
-
-/// Two decimals, without the currency.
-impl fmt::Display for Money {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let minor = self.0.unsigned_abs();
-        write!(out, "{sign}{}.{:02}", minor / 100, minor % 100)
-    }
 }
 
 impl Add for Money {

@@ -8,6 +8,7 @@ use super::table::{TableRow, text};
 use crate::features::sales::ledger::TransactionType;
 use crate::features::sales::tickets::TicketStatus;
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::currency::Currency;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::period::Period;
@@ -63,7 +64,7 @@ impl TableRow for OrderExportRow {
         self.id
     }
 
-    fn values(self) -> Vec<String> {
+    fn values(self, currency: Currency) -> Vec<String> {
         vec![
             self.id.to_string(),
             self.status,
@@ -74,10 +75,10 @@ impl TableRow for OrderExportRow {
             text(self.last_name),
             text(self.email),
             self.tickets.to_string(),
-            self.price.to_string(),
-            self.fees.to_string(),
-            (self.price + self.fees).to_string(),
-            self.refunded.to_string(),
+            currency.format(self.price),
+            currency.format(self.fees),
+            currency.format(self.price + self.fees),
+            currency.format(self.refunded),
         ]
     }
 }
@@ -104,7 +105,7 @@ impl TableRow for TicketExportRow {
         self.id
     }
 
-    fn values(self) -> Vec<String> {
+    fn values(self, _: Currency) -> Vec<String> {
         vec![
             self.serial,
             text(self.section),
@@ -139,7 +140,7 @@ impl TableRow for LedgerExportRow {
     }
 
     /// Returns refunds as negative amounts, so that the columns add up.
-    fn values(self) -> Vec<String> {
+    fn values(self, currency: Currency) -> Vec<String> {
         let sign = if self.kind == TransactionType::Refund { -1 } else { 1 };
         vec![
             self.id.to_string(),
@@ -147,8 +148,8 @@ impl TableRow for LedgerExportRow {
             self.placed.format_rfc3339(),
             self.order_id.to_string(),
             self.payment_id.to_string(),
-            (self.amount * sign).to_string(),
-            (self.fees * sign).to_string(),
+            currency.format(self.amount * sign),
+            currency.format(self.fees * sign),
         ]
     }
 }

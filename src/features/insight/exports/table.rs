@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 
 use crate::kernel::db::{Tx, read_from_standby};
 use crate::kernel::http::{FileSender, StreamedFile};
+use crate::kernel::types::currency::Currency;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
@@ -23,8 +24,8 @@ pub trait TableRow: Send + Sized + 'static {
     /// Returns the identifier, by which the rows are sorted.
     fn id(&self) -> Id;
 
-    /// Returns the values of the columns.
-    fn values(self) -> Vec<String>;
+    /// Returns the values of the columns, with the amounts in this currency.
+    fn values(self, currency: Currency) -> Vec<String>;
 }
 
 /// Reads the next [`BATCH`] rows after an identifier.
@@ -66,7 +67,7 @@ async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<I
         writer.write_record(R::COLUMNS).map_err(failed)?;
     }
     for row in rows {
-        writer.write_record(row.values()).map_err(failed)?;
+        writer.write_record(row.values(ctx.app.settings.currency)).map_err(failed)?;
     }
     let text = writer.into_inner().map_err(|error| anyhow!("cannot write CSV: {error}"))?;
     Ok((text.into(), last))

@@ -19,7 +19,7 @@ pub fn defaults(app: &App) -> Defaults {
     let settings = &app.settings;
     let minutes = settings.reservation.as_secs() / 60;
     Defaults {
-        currency: settings.currency.clone(),
+        currency: settings.currency.code.to_owned(),
         reservation_minutes: i64::try_from(minutes).unwrap_or(i64::MAX),
         fee_steps: fee_steps(&settings.fee_steps),
         records_default: RECORDS_DEFAULT,

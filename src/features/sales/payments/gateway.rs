@@ -16,7 +16,8 @@ pub struct Charge {
     pub payment: Id,
     /// The order.
     pub order: Id,
-    /// The amount, in hundredths of the currency. A gateway that wants minor units must convert that of a currency with three decimals.
+    /// The amount, in hundredths of the currency. A gateway that wants minor units must convert that of a currency without
+    /// decimals or with three.
     pub amount: Money,
     /// The platform's currency, as an ISO 4217 code.
     pub currency: String,

@@ -312,11 +312,12 @@ impl OrderBalances {
         let PaymentTotals { paid, pending, count } = self.totals.get(&order.id).copied().unwrap_or_default();
         let outstanding = order.total() - (paid + pending);
         let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
+        let shown = app.settings.currency.format(outstanding);
         let is_payable = self.is_open(order, now) && outstanding > Money::ZERO;
         let problem = match amount.cmp(&outstanding) {
-            Ordering::Greater => Some(format!("must be at most {outstanding}, which is outstanding")),
+            Ordering::Greater => Some(format!("must be at most {shown}, which is outstanding")),
             Ordering::Less if count + 1 >= MAX_PAYMENTS => {
-                Some(format!("must be {outstanding}, which is outstanding: an order has at most {MAX_PAYMENTS} payments"))
+                Some(format!("must be {shown}, which is outstanding: an order has at most {MAX_PAYMENTS} payments"))
             }
             _ => None,
         };

@@ -54,7 +54,7 @@ async fn pay_by_card(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -
 
 /// Has the gateway charge a pending payment, and records the result. No transaction is open during the call.
 async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<PaymentRow> {
-    let currency = ctx.app.settings.currency.clone();
+    let currency = ctx.app.settings.currency.code.to_owned();
     let charge = Charge { payment: payment.id, order: payment.order_id, amount: payment.amount, currency, token };
     let result = timeout(GATEWAY_TIMEOUT, ctx.app.gateway.charge(&charge)).await;
     match result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
