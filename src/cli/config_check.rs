@@ -130,16 +130,17 @@ fn check_disks(data_dir: &Path, database: &DatabaseLocation, settings: &Settings
             disks.entry(fs::metadata(existing)?.dev()).or_insert((folder.display(), free));
         }
     }
-    let describe = |(folder, free): &(Display<'_>, u64)| match *free {
-        ..disk_space::FULL => format!("the disk of {folder} is full ({free} bytes are free): make room on it, or enlarge it"),
-        ..LITTLE_SPACE => format!("the disk of {folder} has only {} MiB free: make room on it, or enlarge it", free >> 20),
-        _ => format!("the disk of {folder} has {} GiB free", free >> 30),
-    };
-    let state = match disks.values().map(|(_, free)| *free).min() {
-        Some(..disk_space::FULL) => State::Failed,
-        Some(..LITTLE_SPACE) => State::Warning,
+    let judge = |free: u64| match free {
+        ..disk_space::FULL => State::Failed,
+        disk_space::FULL..LITTLE_SPACE => State::Warning,
         _ => State::Ok,
     };
+    let describe = |(folder, free): &(Display<'_>, u64)| match judge(*free) {
+        State::Failed => format!("the disk of {folder} is full ({free} bytes are free): make room on it, or enlarge it"),
+        State::Warning => format!("the disk of {folder} has only {} MiB free: make room on it, or enlarge it", free >> 20),
+        State::Ok => format!("the disk of {folder} has {} GiB free", free >> 30),
+    };
+    let state = disks.values().map(|(_, free)| *free).min().map_or(State::Ok, judge);
     Ok(Finding::new("disk-space", state, disks.values().map(describe).collect::<Vec<_>>().join("; ")))
 }
 

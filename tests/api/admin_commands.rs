@@ -133,6 +133,8 @@ async fn manages_accounts(app: TestApp) {
 /// The command reads the state of the account, and changes it after another transaction has deactivated the account.
 async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
     let ama = app.sign_up("ama").await;
+    // A job that waits for the lock would be taken for the command.
+    app.stop_jobs().await;
     let mut other = app.state.db.begin().await.unwrap();
     other.query("update accounts set activated = false where number = $1").bind(&ama.number).execute().await.unwrap();
 
