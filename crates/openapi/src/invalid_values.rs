@@ -93,7 +93,9 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     values.extend(number("minimum").map(|min| bounds(to_number(min - 1.0))));
     values.extend(number("maximum").map(|max| bounds(to_number(max + 1.0))));
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        values.extend(number(bound).filter(|_| schema[exclusive] == true).map(|bound| bounds(to_number(bound))));
+        // A boolean in OpenAPI 3.0, a number in later versions.
+        let limit = number(exclusive).or_else(|| number(bound).filter(|_| schema[exclusive] == true));
+        values.extend(limit.map(|limit| bounds(to_number(limit))));
     }
     values.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
     if schema["type"] == "integer" {

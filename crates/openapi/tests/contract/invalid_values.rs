@@ -21,6 +21,7 @@ fn returns_invalid_values_with_their_kind() {
         (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), InvalidKind::Bounds, json!(10)),
         (json!({ "type": "integer", "enum": [1, 4] }), InvalidKind::Enum, json!(5)),
         (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true }), InvalidKind::Bounds, json!(0)),
+        (json!({ "type": "number", "exclusiveMaximum": 10 }), InvalidKind::Bounds, json!(10)),
         (json!({ "type": "number", "multipleOf": 0.01 }), InvalidKind::Bounds, json!(1.001)),
         (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), InvalidKind::Bounds, json!([])),
         (json!({ "type": "array", "items": { "type": "integer" } }), InvalidKind::Type, json!(["seven"])),
