@@ -21,6 +21,8 @@ pub(super) struct FlatSchema<'a> {
     /// The declarations of each property: a value must be valid by all of them. Parts of `allOf` may declare a property again, mostly to
     /// restrict it.
     pub properties: BTreeMap<&'a str, Vec<&'a Value>>,
+    /// The schemas of the items: an item must be valid by all of them.
+    pub items: Vec<&'a Value>,
     /// The names of the properties that a value can't have, because their schema is `false`.
     pub excluded: BTreeSet<&'a str>,
     /// The names of the required properties.
@@ -66,6 +68,7 @@ impl<'a> FlatSchema<'a> {
         let properties = keywords.remove("properties").map(members).unwrap_or_default();
         let required = keywords.remove("required").map(strings).unwrap_or_default();
         let list = keywords.remove("enum");
+        let items = keywords.remove("items");
         let combined: Option<Keywords> =
             keywords.into_iter().map(|(keyword, value)| Some((keyword, self.combine(keyword, value)?))).collect();
         let Some(combined) = combined else {
@@ -75,6 +78,7 @@ impl<'a> FlatSchema<'a> {
         merged.push(node);
         self.keywords.extend(combined);
         self.lists.extend(list);
+        self.items.extend(items);
         self.required.extend(required);
         for (name, property) in properties {
             if document.resolve(property) == false {

@@ -30,7 +30,7 @@ const RESTRICTIONS: [&str; 11] = [
     "uniqueItems",
 ];
 /// Keywords that have a function of their own, besides [`BOUNDS`].
-const COMPARED: [&str; 11] = [
+const COMPARED: [&str; 10] = [
     "additionalProperties",
     "anyOf",
     "default",
@@ -39,7 +39,6 @@ const COMPARED: [&str; 11] = [
     "exclusiveMaximum",
     "exclusiveMinimum",
     "format",
-    "items",
     "oneOf",
     EXTENSIBLE_ENUM,
 ];
@@ -76,42 +75,41 @@ impl<'a> Comparison<'a> {
         self.compare_discriminator(&place, &old, &new, sent);
         self.compare_other_keywords(&place, &old.keywords, &new.keywords, sent);
         self.compare_properties(&place, &old, &new, sent);
-        self.compare_subschema(&place, ("items", "[]"), &old.keywords, &new.keywords, sent);
-        self.compare_subschema(&place, ("additionalProperties", "{}"), &old.keywords, &new.keywords, sent);
+        self.compare_subschemas(&place, ("items", "[]"), &old.items, &new.items, sent);
+        let [old_additional, new_additional] =
+            [&old, &new].map(|schema| Vec::from_iter(schema.keywords.get("additionalProperties").copied()));
+        self.compare_subschemas(&place, ("additionalProperties", "{}"), &old_additional, &new_additional, sent);
         for keyword in ["oneOf", "anyOf"] {
             self.compare_branches(&place, keyword, &old.branches(keyword), &new.branches(keyword), sent);
         }
         self.compare_branches(&place, "allOf", &old.parts, &new.parts, sent);
     }
 
-    /// Compares a keyword with a schema or a boolean.
-    fn compare_subschema(
+    /// Compares a keyword with a schema or a boolean. Of several, each applies.
+    fn compare_subschemas(
         &mut self,
         place: &str,
         (keyword, suffix): (&str, &str),
-        old: &Keywords<'a>,
-        new: &Keywords<'a>,
+        old: &[&'a Value],
+        new: &[&'a Value],
         sent: Sent,
     ) {
-        match (old.get(keyword).copied(), new.get(keyword).copied()) {
-            (Some(old), Some(new)) if old.is_object() && new.is_object() => {
-                self.compare_schema(&format!("{place}{suffix}"), old, new, sent);
-            }
-            (old, new) if old != new => {
-                let impact = match openness(old).cmp(&openness(new)) {
-                    // Clients ignore properties that they don't know.
-                    Ordering::Less if keyword == "additionalProperties" && openness(old) == Openness::Nothing => {
-                        Impact::NonBreaking
-                    }
-                    Ordering::Less => sent.widened(),
-                    Ordering::Greater => sent.narrowed(),
-                    // An object and a list of anything are as open as no keyword at all.
-                    Ordering::Equal => Impact::NonBreaking,
-                };
-                self.report(impact, place, format!("{keyword} has changed"));
-            }
-            _ => {}
+        let has_schemas = |schemas: &[&Value]| !schemas.is_empty() && schemas.iter().all(|schema| schema.is_object());
+        if has_schemas(old) && has_schemas(new) {
+            return self.compare_combined(&format!("{place}{suffix}"), old, new, sent);
         }
+        if old == new {
+            return;
+        }
+        let impact = match openness(old).cmp(&openness(new)) {
+            // Clients ignore properties that they don't know.
+            Ordering::Less if keyword == "additionalProperties" && openness(old) == Openness::Nothing => Impact::NonBreaking,
+            Ordering::Less => sent.widened(),
+            Ordering::Greater => sent.narrowed(),
+            // An object and a list of anything are as open as no keyword at all.
+            Ordering::Equal => Impact::NonBreaking,
+        };
+        self.report(impact, place, format!("{keyword} has changed"));
     }
 
     fn compare_types(&mut self, place: &str, old: &FlatSchema<'a>, new: &FlatSchema<'a>, sent: Sent) {
@@ -433,12 +431,13 @@ enum Openness {
     Anything,
 }
 
-/// Returns what a keyword for items or further properties allows.
-fn openness(node: Option<&Value>) -> Openness {
-    match node {
-        None | Some(Value::Bool(true)) => Openness::Anything,
-        Some(Value::Bool(false)) => Openness::Nothing,
-        Some(Value::Object(schema)) if schema.is_empty() => Openness::Anything,
-        Some(_) => Openness::BySchema,
-    }
+/// Returns what a keyword for items or further properties allows. Of several, each applies.
+fn openness(nodes: &[&Value]) -> Openness {
+    let of_node = |node: &&Value| match node {
+        Value::Bool(true) => Openness::Anything,
+        Value::Bool(false) => Openness::Nothing,
+        Value::Object(schema) if schema.is_empty() => Openness::Anything,
+        _ => Openness::BySchema,
+    };
+    nodes.iter().map(of_node).min().unwrap_or(Openness::Anything)
 }

@@ -562,6 +562,17 @@ fn parts_of_all_of_are_compared_as_one_schema() {
         [breaking("POST /x body: the value a was removed")]
     );
 
+    // The items of several parts, too.
+    let items = |limit: u64| json!({ "allOf": [{ "type": "array", "items": text() }, { "items": { "maxLength": limit } }] });
+    let one = json!({ "type": "array", "items": { "type": "string", "maxLength": 5 } });
+    for changes_of in [request_changes, response_changes] {
+        assert_eq!(changes_of(items(5), one.clone(), json!({})), NONE);
+        assert_eq!(changes_of(one.clone(), items(5), json!({})), NONE);
+    }
+    assert_eq!(request_changes(items(5), items(4), json!({})), [breaking("POST /x body[]: maxLength is now 4")]);
+    let none = json!({ "allOf": [one.clone(), { "items": false }] });
+    assert_eq!(request_changes(one, none, json!({})), [breaking("POST /x body: items has changed")]);
+
     // A part with another value of the same keyword remains a part.
     let with = |part: Value| json!({ "pattern": "^a", "allOf": [part, { "maxLength": 3 }] });
     assert_eq!(
