@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-/// Merges a schema into another, so that the result allows only values that both allow. If two keywords can't be merged, such as two
-/// patterns, the first remains, because generated values are validated afterwards.
+/// Merges a schema into another, so that the result allows only values that both allow. Two patterns become a list. If two keywords
+/// can't be merged, such as two formats, the first remains, because generated values are validated afterwards.
 pub fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     for (keyword, value) in other {
         match schema.get_mut(&keyword) {
@@ -11,6 +11,11 @@ pub fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
             None => drop(schema.insert(keyword, value)),
         }
     }
+}
+
+/// Returns the patterns of a flat schema: one, or a list.
+pub fn pattern_list(pattern: &Value) -> &[Value] {
+    pattern.as_array().map_or(std::slice::from_ref(pattern), Vec::as_slice)
 }
 
 fn merge_keyword(keyword: &str, first: Value, second: Value) -> Value {
@@ -49,6 +54,7 @@ fn merge_keyword(keyword: &str, first: Value, second: Value) -> Value {
             first.extend(second);
             first.into()
         }
+        ("pattern", first, second) => [first, second].iter().flat_map(pattern_list).cloned().collect(),
         ("not", first, second) => json!({ "anyOf": [first, second] }),
         // An integer is also a number.
         ("type", _, second) if second == "integer" => second,

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::bundle::is_simple;
 use super::generator::{CHARACTERS_PER_COST, Generator, MAX_LENGTH, count_limit};
+use super::merge::pattern_list;
 use super::number::NumberRange;
 use super::text;
 use crate::compile;
@@ -30,13 +31,14 @@ impl Generator<'_> {
         }
         self.spend(minimum / CHARACTERS_PER_COST, pointer)?;
         let format = flat.get("format").and_then(Value::as_str);
-        let pattern = match flat.get("pattern").and_then(Value::as_str) {
-            Some(pattern) => match self.bundle.patterns.get(pattern) {
-                Some(Some(pattern)) => Some(pattern),
+        let mut patterns = Vec::new();
+        for pattern in flat.get("pattern").map(pattern_list).into_iter().flatten().filter_map(Value::as_str) {
+            match self.bundle.patterns.get(pattern) {
+                Some(Some(pattern)) => patterns.push(pattern),
                 _ => bail!("no text for `{pointer}` can be generated from its pattern, {pattern}"),
-            },
-            None => None,
-        };
+            }
+        }
+        let matches = |text: &str| patterns.iter().all(|pattern| pattern.matches(text));
         self.retry_until_valid(flat, pointer, |generator, attempt| {
             let rng = &mut *generator.rng;
             // The format has characters of its own, so less and less is added.
@@ -45,13 +47,21 @@ impl Generator<'_> {
                 let text = text::formatted(rng, format, padding)?;
                 Some(text::shortest(format).filter(|_| text.len() > maximum).map_or(text, str::to_owned))
             });
-            let candidate = match (pattern, formatted) {
-                (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
-                (Some(pattern), formatted) => {
+            let candidate = match formatted {
+                Some(formatted) if patterns.is_empty() || attempt % 2 == 0 => formatted,
+                formatted if !patterns.is_empty() => {
                     let repeats = [0..=4, minimum..=minimum, minimum / 2..=minimum / 2 + 2, 0..=minimum, 0..=0, 0..=12];
-                    let date_time = text::date_times(rng).find(|text| pattern.matches(text));
+                    let date_time = text::date_times(rng).find(|text| matches(text));
                     let mut text = date_time.unwrap_or_else(|| {
-                        pattern.text(rng, &repeats[attempt as usize % repeats.len()], minimum.max(PATTERN_LENGTH))
+                        let repeats = &repeats[attempt as usize % repeats.len()];
+                        let mut parts = patterns.iter().map(|pattern| pattern.text(rng, repeats, minimum.max(PATTERN_LENGTH)));
+                        // A pattern without an anchor also matches if other characters stand before or behind.
+                        let (count, choice) = (patterns.len(), attempt as usize / 2 % (patterns.len() + 2));
+                        match choice.checked_sub(count) {
+                            None => parts.nth(choice).unwrap_or_default(),
+                            Some(0) => parts.collect(),
+                            Some(_) => parts.rev().collect(),
+                        }
                     });
                     // A pattern without an anchor at its end allows more characters.
                     text.extend(std::iter::repeat_n('x', minimum.saturating_sub(text.chars().count())));
@@ -59,10 +69,9 @@ impl Generator<'_> {
                     text.push_str(rest.filter(|_| attempt % 4 == 1).unwrap_or_default());
                     text
                 }
-                (None, _) => text::words(rng, minimum, maximum.min(minimum.max(10) + 14)),
+                _ => text::words(rng, minimum, maximum.min(minimum.max(10) + 14)),
             };
-            let fits = (minimum..=maximum).contains(&candidate.chars().count())
-                && pattern.is_none_or(|pattern| pattern.matches(&candidate));
+            let fits = (minimum..=maximum).contains(&candidate.chars().count()) && matches(&candidate);
             fits.then_some(Value::String(candidate))
         })
     }

@@ -256,6 +256,15 @@ fn samples_match_every_pattern() {
     assert_samples(json!({ "type": "string", "pattern": "^[A-Za-z0-9-]+$", "minLength": 40, "maxLength": 45 }), &[]);
     assert_samples(json!({ "type": "string", "pattern": "^[a-z]*$", "maxLength": 1 }), &[]);
     assert_samples(json!({ "type": "string", "pattern": "^x", "minLength": 12 }), &[]);
+    for patterns in [
+        &["^[A-Z]{2}", "[0-9]{3}$"] as &[_],
+        &["[0-9]{3}$", "^[A-Z]{2}"],
+        &["^[A-Za-z0-9]{8,}$", "[A-Z]", "[a-z]", "[0-9]"],
+        &["^[a-z-]+$", "^.{5,8}$", "^(?!admin)"],
+    ] {
+        let parts: Vec<_> = patterns.iter().map(|pattern| json!({ "type": "string", "pattern": pattern })).collect();
+        assert_samples(json!({ "allOf": parts }), &[]);
+    }
 }
 
 #[test]
