@@ -113,7 +113,7 @@ fn rejects_undeclared_property_of_all_of() {
 
 #[test]
 fn rejects_undeclared_status() {
-    assert_eq!(violations("GET", "/zones/1", 409, &[JSON], "{}"), ["zone_get 409 may not be answered: {}"]);
+    assert_eq!(violations("GET", "/zones/1", 409, &[JSON], "{}"), ["zone_get 409 is not declared: {}"]);
 }
 
 #[test]

@@ -360,7 +360,10 @@ impl Operation {
             return vec![Violation {
                 kind: ViolationKind::Status,
                 pointer: format!("{}/responses", self.pointer),
-                text: format!("may not be answered: {}", String::from_utf8_lossy(body)),
+                text: match body {
+                    [] => "is not declared, and has no body".to_owned(),
+                    body => format!("is not declared: {}", String::from_utf8_lossy(body)),
+                },
                 normalized: "is not declared".to_owned(),
             }];
         };
