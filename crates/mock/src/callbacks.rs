@@ -178,12 +178,17 @@ impl CallbackSender {
     }
 }
 
-/// Returns the URL of a request. The host is in the URI with HTTP/2, and else in the header `Host`.
+/// Returns the URL of a request.
 fn request_url(scheme: &str, head: &Parts) -> String {
+    server_url(scheme, head) + head.uri.path_and_query().map_or("/", PathAndQuery::as_str)
+}
+
+/// Returns the URL of the server to which a request was sent, without a path. The host is in the URI with HTTP/2, and else in the header
+/// `Host`.
+pub fn server_url(scheme: &str, head: &Parts) -> String {
     let host = || head.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let host = head.uri.authority().map_or_else(host, Authority::as_str);
-    let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    format!("{scheme}://{host}{path}")
+    format!("{scheme}://{host}")
 }
 
 /// Returns the media type and the body of a callback: its example, or else data generated from its schema. `None` if it has no body.

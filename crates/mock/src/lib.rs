@@ -25,7 +25,7 @@ use boxoffice_http::{
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use boxoffice_reference::ReferencePages;
-use callbacks::CallbackSender;
+use callbacks::{CallbackSender, server_url};
 use dropshot::Body;
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -87,6 +87,8 @@ struct Mock {
     changes: Mutex<()>,
     impairment: Impairment,
     callbacks: Option<CallbackSender>,
+    /// The scheme of the mock's own URL.
+    scheme: &'static str,
     reference_pages: Arc<ReferencePages>,
     log: Logger,
 }
@@ -137,6 +139,7 @@ pub fn start(
     let mock = Mock {
         impairment,
         callbacks,
+        scheme,
         settings,
         minimum_client_version,
         responses,
@@ -384,8 +387,12 @@ impl Mock {
         let response = match stored {
             Some(stored) => {
                 numbers = stored.numbers;
-                let location = stored.location.map(|path| format!("{prefix}{}", percent_encode(&path)));
-                selected.render_body(&context, &stored.value, location.as_deref())
+                let path = stored.location.map(|path| format!("{prefix}{}", percent_encode(&path)));
+                let path = stored.value["self"].as_str().map(str::to_owned).or(path);
+                // The document may demand an absolute URI.
+                let url = path.iter().map(|path| server_url(self.scheme, head) + path);
+                let locations: Vec<_> = path.iter().cloned().chain(url).collect();
+                selected.render_body(&context, &stored.value, &locations)
             }
             None => selected.render(&context, prefer.is_some_and(|prefer| prefer.is_dynamic), seed),
         };

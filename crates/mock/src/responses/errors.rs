@@ -45,7 +45,7 @@ impl SelectedResponse<'_> {
             // The example itself may have undeclared properties, which count as violations.
             (remaining == 0 || is_string(pointer) && remaining <= count).then_some(candidate)
         });
-        self.render_body(context, with_reason.as_ref().unwrap_or(&value), None)
+        self.render_body(context, with_reason.as_ref().unwrap_or(&value), &[])
     }
 
     /// Replaces another status in an error by that of the response. Adds it to a problem (RFC 9457) if the schema allows it.

@@ -40,7 +40,7 @@ impl SelectedResponse<'_> {
         seed: impl FnOnce() -> u64,
     ) -> anyhow::Result<Response<Body>> {
         let Some((content, source)) = self.content else {
-            let headers = self.render_headers(context, &Value::Null, None)?.into();
+            let headers = self.render_headers(context, &Value::Null, &[])?.into();
             let rendered = RenderedResponse { headers, body: Bytes::new() };
             return Ok(self.to_response(&rendered));
         };
@@ -51,7 +51,7 @@ impl SelectedResponse<'_> {
                     warn!(context.log, "invalid example skipped"; "location" => location, "name" => name, "error" => violation);
                     return None;
                 }
-                self.render_value(context, source, example, None).ok()
+                self.render_value(context, source, example, &[]).ok()
             };
             let mut examples = content.examples.iter().zip(&source.examples).skip(index);
             let rendered =
@@ -69,12 +69,12 @@ impl SelectedResponse<'_> {
             if content.is_json() && (self.status.is_client_error() || self.status.is_server_error()) {
                 self.correct_status(content, &mut value);
             }
-            self.render_value(context, source, &value, None)
+            self.render_value(context, source, &value, &[])
         })?;
         Ok(self.to_response(&rendered))
     }
 
-    /// Renders a body. `location` is the URI of a new resource for the `Location` header; a `self` in the body has precedence.
+    /// Renders a body. `locations` are URIs of a new resource: the header `Location` has the first one that its schema allows.
     ///
     /// # Errors
     /// Returns an error if the response has no body or its headers can't be generated.
@@ -82,10 +82,10 @@ impl SelectedResponse<'_> {
         &self,
         context: &RenderContext<'_>,
         value: &Value,
-        location: Option<&str>,
+        locations: &[String],
     ) -> anyhow::Result<Response<Body>> {
         let (_, source) = self.content.context("the response has no body")?;
-        Ok(self.to_response(&self.render_value(context, source, value, location)?))
+        Ok(self.to_response(&self.render_value(context, source, value, locations)?))
     }
 
     pub(super) fn generate(
@@ -113,21 +113,21 @@ impl SelectedResponse<'_> {
         context: &RenderContext<'_>,
         source: &BodySource,
         value: &Value,
-        location: Option<&str>,
+        locations: &[String],
     ) -> anyhow::Result<RenderedResponse> {
-        let mut headers = self.render_headers(context, value, location)?;
+        let mut headers = self.render_headers(context, value, locations)?;
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
         let schema = self.content.and_then(|(content, _)| content.schema.as_deref());
         let is_binary = schema.is_some_and(|schema| matches!(schema.resolved["format"].as_str(), Some("byte" | "binary")));
         Ok(RenderedResponse { headers: headers.into(), body: encode(&source.media_type, value, is_binary) })
     }
 
-    /// Renders the declared headers. `Location` is the body's `self`.
+    /// Renders the declared headers. `Location` is one of `locations`, or else the body's `self`.
     fn render_headers(
         &self,
         context: &RenderContext<'_>,
         body: &Value,
-        location: Option<&str>,
+        locations: &[String],
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let rendered = self.template.headers.get_or_init(|| {
             let render = |header: &Parameter| match render_header(context, header) {
@@ -141,14 +141,12 @@ impl SelectedResponse<'_> {
             rendered_headers(self.spec).filter_map(render).collect()
         });
         let mut headers = rendered.clone();
-        if let Some(uri) = body["self"].as_str().or(location) {
-            let declared = self.spec.headers.iter().find(|header| header.name.eq_ignore_ascii_case(header::LOCATION.as_str()));
-            let rendered = headers.iter_mut().find(|(name, _)| *name == header::LOCATION);
-            // A `self` that is only a path isn't valid if the header's schema requires an absolute URI.
-            let is_valid = declared.is_some_and(|header| header.schema.violations(&uri.into()).is_empty());
-            if let Some((_, value)) = rendered.filter(|_| is_valid) {
-                *value = HeaderValue::try_from(uri)?;
-            }
+        let of_body = body["self"].as_str().map(str::to_owned).filter(|_| locations.is_empty());
+        let declared = self.spec.headers.iter().find(|header| header.name.eq_ignore_ascii_case(header::LOCATION.as_str()));
+        let is_valid = |uri: &&String| declared.is_some_and(|header| header.schema.is_valid(&uri.as_str().into()));
+        let rendered = headers.iter_mut().find(|(name, _)| *name == header::LOCATION);
+        if let Some((uri, (_, value))) = locations.iter().chain(&of_body).find(is_valid).zip(rendered) {
+            *value = HeaderValue::try_from(uri)?;
         }
         Ok(headers)
     }

@@ -231,8 +231,18 @@ impl MockStore {
     ) -> Option<(String, Value)> {
         let id_name = last_variable(item_path)?;
         let mut body = request.described_body();
-        let merged = merge(schema, example.clone(), &body);
         let example_id = identity(example, id_name)?;
+        let without_id = |body: &Value| {
+            let mut body = body.clone();
+            if let (Some(body), Some(name)) = (body.as_object_mut(), identifier_property(example, id_name, &example_id)) {
+                body.shift_remove(name);
+            }
+            body
+        };
+        let parents = merge(schema, example.clone(), &request.parents(schema));
+        let variant = schema.and_then(|schema| with_other_variant(schema, &parents, &without_id(&body)));
+        let example = &variant.unwrap_or(parents);
+        let merged = merge(schema, example.clone(), &body);
         let requested_id = identity(&merged, id_name).filter(|id| *id != example_id && !id.contains('/'));
         let last_number = resources.last_number;
         let is_unused = |id: &str| !resources.contains(&format!("{collection}/{id}"));
@@ -251,9 +261,7 @@ impl MockStore {
                     warn!(request.context.log, "resource not stored: no unused identifier was found"; "collection" => collection);
                     return None;
                 };
-                if let (Some(body), Some(name)) = (body.as_object_mut(), identifier_property(example, id_name, &example_id)) {
-                    body.shift_remove(name);
-                }
+                body = without_id(&body);
                 (id, merge(schema, value, &body))
             }
         };
@@ -346,6 +354,15 @@ impl MockRequest<'_> {
     fn is_merge_patch(&self) -> bool {
         let mut contents = self.operation.body.iter().flat_map(|body| &body.contents);
         contents.any(|content| essence(&content.media_type).eq_ignore_ascii_case("application/merge-patch+json"))
+    }
+
+    /// Returns the variables of the path that are properties of the created resource, such as `region` of `POST /{region}/shops`. The
+    /// built-in document has URIs in properties with the names of variables.
+    fn parents(&self, schema: Option<&Schema>) -> Value {
+        let properties = schema.map(Schema::properties).unwrap_or_default();
+        let variables = self.arguments.path.iter().filter(|_| !self.operation.is_builtin);
+        let variables = variables.filter(|(name, _)| properties.iter().any(|(property, _)| property == name));
+        variables.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server

@@ -424,3 +424,60 @@ async fn change_of_the_variant_replaces_its_properties() {
         assert_eq!((changed.status, &changed.body, &mock.get(&path).await), (StatusCode::OK, &expected, &expected), "{method}");
     }
 }
+
+#[tokio::test]
+async fn created_resource_is_the_variant_of_the_request() {
+    let variant = |kind: &str, name: &str| {
+        json!({ "type": "object", "required": ["kind", name], "properties": {
+            "kind": { "type": "string", "enum": [kind] }, name: { "type": "integer" },
+        } })
+    };
+    let own = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer", "readOnly": true } } });
+    let thing = json!({ "allOf": [{ "oneOf": [variant("image", "width"), variant("sound", "seconds")] }, own] });
+    let mock = TestMock::start(things(&thing));
+    for body in [json!({ "kind": "image", "width": 3 }), json!({ "kind": "sound", "seconds": 4 })] {
+        let mut created = mock.send("POST", "/things", Some(body.clone())).await.body;
+        let id = created.as_object_mut().unwrap().shift_remove("id").unwrap();
+        assert_eq!(created, body);
+        assert_eq!(mock.get(&format!("/things/{id}")).await["kind"], body["kind"]);
+    }
+}
+
+#[tokio::test]
+async fn created_resource_has_the_variables_of_its_path() {
+    let text = json!({ "type": "string" });
+    let mut paths = things(&object(json!({ "id": text, "region": text }), json!({ "id": "a", "region": "north" })));
+    let region = json!({ "name": "region", "in": "path", "required": true, "schema": text });
+    let paths: Map<_, _> = paths
+        .as_object_mut()
+        .unwrap()
+        .iter_mut()
+        .map(|(path, item)| {
+            let mut parameters = item["parameters"].as_array().cloned().unwrap_or_default();
+            parameters.push(region.clone());
+            item["parameters"] = json!(parameters);
+            (format!("/{{region}}{path}"), item.take())
+        })
+        .collect();
+    let mock = TestMock::start(paths.into());
+    let created = mock.send("POST", "/south/things", Some(json!({ "id": "b" }))).await;
+    assert_eq!(created.body, json!({ "id": "b", "region": "south" }));
+    assert_eq!(mock.get("/south/things/b").await, created.body);
+}
+
+#[tokio::test]
+async fn location_is_a_uri() {
+    let thing = object(json!({ "id": { "type": "integer" } }), json!({ "id": 1 }));
+    let mut paths = things(&thing);
+    let redirect = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
+    paths["/latest"] = json!({ "get": { "responses": { "302": redirect } } });
+    paths["/things"]["post"]["responses"]["201"]["headers"]["Location"]["schema"]["format"] = json!("uri");
+    let mock = TestMock::start(paths);
+    let location = |reply: Reply| reply.headers[header::LOCATION].to_str().unwrap().to_owned();
+    let created = mock.send("POST", "/things", Some(json!({ "id": 7 }))).await;
+    assert_eq!(location(created), format!("http://{}/things/7", mock.running.address()));
+    let redirects = reqwest::redirect::Policy::none();
+    let client = reqwest::Client::builder().no_proxy().redirect(redirects).build().unwrap();
+    let redirect = client.get(format!("http://{}/latest", mock.running.address())).send().await.unwrap();
+    assert_eq!(redirect.headers()[header::LOCATION], "/");
+}
