@@ -12,7 +12,7 @@ use super::argument::{Argument, ArgumentLocation};
 use super::checks::list_reader::listed_entries;
 use super::http_client::{ReceivedResponse, Request};
 use super::operation_under_test::OperationUnderTest;
-use super::resources::{identifier, is_item, item_operation, new_path, parent, with_declared_slash};
+use super::resources::{IDENTIFIERS, identifier, is_item, item_operation, new_path, parent, with_declared_slash};
 use super::target::Target;
 
 /// Number of attempts to create a resource. The texts of the first one may be taken.
@@ -63,9 +63,16 @@ impl Identifiers {
             let (mut found, mut refusal) = (None, None);
             if let Some(argument) = operation.arguments.iter().find(is_variable) {
                 let collection = request.path.split('/').take(index).collect::<Vec<_>>().join("/");
+                let is_allowed = |id: &Value| argument.is_valid(id) || id.as_str().is_some_and(|text| argument.allows(text));
                 (found, refusal) = self.identifier(target, contract, seed, &collection, is_own, !is_own || may_be_listed).await;
-                found = found.filter(|id| argument.is_valid(id) || id.as_str().is_some_and(|text| argument.allows(text)));
-                if let Some(found) = &found {
+                found = found.filter(is_allowed);
+                // An identifier of a collection elsewhere may be one here, too, but need not.
+                let other = other_collection(contract, argument, spec).filter(|_| found.is_none() && !is_change);
+                let named = match other {
+                    Some(other) => self.identifier(target, contract, seed, other, false, true).await.0.filter(is_allowed),
+                    None => None,
+                };
+                if let Some(found) = found.as_ref().or(named.as_ref()) {
                     request = argument.set(&request, spec, Some(found));
                 }
             }
@@ -154,6 +161,21 @@ impl Identifiers {
             created.filter(|path| parent(path).is_some_and(|parent| segments(parent).eq(segments(collection))));
         in_collection.find_map(|path| last_segment(&path).filter(|id| shared != Some(to_plain_string(id))))
     }
+}
+
+/// Returns the collection whose items have the same variable in their paths as an operation elsewhere, such as `/links` with
+/// `/links/{code}` for `/{code}`. None if the variable has a name that all kinds of resources have.
+fn other_collection<'c>(contract: &'c Contract, argument: &Argument, spec: &Operation) -> Option<&'c str> {
+    if IDENTIFIERS.contains(&argument.name.as_str()) {
+        return None;
+    }
+    let variable = format!("{{{}}}", argument.name);
+    let collection = |other: &'c Operation| {
+        let (collection, last) = other.path.trim_end_matches('/').rsplit_once('/')?;
+        let is_it = last == variable && other.path != spec.path && !collection.is_empty() && !collection.contains('{');
+        is_it.then_some(collection)
+    };
+    contract.operations().find_map(collection)
 }
 
 /// Returns if an operation is of a part of a resource that other operations may create or remove, such as the cover of a book.

@@ -7,11 +7,12 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice_openapi::response::{Content, matches_range};
 use boxoffice_openapi::{Contract, Direction, Operation, ParameterLocation, Sampler, Schema, SecurityScheme, escape, resolve};
+use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
 
 use super::argument::{Argument, with_cookies};
 use super::form;
-use super::http_client::{CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
+use super::http_client::{CLIENT_VERSION_HEADER, ReceivedResponse, Request, SUPPORTED_CLIENT_VERSION};
 
 /// Header that makes a change conditional on the tag of a resource.
 pub const IF_MATCH: &str = "If-Match";
@@ -150,6 +151,26 @@ impl<'a> OperationUnderTest<'a> {
     /// Returns if a request has a valid JSON body.
     pub fn has_valid_body(&self, request: &Request) -> bool {
         self.json_body.as_ref().zip(request.json()).is_some_and(|(body, value)| body.is_valid(&value))
+    }
+
+    /// Returns if a request has a valid body that is not JSON, such as a form.
+    pub fn has_valid_form(&self, request: &Request) -> bool {
+        let Some(declared) = self.spec.body.as_ref().filter(|_| self.form.is_some()) else { return false };
+        let media_type = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let media_type = media_type.and_then(|(_, text)| text.parse().ok());
+        let headers = media_type.map(|media_type| (CONTENT_TYPE, media_type)).into_iter().collect();
+        let mut errors = Vec::new();
+        let parsed = declared.parse(&headers, request.body.as_deref().unwrap_or_default(), &mut errors);
+        parsed.is_ok() && errors.is_empty()
+    }
+
+    /// Returns if a response is a success: 2xx, or a declared redirect if the document declares no success of its own.
+    pub fn is_success(&self, response: &ReceivedResponse) -> bool {
+        let own = || self.spec.responses.iter().filter(|declared| !declared.is_default());
+        let declares_success = own().any(|declared| (200..300).contains(declared.statuses.start()));
+        let is_redirect = (300..400).contains(&response.status) && response.status != 304;
+        let is_declared = own().any(|declared| declared.statuses.contains(&response.status));
+        response.is_success() || is_redirect && is_declared && !declares_success
     }
 
     /// Replaces the credentials of a request by this key, or removes them.

@@ -12,7 +12,7 @@ use super::argument::PATH_ESCAPES;
 use super::http_client::ReceivedResponse;
 
 /// Names of properties that are identifiers, whatever the path of a resource calls them.
-const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
+pub const IDENTIFIERS: [&str; 4] = ["id", "_id", "uuid", "number"];
 
 /// The resources that POST requests created, and no DELETE deleted.
 #[derive(Debug, Clone, Default)]

@@ -71,6 +71,11 @@ pub enum ViolationKind {
 }
 
 impl ResponseSpec {
+    /// Returns whether it is `default`, which covers every status.
+    pub fn is_default(&self) -> bool {
+        self.statuses == (100..=599)
+    }
+
     /// Parses the Response Object at `pointer`. `status` is its key in the document.
     pub(super) fn new<'a>(references: &References<'a>, pointer: String, status: &str, node: &'a Value) -> anyhow::Result<Self> {
         let node = references.follow(node);

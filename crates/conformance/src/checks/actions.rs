@@ -28,7 +28,7 @@ impl OperationRun<'_> {
         let Ok(operation) = self.comparison.contract.find_ignoring_slashes("GET", parent) else { return };
         let read = Request { path: with_declared_slash(operation, parent), ..as_read(&request) };
         let Some(before) = self.read(&read).await else { return };
-        let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
+        let Some(response) = self.send(&request).await.filter(|response| self.operation.is_success(response)) else { return };
         let result = response.json();
         let Some(after) = self.read(&read).await else { return };
         let is_read = result["self"].is_string() || self.is_resource_at(parent, response.status);

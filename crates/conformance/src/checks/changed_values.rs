@@ -26,6 +26,10 @@ pub fn changed_values(document: &Value, argument: &Argument, current: &Value, is
                     .extend([-number - 0.25, number + 0.25, number - 0.25].into_iter().chain(next).map(|number| json!(number))),
             }
         }
+        // Of the same host: the server may send requests there.
+        Value::String(text) if text.contains("://") && argument.schema["format"] == "uri" => {
+            values.push(json!(format!("{text}/b")))
+        }
         Value::String(text) => values.extend(changed_texts(text).into_iter().map(Value::String)),
         Value::Array(items) if items.iter().all(Value::is_string) && argument.schema["items"].get("format").is_none() => {
             let is_reference = items.iter().any(|item| item.as_str().is_some_and(|text| text.starts_with('/')));

@@ -40,7 +40,7 @@ impl OperationRun<'_> {
                 self.failure("an update with the right tag in If-Match is refused", "a success status", changed.describe());
             return self.record(Check::IfMatch, &change, Some(failure));
         }
-        if !changed.is_success() {
+        if !self.operation.is_success(&changed) {
             return;
         }
         self.record(Check::IfMatch, &change, None);

@@ -106,7 +106,7 @@ impl OperationRun<'_> {
             Some(_) => self.send_as_owner(&read).await.filter(|response| response.status == 200).map(|response| response.json()),
             None => None,
         };
-        let Some(response) = self.send(&request).await.filter(|response| response.is_success()) else { return };
+        let Some(response) = self.send(&request).await.filter(|response| self.operation.is_success(response)) else { return };
         if let Some(before) = before.as_ref().filter(|before| !is_item && before["self"].is_string()) {
             // An alias, such as `/sessions/active`.
             let Some(after) = self.send(&read).await else { return };

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use boxoffice_openapi::paging::{CURSOR_NAMES, has_name};
-use boxoffice_openapi::response::{ResponseSpec, Violation, ViolationKind};
+use boxoffice_openapi::response::{Violation, ViolationKind};
 use boxoffice_openapi::{Direction, Sampler, is_blank};
 use http::header::ETAG;
 use serde_json::Value;
@@ -45,16 +45,16 @@ impl OperationRun<'_> {
 
     /// Checks that a valid request succeeds with a valid response. Returns if it succeeded.
     pub async fn check_valid(&mut self, pair: &RequestPair, exchange: &Exchange) -> bool {
-        let is_success = exchange.response.is_success();
+        let is_success = self.operation.is_success(&exchange.response);
         let spec = self.operation.spec;
         // `default` is no success if the document declares a redirect.
-        let (default, own): (Vec<_>, Vec<_>) = spec.responses.iter().partition(|response| is_default(response));
+        let (default, own): (Vec<_>, Vec<_>) = spec.responses.iter().partition(|response| response.is_default());
         let declares = |statuses: Range<u16>| own.iter().any(|response| statuses.contains(response.statuses.start()));
         let is_redirect = !declares(200..300) && declares(300..400);
         // Some documents declare only errors.
         let has_success = declares(200..300) || !default.is_empty() && !is_redirect;
         let declared = spec.response_for(exchange.response.status);
-        let is_declared = declared.is_some_and(|response| !is_default(response) || !is_redirect);
+        let is_declared = declared.is_some_and(|response| !response.is_default() || !is_redirect);
         let is_expected = is_success || pair.target.outcome == ExpectedOutcome::Declared || !has_success && is_declared;
         self.record_outcome(exchange, is_expected, "a valid request");
         self.check_response(&exchange.request, &exchange.response);
@@ -129,7 +129,7 @@ impl OperationRun<'_> {
             Err(error) => return self.record_unsent(name, &error),
         };
         let Some((_, exchange)) = self.send_valid(pair, body_example, is_example, mutate).await else { return };
-        let (status, is_success) = (exchange.response.status, exchange.response.is_success());
+        let (status, is_success) = (exchange.response.status, self.operation.is_success(&exchange.response));
         let is_declared = self.operation.spec.response_for(status).is_some();
         let is_conflict = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);
         self.record_outcome(&exchange, is_success || (!is_example && is_conflict), name);
@@ -271,9 +271,4 @@ impl OperationRun<'_> {
         }
         values
     }
-}
-
-/// Returns if a declared response is `default`, which covers every status.
-fn is_default(response: &ResponseSpec) -> bool {
-    response.statuses == (100..=599)
 }

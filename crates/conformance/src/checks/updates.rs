@@ -19,7 +19,7 @@ impl<'a> OperationRun<'a> {
         // `check_persistence` replaces those of the built-in document.
         let request = &pair.target.request;
         if request.method == "PUT" && !self.comparison.is_builtin() {
-            if !self.send(request).await.is_some_and(|response| response.is_success()) {
+            if !self.send(request).await.is_some_and(|response| self.operation.is_success(&response)) {
                 return;
             }
             let Some(after) = self.read(&read).await else { return };
@@ -33,7 +33,7 @@ impl<'a> OperationRun<'a> {
                 let Comparison { contract, target, .. } = self.comparison;
                 let request = target.with_current_tag(contract, self.operation, request).await;
                 let Some(response) = self.send(&request).await else { return };
-                if !response.is_success() {
+                if !self.operation.is_success(&response) {
                     continue;
                 }
                 let updated = response.json();

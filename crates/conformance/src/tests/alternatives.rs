@@ -1,12 +1,12 @@
 //! A server of books whose schema has alternatives, which is correct apart from one fault.
 
-use boxoffice_openapi::{Contract, RouteError};
+use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, start};
+use super::{comparison, findings, json_response, start, unrouted};
 use crate::model::{Check, Report};
 
 fn document() -> Value {
@@ -66,13 +66,7 @@ fn answer(contract: &Contract, books: &mut Vec<Value>, request: &Request<Bytes>,
     let path = request.uri().path();
     let operation = match contract.find(request.method().as_str(), path) {
         Ok(operation) => operation,
-        Err(RouteError::NotFound) => return json_response(404, &json!({})),
-        Err(RouteError::MethodNotAllowed(methods)) => {
-            let mut response = json_response(405, &json!({}));
-            let methods: Vec<_> = methods.into_iter().collect();
-            response.headers_mut().insert("allow", methods.join(", ").parse().unwrap());
-            return response;
-        }
+        Err(error) => return unrouted(error),
     };
     let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
     let is_valid = operation.check(path, request.uri().query(), request.headers(), request.body()).is_ok();

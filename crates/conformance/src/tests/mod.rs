@@ -5,6 +5,7 @@ mod effects;
 mod forms;
 mod lists;
 mod notes;
+mod redirects;
 mod reports;
 mod required_headers;
 mod taken_texts;
@@ -14,7 +15,7 @@ mod tolerance;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use boxoffice_openapi::Contract;
+use boxoffice_openapi::{Contract, RouteError};
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -80,5 +81,14 @@ pub fn json_response(status: u16, body: &Value) -> Response<String> {
 pub fn response(status: u16, body: String) -> Response<String> {
     let mut response = Response::new(body);
     *response.status_mut() = status.try_into().unwrap();
+    response
+}
+
+/// Returns the response to a request for a path or a method that the document doesn't have.
+pub fn unrouted(error: RouteError) -> Response<String> {
+    let RouteError::MethodNotAllowed(methods) = error else { return json_response(404, &json!({})) };
+    let mut response = json_response(405, &json!({}));
+    let methods: Vec<_> = methods.into_iter().collect();
+    response.headers_mut().insert("allow", methods.join(", ").parse().unwrap());
     response
 }

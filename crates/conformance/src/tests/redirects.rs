@@ -1,0 +1,106 @@
+//! A server of short links, which answers with redirects and is correct apart from one fault.
+
+use std::collections::BTreeMap;
+
+use boxoffice_openapi::Contract;
+use bytes::Bytes;
+use http::{Request, Response};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{comparison, findings, json_response, response, start, unrouted};
+use crate::model::Report;
+
+fn document() -> Value {
+    let url = json!({ "type": "string", "format": "uri", "maxLength": 200 });
+    let link = json!({ "type": "object", "required": ["url"], "properties": {
+        "code": { "type": "string", "readOnly": true }, "url": url,
+    } });
+    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    let error = answer(&json!({ "type": "object" }));
+    let body = json!({ "required": true, "content": { "application/json": { "schema": link } } });
+    let variable = json!([{ "name": "code", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[a-z0-9-]{4,99}$" } }]);
+    let redirect = json!({ "description": "", "headers": { "Location": { "required": true, "schema": { "type": "string", "format": "uri-reference" } } } });
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "links", "version": "1" },
+        "paths": {
+            "/links": { "post": { "operationId": "create", "requestBody": body, "responses": { "201": answer(&link), "400": error } } },
+            "/links/{code}": {
+                "parameters": variable,
+                "get": { "operationId": "read", "responses": { "200": answer(&link), "404": error } },
+                "put": { "operationId": "replace", "requestBody": body, "responses": { "303": redirect, "400": error, "404": error } },
+            },
+            "/{code}": { "parameters": variable, "get": { "operationId": "follow", "responses": { "302": redirect, "404": error } } },
+        },
+    })
+}
+
+/// Compares the server with its document.
+async fn compare(fault: &'static str) -> Report {
+    let contract = Contract::new(document()).unwrap();
+    let links: Mutex<BTreeMap<String, Value>> = Mutex::default();
+    let address = start(move |request: &Request<Bytes>| answer(&contract, &mut links.lock(), request, fault)).await;
+    comparison(document(), None, &address).await.run(|_| ()).await
+}
+
+fn answer(contract: &Contract, links: &mut BTreeMap<String, Value>, request: &Request<Bytes>, fault: &str) -> Response<String> {
+    let path = request.uri().path();
+    let operation = match contract.find(request.method().as_str(), path) {
+        Ok(operation) => operation,
+        Err(error) => return unrouted(error),
+    };
+    let code = path.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_known = operation.id == "create" || links.contains_key(&code) || operation.id == "follow" && fault == "follows all";
+    if !is_known {
+        return json_response(404, &json!({}));
+    }
+    if operation.check(path, None, request.headers(), request.body()).is_err() {
+        return json_response(400, &json!({}));
+    }
+    let mut link: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+    let redirect = |status: u16, location: &str| {
+        let mut redirect = response(status, String::new());
+        if fault != "redirects nowhere" {
+            redirect.headers_mut().insert("location", location.parse().unwrap());
+        }
+        redirect
+    };
+    match operation.id.as_str() {
+        "create" => {
+            let code = format!("link-{}", links.len());
+            link["code"] = json!(code);
+            links.insert(code, link.clone());
+            json_response(201, &link)
+        }
+        "replace" => {
+            if fault != "replaces nothing" {
+                link["code"] = json!(code);
+                links.insert(code, link);
+            }
+            redirect(303, path)
+        }
+        "follow" => redirect(302, links.get(&code).and_then(|link| link["url"].as_str()).unwrap_or("https://example.com")),
+        _ => json_response(200, &links[&code]),
+    }
+}
+
+#[tokio::test]
+async fn declared_redirects_are_successes() {
+    let report = compare("").await;
+    assert_eq!(findings(&report), [""; 0]);
+    let follow = report.operation("follow").unwrap();
+    assert!(follow.left_out.is_none() && follow.seen.contains(&302), "{follow:?}");
+}
+
+#[tokio::test]
+async fn faults_of_redirects_are_found() {
+    for (fault, expected) in [
+        ("redirects nowhere", "follow answer.header: the response 302 lacks the header Location"),
+        ("replaces nothing", "replace sent.kept: a changed url is not read back"),
+        ("follows all", "follow resource.unknown: an unknown code is answered with 302"),
+    ] {
+        let found = findings(&compare(fault).await);
+        assert!(found.iter().any(|finding| finding == expected), "{expected}: {found:?}");
+    }
+}
