@@ -75,19 +75,21 @@ impl OperationRun<'_> {
         }
     }
 
-    /// Checks that a body is rejected if it is not JSON, or has an unsupported media type.
+    /// Checks that a body is rejected if it is not JSON, or has an unsupported media type. Many servers ignore the media type of other
+    /// bodies, so it is checked there only if 415 is declared.
     pub async fn check_body_format(&mut self, pair: &RequestPair) {
-        let Some(body) = &self.operation.json_body else { return };
-        let pointer = body.pointer.clone();
-        let contents = self.operation.spec.body.iter().flat_map(|body| &body.contents);
-        let allows_any = contents.into_iter().any(|content| matches_range(&content.media_type, UNKNOWN_MEDIA_TYPE));
-        for (media_type, text, status, name) in [
-            (body.media_type.as_str(), "{\"name\": ", 400, "a body that is not JSON"),
-            (UNKNOWN_MEDIA_TYPE, "{}", 415, "a body of another media type"),
-        ] {
-            if media_type == UNKNOWN_MEDIA_TYPE && allows_any {
-                continue;
-            }
+        let spec = self.operation.spec;
+        let Some(declared) = &spec.body else { return };
+        let (json, pointer) = match &self.operation.json_body {
+            Some(body) => (Some(body.media_type.as_str()), body.pointer.clone()),
+            None => (None, format!("{}/requestBody", spec.pointer)),
+        };
+        let allows_any = declared.contents.iter().any(|content| matches_range(&content.media_type, UNKNOWN_MEDIA_TYPE));
+        let other = (!allows_any && (json.is_some() || spec.statuses.contains(&415))).then_some(UNKNOWN_MEDIA_TYPE);
+        for (media_type, text, status, name) in
+            [(json, "{\"name\": ", 400, "a body that is not JSON"), (other, "{}", 415, "a body of another media type")]
+        {
+            let Some(media_type) = media_type else { continue };
             let replace_body = |request: &Request| {
                 let mut request = request.clone().with_header("Content-Type", media_type);
                 request.body = Some(text.as_bytes().to_vec());

@@ -106,7 +106,10 @@ impl OperationRun<'_> {
         let without_optional =
             |request: &Request| optional.iter().fold(request.clone(), |request, argument| argument.set(&request, spec, None));
         let required = without_optional(&pair.target.request);
-        let is_valid = self.operation.json_body.is_none() || self.operation.has_valid_body(&required);
+        let is_valid = match self.operation.json_body {
+            Some(_) => self.operation.has_valid_body(&required),
+            None => self.operation.has_valid_form(&required),
+        };
         if required.body != pair.target.request.body && is_valid {
             self.check_variant(None, "a body with nothing but required properties", without_optional).await;
         }
@@ -261,6 +264,9 @@ impl OperationRun<'_> {
         // Another part of the schema may forbid a value. An example of the document may be invalid itself.
         if !self.comparison.is_builtin() && self.operation.has_valid_body(request) {
             values.retain(|value| self.operation.has_valid_body(&argument.set(request, self.operation.spec, Some(value))));
+        }
+        if self.operation.has_valid_form(request) {
+            values.retain(|value| self.operation.has_valid_form(&argument.set(request, self.operation.spec, Some(value))));
         }
         let mut hasher = DefaultHasher::new();
         (self.comparison.seed, &self.operation.spec.id, &argument.name).hash(&mut hasher);

@@ -67,7 +67,7 @@ impl<'a> OperationRun<'a> {
 
     /// Returns the properties of the body.
     pub fn body_arguments(&self) -> Vec<&'a Argument> {
-        self.operation.arguments.iter().filter(|argument| argument.is_in_body()).collect()
+        self.operation.arguments.iter().filter(|argument| argument.is_property()).collect()
     }
 
     /// Returns values to try for a property.
@@ -87,7 +87,10 @@ impl<'a> OperationRun<'a> {
         let mut values = changed_values(document, argument, &present, is_constrained);
         if !self.comparison.is_builtin() {
             // Another part of the schema may forbid a value.
-            values.retain(|value| self.operation.has_valid_body(&self.update_of(pair, argument, value, current)));
+            values.retain(|value| {
+                let request = self.update_of(pair, argument, value, current);
+                self.operation.has_valid_body(&request) || self.operation.has_valid_form(&request)
+            });
         }
         values.truncate(ATTEMPTS);
         values
@@ -95,6 +98,12 @@ impl<'a> OperationRun<'a> {
 
     /// Returns a request that changes one property and repeats required ones.
     pub fn update_of(&self, pair: &RequestPair, argument: &Argument, value: &Value, current: &Value) -> Request {
+        if self.operation.json_body.is_none() {
+            let (spec, example) = (self.operation.spec, &pair.target.request);
+            let optional = self.body_arguments().into_iter().filter(|other| !other.required);
+            let required = optional.fold(example.clone(), |request, optional| optional.set(&request, spec, None));
+            return argument.set(&required, spec, Some(value));
+        }
         let mut body = json!({});
         for required in self.operation.arguments.iter().filter(|other| other.is_in_body() && other.required) {
             let example = pair.target.request.json().and_then(|body| body.get(&required.name).cloned());

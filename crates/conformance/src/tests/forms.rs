@@ -3,6 +3,7 @@
 use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::Request;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, findings, json_response, start};
@@ -14,6 +15,10 @@ fn document(media_type: &str) -> Value {
         "tags": { "type": "array", "items": { "type": "string", "enum": ["de", "en"] } },
         "address": { "type": "object", "required": ["city"], "properties": { "city": { "type": "string", "minLength": 1 } } },
     } });
+    document_of(media_type, &form)
+}
+
+fn document_of(media_type: &str, form: &Value) -> Value {
     let answer = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
     let encoding = json!({ "address": { "contentType": "application/json" } });
     let body = json!({ "required": true, "content": { media_type: { "schema": form, "encoding": encoding } } });
@@ -28,7 +33,11 @@ fn document(media_type: &str) -> Value {
 
 /// Compares a server that accepts each form which contains a text. Returns the findings about arguments and valid requests.
 async fn found(media_type: &str, accepted: &'static str) -> Vec<String> {
-    let contract = Contract::new(document(media_type)).unwrap();
+    found_with(document(media_type), accepted).await
+}
+
+async fn found_with(document: Value, accepted: &'static str) -> Vec<String> {
+    let contract = Contract::new(document.clone()).unwrap();
     let address = start(move |request: &Request<Bytes>| {
         let path = request.uri().path();
         let Ok(operation) = contract.find(request.method().as_str(), path) else { return json_response(404, &json!({})) };
@@ -36,7 +45,7 @@ async fn found(media_type: &str, accepted: &'static str) -> Vec<String> {
         let is_accepted = is_valid || String::from_utf8_lossy(request.body()).contains(accepted);
         json_response(if is_accepted { 200 } else { 400 }, &json!({}))
     });
-    let report = comparison(document(media_type), None, &address.await).await.run(|_| ()).await;
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
     findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect()
 }
 
@@ -57,4 +66,59 @@ async fn invalid_properties_of_forms_are_sent() {
             assert!(found.iter().any(|finding| finding == expected), "{media_type} {expected}: {found:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn form_must_be_valid_as_a_whole() {
+    let text = json!({ "type": "string", "minLength": 1 });
+    let form = json!({ "type": "object", "minProperties": 2, "properties": { "first": text, "second": text } });
+    for media_type in ["application/x-www-form-urlencoded", "multipart/form-data"] {
+        assert_eq!(found_with(document_of(media_type, &form), "no such text").await, [""; 0], "{media_type}");
+    }
+}
+
+#[tokio::test]
+async fn ignored_media_type_of_a_form_is_found() {
+    let form = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let mut document = document_of("application/x-www-form-urlencoded", &form);
+    // Without 415, the server may ignore the media type.
+    assert_eq!(found_with(document.clone(), "{}").await, [""; 0]);
+    let responses = &mut document["paths"]["/forms"]["post"]["responses"];
+    responses["415"] = responses["400"].clone();
+    let expected = ["send body.form: a body of another media type is answered with 200"];
+    assert_eq!(found_with(document, "{}").await, expected);
+}
+
+/// Compares a server of a profile that forms change. Returns the findings about lost properties.
+async fn lost(is_stored: bool) -> Vec<String> {
+    let profile = json!({ "type": "object", "properties": {
+        "name": { "type": "string", "minLength": 1 },
+        "age": { "type": "integer", "minimum": 18, "maximum": 120 },
+    } });
+    let mut document = document_of("application/x-www-form-urlencoded", &profile);
+    let patch = document["paths"]["/forms"]["post"].take();
+    let mut read = json!({ "operationId": "read", "responses": patch["responses"] });
+    read["responses"]["200"]["content"]["application/json"]["schema"] = profile;
+    document["paths"] = json!({ "/profile": { "get": read, "patch": patch } });
+    let contract = Contract::new(document.clone()).unwrap();
+    let profile = Mutex::new(json!({ "name": "Ama", "age": 30 }));
+    let address = start(move |request: &Request<Bytes>| {
+        let Ok(operation) = contract.find(request.method().as_str(), "/profile") else { return json_response(405, &json!({})) };
+        let Ok(parsed) = operation.check("/profile", None, request.headers(), request.body()) else {
+            return json_response(400, &json!({}));
+        };
+        let mut profile = profile.lock();
+        for (name, value) in parsed.body.as_object().into_iter().flatten().filter(|(name, _)| is_stored || *name != "age") {
+            profile[name] = value.clone();
+        }
+        json_response(200, &profile)
+    });
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    findings(&report).into_iter().filter(|finding| finding.contains("sent.kept")).collect()
+}
+
+#[tokio::test]
+async fn lost_property_of_a_form_is_found() {
+    assert_eq!(lost(true).await, [""; 0]);
+    assert_eq!(lost(false).await, ["send sent.kept: a changed age is not read back"]);
 }
