@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use boxoffice_openapi::RouteError;
+use serde_json::Value;
 
 use super::comparison::Comparison;
 use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
@@ -32,6 +33,14 @@ pub struct RequestPair {
     pub target: ValidRequest,
     /// Request for the reference, if there is one.
     pub reference: Option<ValidRequest>,
+}
+
+impl RequestPair {
+    /// Returns the requests with another JSON body.
+    pub fn with_json(&self, body: &Value) -> Self {
+        let replace = |valid: &ValidRequest| ValidRequest { request: valid.request.clone().with_json(body), ..valid.clone() };
+        Self { target: replace(&self.target), reference: self.reference.as_ref().map(replace) }
+    }
 }
 
 /// A request and its response.

@@ -19,6 +19,9 @@ pub const IF_MATCH: &str = "If-Match";
 /// Header that identifies a request, so that a repeated one has no second effect.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
+/// Number of generated bodies among which other alternatives are looked for.
+const ALTERNATIVE_ATTEMPTS: u64 = 12;
+
 const AUTHORIZATION: &str = "Authorization";
 
 /// An operation to check.
@@ -47,6 +50,12 @@ pub struct JsonBody {
     pub media_type: String,
     /// The schema as the document declares it, for validation.
     declared: Option<Arc<Schema>>,
+}
+
+/// Returns if a schema has alternatives, apart from those of its properties.
+fn has_alternatives(schema: &Value) -> bool {
+    let parts = schema["allOf"].as_array().into_iter().flatten();
+    schema["oneOf"].is_array() || schema["anyOf"].is_array() || parts.into_iter().any(has_alternatives)
 }
 
 /// Returns the first tag of an operation, or an empty string.
@@ -119,6 +128,35 @@ impl<'a> OperationUnderTest<'a> {
             request.body = Some(body);
         }
         Ok(request)
+    }
+
+    /// Returns other JSON bodies, each with those properties that neither [`OperationUnderTest::arguments`] nor the bodies before it
+    /// have. They are the alternatives (`oneOf`, `anyOf`) of the further examples, and of generated values.
+    pub fn alternatives(&self, document: &Value, seed: u64) -> Vec<(Value, Vec<Argument>)> {
+        let Some((body, declared)) = self.json_body.as_ref().and_then(|body| Some((body, body.declared.as_ref()?))) else {
+            return Vec::new();
+        };
+        if !has_alternatives(&body.schema) {
+            return Vec::new();
+        }
+        let sampler = Sampler::new(document, &body.schema, Direction::Request).ok();
+        let generated = (0..ALTERNATIVE_ATTEMPTS).filter_map(|attempt| sampler.as_ref()?.sample(seed.wrapping_add(attempt)).ok());
+        let mut known: Vec<(String, Value)> =
+            self.arguments.iter().map(|argument| (argument.name.clone(), argument.schema.clone())).collect();
+        let mut alternatives = Vec::new();
+        for value in body.examples.values().skip(1).cloned().chain(generated).filter(|value| body.is_valid(value)) {
+            let mut arguments = Argument::from_properties(document, declared, &value, &body.pointer);
+            arguments.retain(|argument| {
+                let declaration = (argument.name.clone(), argument.schema.clone());
+                let is_new = !known.contains(&declaration);
+                known.extend(is_new.then_some(declaration));
+                is_new
+            });
+            if !arguments.is_empty() {
+                alternatives.push((value, arguments));
+            }
+        }
+        alternatives
     }
 
     /// Replaces a valid `Idempotency-Key` by one that no request has had.

@@ -5,6 +5,7 @@ use boxoffice_openapi::response::matches_range;
 use serde_json::{Value, json};
 
 use crate::argument::{Argument, ArgumentLocation};
+use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun, RequestPair};
@@ -19,8 +20,22 @@ const UNKNOWN_MEDIA_TYPE: &str = "application/x-unknown";
 impl OperationRun<'_> {
     /// Checks every argument with every kind of value that its schema forbids.
     pub async fn check_arguments(&mut self, pair: &RequestPair) {
+        let operation = self.operation;
+        self.check_each(pair, &operation.arguments).await;
+        for (body, arguments) in self.alternatives() {
+            self.check_each(&pair.with_json(&body), &arguments).await;
+        }
+    }
+
+    /// Returns the alternatives of the JSON body. The fixtures of the built-in document have only its examples.
+    pub fn alternatives(&self) -> Vec<(Value, Vec<Argument>)> {
+        let Comparison { contract, seed, .. } = self.comparison;
+        if self.comparison.is_builtin() { Vec::new() } else { self.operation.alternatives(&contract.document, *seed) }
+    }
+
+    async fn check_each(&mut self, pair: &RequestPair, arguments: &[Argument]) {
         let spec = self.operation.spec;
-        for argument in &self.operation.arguments {
+        for argument in arguments {
             let remove = |request: &Request| argument.set(request, spec, None);
             let is_missed = argument.required && argument.location != ArgumentLocation::Path;
             if is_missed
