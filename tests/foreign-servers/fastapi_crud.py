@@ -80,8 +80,10 @@ def update_book(book_id: BookId, book: NewBook) -> Book:
 
 @app.delete("/books/{book_id}", tags=["Books"], operation_id="book_delete", status_code=204, responses=NOT_FOUND)
 def delete_book(book_id: BookId) -> None:
-    # Bug 5: a book that was deleted, or never existed, can be deleted.
-    books.pop(book_id, None) if FAULTY else books.pop(find(book_id).id)
+    book = find(book_id)
+    # Bug 5: a book that was deleted can still be read.
+    if not FAULTY:
+        books.pop(book.id)
 
 
 class Counts(BaseModel):

@@ -104,7 +104,9 @@ impl Comparison {
         for run in &mut runs {
             run.timed(async |run| run.run_last().await).await;
         }
+        let mut notes = Vec::new();
         for run in runs {
+            notes.extend(run.notes);
             let (operation, found) = run.recorder.finish();
             coverage.push(operation);
             findings.extend(found);
@@ -112,6 +114,7 @@ impl Comparison {
         let request_count = |target: &Target| target.client.request_count();
         let requests = request_count(&self.target) + self.reference.as_ref().map_or(0, request_count);
         let mut report = self.report(started, requests, coverage, findings);
+        report.notes.extend(notes);
         report.notes.extend(kind.note().map(str::to_owned));
         report
     }

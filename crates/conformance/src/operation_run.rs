@@ -1,5 +1,6 @@
 //! The run of all checks against one operation. The checks are in [`checks`](super::checks).
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use boxoffice_openapi::RouteError;
@@ -25,6 +26,10 @@ pub struct OperationRun<'a> {
     pub(super) list_request: Option<Request>,
     /// The valid requests, if the first was successful. [`OperationRun::run_in_turn`] varies them.
     valid_pair: Option<RequestPair>,
+    /// True if the operation was left out because no resource is known.
+    lacks_resource: bool,
+    /// Sentences for the report about what the comparison accepts.
+    pub(super) notes: BTreeSet<String>,
 }
 
 /// Valid requests for both servers.
@@ -65,6 +70,8 @@ impl<'a> OperationRun<'a> {
             recorder: OperationRecorder::new(operation.spec),
             list_request: None,
             valid_pair: None,
+            lacks_resource: false,
+            notes: BTreeSet::new(),
         }
     }
 

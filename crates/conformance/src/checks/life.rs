@@ -114,19 +114,17 @@ impl OperationRun<'_> {
                 .then(|| self.failure("the removed resource can still be read", "404", after.describe()));
             return self.record(Check::Removed, &read, failure);
         }
-        if let Some(before) = before.as_ref().filter(|_| is_item) {
-            self.check_gone(&read, before, response.status).await;
-        }
+        let is_gone = match before.as_ref().filter(|_| is_item) {
+            Some(before) => self.check_gone(&read, before, response.status).await,
+            None => false,
+        };
         if !is_item || response.status != 204 {
             return;
         }
         let Some(again) = self.send(&request).await else { return };
         self.check_response(&request, &again);
-        let refusals = [404, 409, 410];
-        // DELETE is idempotent: another document that declares none of these may mean the same response for both.
-        let is_idempotent =
-            !self.comparison.is_builtin() && again.is_success() && !refusals.iter().any(|status| spec.statuses.contains(status));
-        let failure = (!refusals.contains(&again.status) && !is_idempotent && again.status < 500).then(|| {
+        let is_refused = [404, 409, 410].contains(&again.status) || self.accepts_repeated_removal(&again);
+        let failure = (!is_refused && again.status < 500).then(|| {
             let summary = format!("the second removal of a resource is answered with {}", again.status);
             self.failure(summary, "404", again.describe())
         });
@@ -135,7 +133,7 @@ impl OperationRun<'_> {
         let Some(operation) = self.find_read_operation(parent) else { return };
         let list = Request { path: with_declared_slash(operation, parent), ..read };
         // Some resources are only ended, and stay in the list.
-        if again.status != 404 {
+        if again.status != 404 && !is_gone {
             return;
         }
         let Some(entries) = read_whole_list(self, &list).await else { return };
@@ -146,17 +144,32 @@ impl OperationRun<'_> {
         self.record(Check::Removed, &list, failure);
     }
 
-    /// Checks that a removed resource can't be read as before.
-    async fn check_gone(&mut self, read: &Request, before: &Value, status: u16) {
+    /// Returns if a success is accepted for the removal of a resource that doesn't exist. DELETE is idempotent (RFC 9110, section
+    /// 9.2.2), so the server of another document may send the same response again.
+    pub fn accepts_repeated_removal(&mut self, response: &ReceivedResponse) -> bool {
+        let spec = self.operation.spec;
+        let is_accepted = spec.method == "DELETE" && response.is_success() && !self.comparison.is_builtin();
+        if is_accepted && spec.statuses.contains(&404) {
+            let (id, status) = (&spec.id, response.status);
+            self.notes.insert(format!(
+                "{id} returns {status} for a resource that doesn't exist, although it declares 404. It may: DELETE is idempotent."
+            ));
+        }
+        is_accepted
+    }
+
+    /// Checks that a removed resource can't be read as before. Returns if it can't be read at all.
+    async fn check_gone(&mut self, read: &Request, before: &Value, status: u16) -> bool {
         // Resources of the built-in document are checked after each removal. 202 means that the removal comes later.
         if self.comparison.is_builtin() || status == 202 {
-            return;
+            return false;
         }
-        let Some(after) = self.send_as_owner(read).await else { return };
+        let Some(after) = self.send_as_owner(read).await else { return false };
         // A resource that is only ended may still be read, with another state.
         let failure = (after.status == 200 && after.json() == *before)
             .then(|| self.failure("the removed resource can still be read", "404", after.describe()));
         self.record(Check::Removed, read, failure);
+        [404, 410].contains(&after.status)
     }
 
     /// Sends a request with its own key or, if it is refused, with the comparison's key.

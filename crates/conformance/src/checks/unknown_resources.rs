@@ -22,7 +22,8 @@ impl OperationRun<'_> {
                 continue;
             }
             let Some(response) = self.send(&request).await else { continue };
-            let failure = (response.status != 404 && response.status < 500).then(|| {
+            let is_accepted = response.status == 404 || self.accepts_repeated_removal(&response);
+            let failure = (!is_accepted && response.status < 500).then(|| {
                 let summary = format!("an unknown {} is answered with {}", argument.name, response.status);
                 self.failure(summary, "404", response.describe())
             });
