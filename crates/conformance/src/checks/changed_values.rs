@@ -101,6 +101,23 @@ fn minute(text: &str) -> Option<i64> {
     Some(time.timestamp() / 60)
 }
 
+/// Returns a representation of a resource without the properties that differ between two others.
+pub fn without_differences(value: &Value, one: &Value, other: &Value) -> Value {
+    fn same(value: &Value, one: &Value, other: &Value) -> Option<Value> {
+        match (value, one, other) {
+            (Value::Object(members), Value::Object(one), Value::Object(other)) => {
+                let [one, other] = [one, other].map(|members| |name: &str| members.get(name).unwrap_or(&Value::Null));
+                let members = members.iter();
+                let members = members.filter_map(|(name, member)| Some((name.clone(), same(member, one(name), other(name))?)));
+                Some(members.collect())
+            }
+            _ if one == other => Some(value.clone()),
+            _ => None,
+        }
+    }
+    same(value, one, other).unwrap_or_default()
+}
+
 /// Returns the first difference between two representations of a resource: the path of the property, and both values.
 ///
 /// Properties that only one of them has, and the property `self`, which may be an alias, are not compared.

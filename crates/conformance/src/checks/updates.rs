@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::changed_values::{changed_values, difference, is_same_value};
+use super::changed_values::{changed_values, difference, is_same_value, without_differences};
 use crate::argument::Argument;
 use crate::comparison::Comparison;
 use crate::http_client::Request;
@@ -38,7 +38,11 @@ impl<'a> OperationRun<'a> {
                 }
                 let updated = response.json();
                 let Some(after) = self.read(&read).await else { return };
-                self.record_update(&request, argument, &value, [&current, &updated, &after]);
+                let stable = match difference(&updated, &after) {
+                    Some(_) => self.without_counters(&read, &after).await,
+                    None => after.clone(),
+                };
+                self.record_update(&request, argument, &value, [&current, &updated, &stable]);
                 current = after;
                 break;
             }
@@ -65,7 +69,13 @@ impl<'a> OperationRun<'a> {
         Some(response.json()).filter(|body| response.status == 200 && body.is_object())
     }
 
-    /// Returns the properties of the body.
+    /// Reads a resource again. Returns it as it was before, without the properties that a read changes, such as a counter of reads.
+    pub async fn without_counters(&mut self, read: &Request, resource: &Value) -> Value {
+        let again = if self.comparison.is_builtin() { None } else { self.read(read).await };
+        again.map_or_else(|| resource.clone(), |again| without_differences(resource, resource, &again))
+    }
+
+    /// Returns the properties of the body, which may be a form.
     pub fn body_arguments(&self) -> Vec<&'a Argument> {
         self.operation.arguments.iter().filter(|argument| argument.is_property()).collect()
     }

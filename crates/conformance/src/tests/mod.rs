@@ -1,6 +1,7 @@
 //! Comparisons of small servers with documents that are not the platform's.
 
 mod alternatives;
+mod counters;
 mod effects;
 mod forms;
 mod lists;

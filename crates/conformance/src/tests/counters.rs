@@ -1,0 +1,110 @@
+//! A server of notes that counts the reads of each note, and leaves the number out of its entity tag.
+
+use bytes::Bytes;
+use http::{Request, Response};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::{comparison, findings, json_response, response, start};
+
+fn document() -> Value {
+    let note = json!({ "type": "object", "required": ["text"], "properties": {
+        "id": { "type": "integer", "readOnly": true },
+        "text": { "type": "string", "minLength": 1 },
+        "reads": { "type": "integer", "readOnly": true },
+    } });
+    let answer = json!({ "description": "", "content": { "application/json": { "schema": note } } });
+    let error = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    let body = json!({ "required": true, "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
+    let condition = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
+    let errors = |mut responses: Value| {
+        ["400", "404", "412"].into_iter().for_each(|status| responses[status] = error.clone());
+        responses
+    };
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "notes", "version": "1" },
+        "paths": {
+            "/notes": { "post": { "operationId": "create", "requestBody": body, "responses": errors(json!({ "201": answer })) } },
+            "/notes/{id}": {
+                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
+                "get": { "operationId": "read", "responses": errors(json!({ "200": answer })) },
+                "put": { "operationId": "replace", "parameters": condition, "requestBody": body,
+                    "responses": errors(json!({ "200": answer })) },
+                "delete": { "operationId": "remove", "responses": errors(json!({ "204": { "description": "" } })) },
+            },
+        },
+    })
+}
+
+/// Compares the server, which is correct apart from one fault. Returns the findings about resources and tags.
+async fn found(fault: &'static str) -> Vec<String> {
+    let notes: Mutex<Vec<Option<Value>>> = Mutex::default();
+    let address = start(move |request: &Request<Bytes>| answer(&mut notes.lock(), request, fault)).await;
+    let report = comparison(document(), None, &address).await.run(|_| ()).await;
+    let checks = ["resource.", "update.", "tag.", "answer.", "sent.", "method.head"];
+    findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()
+}
+
+fn answer(notes: &mut Vec<Option<Value>>, request: &Request<Bytes>, fault: &str) -> Response<String> {
+    let tagged = |status: u16, note: &Value, tag: &str| {
+        let mut response = json_response(status, note);
+        response.headers_mut().insert("etag", tag.parse().unwrap());
+        response
+    };
+    let tag = |note: &Value| format!("\"{}\"", note["text"].as_str().unwrap_or_default().len());
+    let id = request.uri().path().strip_prefix("/notes/").map(|id| id.parse::<usize>().unwrap_or_default().wrapping_sub(1));
+    let sent = serde_json::from_slice::<Value>(request.body()).ok();
+    let sent = sent.filter(|body| body["text"].as_str().is_some_and(|text| !text.is_empty()));
+    if id.is_none() && request.method() == "POST" {
+        let Some(mut note) = sent else { return json_response(400, &json!({})) };
+        note = json!({ "id": notes.len() + 1, "text": note["text"].take(), "reads": 0 });
+        notes.push(Some(note.clone()));
+        return tagged(201, &note, &tag(&note));
+    }
+    let Some(place) = id.and_then(|id| notes.get_mut(id)) else { return json_response(404, &json!({})) };
+    let Some(note) = place else {
+        return if request.method() == "DELETE" { response(204, String::new()) } else { json_response(404, &json!({})) };
+    };
+    let is_old = request.headers().get("if-match").is_some_and(|sent| sent.to_str().unwrap() != tag(note));
+    match (request.method().as_str(), sent) {
+        ("GET", _) | ("HEAD", _) => {
+            note["reads"] = json!(note["reads"].as_u64().unwrap() + 1);
+            tagged(200, note, &tag(note))
+        }
+        ("PUT", None) => json_response(400, &json!({})),
+        ("PUT", Some(_)) if is_old && fault != "changes with an old tag" => json_response(412, &json!({})),
+        ("PUT", Some(sent)) => {
+            note["text"] = sent["text"].clone();
+            if is_old {
+                return json_response(412, &json!({}));
+            }
+            let own = tag(note);
+            tagged(200, note, if fault == "another tag" { "\"other\"" } else { &own })
+        }
+        ("DELETE", _) => {
+            if fault != "removes nothing" {
+                *place = None;
+            }
+            response(204, String::new())
+        }
+        _ => json_response(405, &json!({})),
+    }
+}
+
+#[tokio::test]
+async fn counter_of_reads_is_no_finding() {
+    assert_eq!(found("").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn faults_beside_a_counter_are_found() {
+    for (fault, expected) in [
+        ("another tag", "replace tag.changes: the tag of the update differs from the tag of a read with the same body"),
+        ("changes with an old tag", "replace tag.if-match: an update with an old tag in If-Match is refused and carried out"),
+        ("removes nothing", "remove resource.removed: the removed resource can still be read"),
+    ] {
+        let found = found(fault).await;
+        assert!(found.iter().any(|finding| finding == expected), "{expected}: {found:?}");
+    }
+}
