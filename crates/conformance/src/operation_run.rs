@@ -144,6 +144,7 @@ impl<'a> OperationRun<'a> {
             if self.operation.spec.method == "GET" {
                 self.create_entries().await;
                 self.check_page_size(&pair.target.request).await;
+                self.check_total(&pair.target.request).await;
                 self.check_order(&pair.target.request).await;
                 self.check_filters(&pair.target.request).await;
                 self.check_sorts(&pair.target.request).await;

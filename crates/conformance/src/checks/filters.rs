@@ -29,28 +29,36 @@ impl OperationRun<'_> {
         }
         let Some((all, is_whole)) = read_list(self, list).await.filter(|(all, _)| !all.is_empty()) else { return };
         for argument in filters {
-            match self.distinguishing_value(argument, &all) {
-                Some(value) => self.check_filter(list, argument, &value, (&all, is_whole)).await,
+            let name = property_name(argument, &all);
+            match self.distinguishing_value(argument, name, &all) {
+                Some(value) => self.check_filter(list, argument, name, &value, (&all, is_whole)).await,
                 None => self.check_hidden_filter(list, argument, &all).await,
             }
         }
     }
 
     /// Returns a value that some entries have, preferably not all.
-    fn distinguishing_value(&self, argument: &Argument, all: &[Value]) -> Option<Value> {
-        let values: Vec<Value> = all.iter().flat_map(|entry| values_of(entry, &argument.name)).collect();
+    fn distinguishing_value(&self, argument: &Argument, name: &str, all: &[Value]) -> Option<Value> {
+        let values: Vec<Value> = all.iter().flat_map(|entry| values_of(entry, name)).collect();
         let allows = |value: &Value| match is_list(argument) {
             true => argument.is_valid(&json!([value])),
             false => argument.allows(&to_plain_string(value)),
         };
         let is_usable = |value: &&Value| *value != "" && allows(value);
         let usable = || values.iter().filter(is_usable);
-        let is_partial = |value: &&Value| all.iter().any(|entry| !matches(entry, &argument.name, value));
+        let is_partial = |value: &&Value| all.iter().any(|entry| !matches(entry, name, value));
         usable().find(is_partial).or_else(|| usable().next()).cloned()
     }
 
-    async fn check_filter(&mut self, list: &Request, argument: &Argument, value: &Value, (all, is_whole): (&[Value], bool)) {
-        let name = &argument.name;
+    async fn check_filter(
+        &mut self,
+        list: &Request,
+        argument: &Argument,
+        name: &str,
+        value: &Value,
+        (all, is_whole): (&[Value], bool),
+    ) {
+        let filter = &argument.name;
         let request = self.filtered(list, argument, value);
         let Some((found, is_all)) = read_list(self, &request).await else { return };
         let wrong = found.iter().find(|entry| !values_of(entry, name).is_empty() && !matches(entry, name, value));
@@ -60,12 +68,12 @@ impl OperationRun<'_> {
             .find(|entry| has_value(entry, name, value) && !found.iter().any(|other| is_same(entry, other)));
         let failure = match (wrong, missing) {
             (Some(entry), _) => Some(self.failure(
-                format!("the filter {name} returns an entry with another value"),
+                format!("the filter {filter} returns an entry with another value"),
                 value.to_string(),
                 entry.to_string(),
             )),
             (None, Some(entry)) => Some(self.failure(
-                format!("the filter {name} lacks an entry with the value"),
+                format!("the filter {filter} lacks an entry with the value"),
                 entry.to_string(),
                 format!("{} entries without it", found.len()),
             )),
@@ -87,7 +95,7 @@ impl OperationRun<'_> {
             let wrong = found.iter().find(|entry| has_value(entry, name, value));
             let failure = wrong.map(|entry| {
                 self.failure(
-                    format!("the filter {name} returns an entry with another value"),
+                    format!("the filter {filter} returns an entry with another value"),
                     other.to_string(),
                     entry.to_string(),
                 )
@@ -133,6 +141,14 @@ impl OperationRun<'_> {
         });
         self.record(Check::Filter, &request, failure);
     }
+}
+
+/// Returns the property that a filter selects by: that of the same name, or in the singular if the filter takes several values.
+fn property_name<'a>(argument: &'a Argument, all: &[Value]) -> &'a str {
+    let name = argument.name.as_str();
+    let singular =
+        name.strip_suffix('s').filter(|_| is_list(argument) && all.iter().all(|entry| values_of(entry, name).is_empty()));
+    singular.unwrap_or(name)
 }
 
 /// Returns if a filter takes several values.

@@ -107,6 +107,15 @@ pub async fn read_smallest_page(run: &mut OperationRun<'_>, list: &Request) -> O
     Some((request, size, listed_entries(operation, &body)?.len() as u64))
 }
 
+/// Reads the total that the first page of a list declares. `None` unless the document has parameters for its pages.
+pub async fn read_total(run: &mut OperationRun<'_>, list: &Request) -> Option<u64> {
+    let operation = run.find_read_operation(&list.path)?;
+    let paging = Paging::of(operation);
+    let request = (paging.position.is_some() && paging.size.is_some()).then(|| paging.request_page(list, 0, 0, None))?;
+    let response = run.send_as_owner(&request).await?;
+    total(&response, &response.json())
+}
+
 /// Reads the entries of a list, at most [`MAX_LIST_PAGES`], and returns if they are all.
 pub async fn read_list(run: &mut OperationRun<'_>, list: &Request) -> Option<(Vec<Value>, bool)> {
     let operation = run.find_read_operation(&list.path)?;

@@ -6,7 +6,7 @@ use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
 use super::list_reader::{
-    MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_smallest_page, read_whole_list, with_query,
+    MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_smallest_page, read_total, read_whole_list, with_query,
 };
 use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
@@ -167,6 +167,22 @@ impl OperationRun<'_> {
             self.failure(summary, format!("{requested} at most"), format!("{returned} entries"))
         });
         self.record(Check::ListTotals, &request, failure);
+    }
+
+    /// Checks that the total of a list is the number of its entries. `check_pages` checks the lists of the built-in document.
+    pub async fn check_total(&mut self, list: &Request) {
+        let (mut failure, mut attempts) = (None, 0);
+        while attempts < ATTEMPTS && self.list_request.is_none() && (attempts == 0 || failure.is_some()) {
+            let Some(entries) = read_whole_list(self, list).await else { return };
+            let Some(total) = read_total(self, list).await else { return };
+            let count = entries.len() as u64;
+            let summary = "the total of the list is not the number of its entries";
+            failure = (total != count).then(|| self.failure(summary, count.to_string(), total.to_string()));
+            attempts += 1;
+        }
+        if attempts > 0 {
+            self.record(Check::ListTotals, list, failure);
+        }
     }
 
     /// Checks that two requests for a list return the same entries in the same order.

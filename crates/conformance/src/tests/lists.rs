@@ -247,3 +247,38 @@ async fn page_that_is_too_large_is_found() {
     // A property of the entries.
     assert_eq!(found(parameters(&["size"]), move |query| page(query, 50)).await, [""; 0]);
 }
+
+#[tokio::test]
+async fn wrong_total_of_pages_is_found() {
+    let number =
+        |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer", "minimum": 0, "maximum": 50 } });
+    let page = |total: usize| {
+        move |query: &str| {
+            let number = |name: &str| {
+                let mut pairs = form_urlencoded::parse(query.as_bytes());
+                pairs.find(|(other, _)| other == name).and_then(|(_, text)| text.parse::<usize>().ok())
+            };
+            let pets = PETS.into_iter().skip(number("offset").unwrap_or(0)).take(number("limit").unwrap_or(50));
+            json!({ "items": listed(pets.collect()), "total_count": total })
+        }
+    };
+    let parameters = json!([number("offset"), number("limit")]);
+    assert_eq!(found_in(parameters.clone(), page(3)).await, [""; 0]);
+    for total in [2, 4] {
+        let found = found_in(parameters.clone(), page(total)).await;
+        assert_eq!(found[0], "list list.totals: the total of the list is not the number of its entries", "{total}");
+    }
+}
+
+#[tokio::test]
+async fn ignored_filter_in_the_plural_is_found() {
+    let kinds = json!({ "type": "array", "items": { "type": "string", "enum": ["cat", "dog"] } });
+    let parameters = json!([{ "name": "names", "in": "query", "schema": kinds }]);
+    let pets = |query: &str| {
+        let is_found = |pet: &&(&str, &str)| query.split_once("names=").is_none_or(|(_, sent)| sent == pet.0);
+        [("cat", "x"), ("dog", "y")].iter().filter(is_found).copied().collect()
+    };
+    assert_eq!(found(parameters.clone(), pets).await, [""; 0]);
+    let expected = ["list list.filter: the filter names returns an entry with another value"];
+    assert_eq!(found(parameters, move |_| pets("")).await, expected);
+}
