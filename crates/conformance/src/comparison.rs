@@ -97,6 +97,9 @@ impl Comparison {
         let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
         findings.extend(self.find_preparation_failures());
         for run in &mut runs {
+            run.timed(async |run| run.run_with_task().await).await;
+        }
+        for run in &mut runs {
             run.timed(async |run| run.check_pages().await).await;
             run.timed(async |run| run.run_in_turn().await).await;
         }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::Contract;
 use boxoffice_openapi::response::essence;
+use boxoffice_openapi::{Contract, Operation};
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
 use http::header::{ACCEPT_ENCODING, AsHeaderName, CONTENT_ENCODING, CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -19,7 +19,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::proxy::recording::is_secret_name;
-use crate::resources::CreatedResources;
+use crate::resources::{CreatedResources, linked_path};
 
 /// Timeout of one request, up to the end of the response body.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -91,6 +91,8 @@ pub struct HttpClient {
     request_count: AtomicUsize,
     failure_seconds: AtomicU64,
     created_uris: Mutex<Vec<String>>,
+    /// The `Location` of every response with 202.
+    task_uris: Mutex<Vec<String>>,
     deleted_paths: Mutex<Vec<String>>,
     created: Mutex<CreatedResources>,
 }
@@ -279,6 +281,7 @@ impl HttpClient {
             request_count: AtomicUsize::new(0),
             failure_seconds: AtomicU64::new(0),
             created_uris: Mutex::default(),
+            task_uris: Mutex::default(),
             deleted_paths: Mutex::default(),
             created: Mutex::default(),
         })
@@ -312,8 +315,12 @@ impl HttpClient {
         };
         let mut response = response.map_err(reqwest::Error::without_url).with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
-            self.created_uris.lock().push(uri.to_owned());
+        if let Some(uri) = headers.get(LOCATION).and_then(|uri| uri.to_str().ok()) {
+            match status {
+                201 => self.created_uris.lock().push(uri.to_owned()),
+                202 => self.task_uris.lock().push(uri.to_owned()),
+                _ => {}
+            }
         }
         if request.method == "DELETE" {
             self.deleted_paths.lock().push(request.path.clone());
@@ -379,6 +386,13 @@ impl HttpClient {
     pub fn has_created(&self, uri: &str) -> bool {
         let is_it = |uris: &[String]| uris.iter().any(|other| other == uri);
         is_it(&self.created_uris.lock()) && !is_it(&self.deleted_paths.lock())
+    }
+
+    /// Returns the path of a task that a request of this client started, if this operation reads it.
+    pub fn started_task(&self, contract: &Contract, operation: &Operation) -> Option<String> {
+        let is_its = |path: &String| contract.find_ignoring_slashes("GET", path).is_ok_and(|found| found.id == operation.id);
+        let uris = self.task_uris.lock();
+        uris.iter().rev().filter_map(|uri| linked_path(contract, &self.base_url, "/", uri)).find(is_its)
     }
 
     /// Returns the resources that the POST requests of this client created, and no DELETE deleted.

@@ -90,7 +90,8 @@ impl Identifiers {
                 status.unwrap_or_default()
             );
         }
-        Ok((request, is_known))
+        let task = if is_known || is_change { None } else { target.client.started_task(contract, spec) };
+        Ok((task.map_or(request.clone(), |path| Request { path, ..request }), is_known))
     }
 
     /// Notes that a valid request of an operation was a conflict.

@@ -97,6 +97,7 @@ impl<'a> OperationRun<'a> {
             self.check_versions(&pair).await;
             self.recorder.coverage.left_out =
                 Some("no such resource is known: a request for one is answered with 404".to_owned());
+            self.lacks_resource = true;
             return;
         }
         let is_valid = self.check_valid(&pair, &exchange).await;
@@ -114,6 +115,15 @@ impl<'a> OperationRun<'a> {
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
         self.valid_pair = is_valid.then_some(pair);
+    }
+
+    /// Runs the checks again if no resource was known, and another operation has started a task since that this one reads.
+    pub async fn run_with_task(&mut self) {
+        let Comparison { contract, target, .. } = self.comparison;
+        if self.lacks_resource && target.client.started_task(contract, self.operation.spec).is_some() {
+            self.recorder.coverage.left_out = None;
+            self.run().await;
+        }
     }
 
     /// Runs a phase and adds its time to the operation's.

@@ -96,7 +96,7 @@ pub fn created_path(contract: &Contract, base_url: &str, path: &str, response: &
 
 /// Returns the path of a link in the response to a request, without the prefix of the server. The host may be the server's public name.
 /// A relative link that leads to no path of the document begins at the path of the request.
-fn linked_path(contract: &Contract, base_url: &str, path: &str, link: &str) -> Option<String> {
+pub fn linked_path(contract: &Contract, base_url: &str, path: &str, link: &str) -> Option<String> {
     let base_url = Url::parse(base_url).ok()?;
     let prefix = base_url.path().trim_end_matches('/');
     let find = |link: &str| {

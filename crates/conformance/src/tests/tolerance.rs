@@ -209,3 +209,36 @@ async fn resource_that_nothing_created_is_left_out() {
     let expected = ["summary", "example"].map(|id| format!("{id} request.valid: a valid request is answered with 404"));
     assert_eq!(found, expected);
 }
+
+#[tokio::test]
+async fn started_task_is_read() {
+    let task = json!({ "type": "object", "required": ["state"], "properties": { "state": { "enum": ["running", "done"] } } });
+    let started = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
+    let number = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }]);
+    let paths = json!({
+        "/tasks/{id}": { "parameters": number, "get": {
+            "operationId": "read", "responses": { "200": answer(task), "404": answer(json!({})) },
+        } },
+        "/reports": { "post": { "operationId": "begin", "responses": { "202": started } } },
+    });
+    for (state, expected) in [
+        ("done", vec![]),
+        ("gone", vec!["read answer.body: the response 200 has a body that at /state must be one of: running, done"]),
+    ] {
+        let answer = move |request: &Request<Bytes>| match (request.method().as_str(), request.uri().path()) {
+            ("POST", "/reports") => {
+                let mut response = response(202, String::new());
+                response.headers_mut().insert("location", "/tasks/4711".parse().unwrap());
+                response
+            }
+            ("GET" | "HEAD", "/tasks/4711") => json_response(200, &json!({ "state": state })),
+            (_, "/reports" | "/tasks/4711") => json_response(405, &json!({})),
+            _ => json_response(404, &json!({})),
+        };
+        let address = start(answer).await;
+        let report = comparison(document(paths.clone()), None, &address).await.run(|_| ()).await;
+        assert_eq!(report.operation("read").unwrap().left_out, None);
+        let found: Vec<_> = findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect();
+        assert_eq!(found, expected);
+    }
+}
