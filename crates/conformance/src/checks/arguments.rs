@@ -148,7 +148,10 @@ impl OperationRun<'_> {
             is_new
         };
         values.retain(|invalid| is_sendable(&invalid.value) && is_new(&invalid.value));
-        values.into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
+        // Outside of a JSON body, every value is a text, and a text can't have a wrong type.
+        let is_text = parameter.is_some() && argument.schema["type"] == "string";
+        let kind = |kind| if is_text && kind == InvalidKind::Type { InvalidKind::Form } else { kind };
+        values.into_iter().map(|invalid| (kind(invalid.kind), invalid.value)).collect()
     }
 
     /// Returns if a request with an invalid property of the body is valid, because another alternative of the body's schema allows it.
