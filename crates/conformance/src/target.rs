@@ -112,10 +112,13 @@ impl Target {
         }
         self.client.stopped.store(false, Ordering::Relaxed);
         let created = self.client.created();
-        let mut undeletable: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut undeletable: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for path in created.paths.iter().rev() {
             let Ok(spec) = contract.find_ignoring_slashes("DELETE", path) else {
-                let template = contract.find_ignoring_slashes("GET", path).map_or(path.as_str(), |operation| &operation.path);
+                let read = contract.find_ignoring_slashes("GET", path);
+                // `Location` may lead to no operation of the document.
+                let collection = || format!("{}/…", parent(path).unwrap_or_default());
+                let template = read.map_or_else(|_| collection(), |operation| operation.path.clone());
                 undeletable.entry(template).or_default().push(path);
                 continue;
             };

@@ -240,6 +240,12 @@ async fn resources_that_cannot_be_deleted_are_noted() {
     );
     assert!(paths.len() > 2 && paths.iter().all(|path| note.contains(path)), "{note} {paths:?}");
 
+    // No operation reads what this leads to.
+    let created: Created = (201, "/animals/{}", Value::clone);
+    let (report, _, _) = PetServer { created, ..PetServer::default() }.compare().await;
+    let [note] = report.notes.as_slice() else { panic!("{:?}", report.notes) };
+    assert!(note.contains(" resources stay, because the document has no DELETE for /animals/…: /animals/1"), "{note}");
+
     let created: Created = (201, "", |pet| json!({ "data": pet }));
     let (report, remaining, _) = PetServer { created, ..PetServer::default() }.compare().await;
     let count = remaining.len() - 2;
