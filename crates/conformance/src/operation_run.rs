@@ -90,13 +90,14 @@ impl<'a> OperationRun<'a> {
             }
         };
         let Some((pair, exchange)) = self.check_reachable(pair).await else { return };
-        let is_unknown = exchange.response.status == 404 && !pair.target.is_known;
-        if is_unknown && self.operation.spec.response_for(404).is_some() {
+        let status = exchange.response.status;
+        let is_unknown = [404, 410].contains(&status) && !pair.target.is_known;
+        if is_unknown && self.operation.spec.response_for(status).is_some() {
             self.check_response(&exchange.request, &exchange.response);
             self.check_keys(&pair).await;
             self.check_versions(&pair).await;
             self.recorder.coverage.left_out =
-                Some("no such resource is known: a request for one is answered with 404".to_owned());
+                Some(format!("no such resource is known: a request for one is answered with {status}"));
             self.lacks_resource = true;
             return;
         }

@@ -181,7 +181,7 @@ async fn unknown_method_may_be_501() {
 
 #[tokio::test]
 async fn resource_that_nothing_created_is_left_out() {
-    let responses = json!({ "200": answer(json!({})), "404": answer(json!({})) });
+    let responses = json!({ "200": answer(json!({})), "404": answer(json!({})), "410": answer(json!({})) });
     let variable = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
     let text = json!({ "type": "string", "minLength": 1 });
     let read = |id: &str| json!({ "operationId": id, "responses": responses });
@@ -189,6 +189,7 @@ async fn resource_that_nothing_created_is_left_out() {
     known["example"] = json!("theme");
     let paths = json!({
         "/settings/{key}": { "parameters": [variable("key", text.clone())], "get": read("generated") },
+        "/offers/{key}": { "parameters": [variable("key", text.clone())], "get": read("gone") },
         "/books": { "get": read("list") },
         "/books/{id}": { "parameters": [variable("id", text.clone())], "get": read("book") },
         "/books/{id}/cover": { "parameters": [variable("id", text.clone())], "get": read("cover"), "delete": read("remove") },
@@ -198,12 +199,13 @@ async fn resource_that_nothing_created_is_left_out() {
     let address = start(|request| match request.uri().path() {
         "/books" => json_response(200, &json!([{ "id": "7" }])),
         "/books/7" => json_response(200, &json!({ "id": "7" })),
+        path if path.starts_with("/offers/") => json_response(410, &json!({})),
         _ => json_response(404, &json!({})),
     });
     let report = comparison(document(paths), None, &address.await).await.run(|_| ()).await;
-    for id in ["generated", "cover"] {
-        let reason = report.operation(id).unwrap().left_out.as_deref();
-        assert_eq!(reason, Some("no such resource is known: a request for one is answered with 404"), "{id}");
+    for (id, status) in [("generated", 404), ("cover", 404), ("gone", 410)] {
+        let reason = format!("no such resource is known: a request for one is answered with {status}");
+        assert_eq!(report.operation(id).unwrap().left_out, Some(reason), "{id}");
     }
     let found: Vec<_> = findings(&report).into_iter().filter(|finding| finding.contains("request.valid")).collect();
     let expected = ["summary", "example"].map(|id| format!("{id} request.valid: a valid request is answered with 404"));
