@@ -17,7 +17,7 @@ use anyhow::Context;
 use http::{HeaderMap, HeaderName, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::composition::{combined_properties, is_read_only, property, required_in_requests};
@@ -83,6 +83,8 @@ pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 #[derive(Debug)]
 pub(crate) struct Form {
     properties: Vec<Parameter>,
+    /// The objects without a declared serialization, as JSON: their members are in the form since OpenAPI 3.0.0, and JSON since 3.0.4.
+    json_objects: Vec<Parameter>,
     schema: Arc<Schema>,
 }
 
@@ -440,12 +442,25 @@ impl Form {
     /// If a property has a style that is not one of OpenAPI.
     pub(crate) fn new(schema: Arc<Schema>, encoding: &Value) -> anyhow::Result<Self> {
         let required = required_in_requests(&schema.resolved);
-        let property = |(name, property): (String, Value)| {
-            let (required, schema) = (required.contains(&name), Arc::new(schema.part(&property)));
-            Parameter::from_parts(&name, ParameterLocation::Query, required, schema, &encoding[&name])
-        };
-        let properties = combined_properties(&schema.resolved).into_iter().map(property).collect::<anyhow::Result<_>>()?;
-        Ok(Self { properties, schema })
+        let (mut properties, mut json_objects) = (Vec::new(), Vec::new());
+        let as_json = json!({ "contentType": "application/json" });
+        for (name, property) in combined_properties(&schema.resolved) {
+            let (required, property) = (required.contains(&name), Arc::new(schema.part(&property)));
+            let parameter = |schema: &Arc<Schema>, encoding: &Value| {
+                Parameter::from_parts(&name, ParameterLocation::Query, required, Arc::clone(schema), encoding)
+            };
+            if property.resolved["type"] == "object" && encoding[&name].is_null() {
+                json_objects.push(parameter(&property, &as_json)?);
+            }
+            properties.push(parameter(&property, &encoding[&name])?);
+        }
+        Ok(Self { properties, json_objects, schema })
+    }
+
+    /// Returns the property in the serialization in which it was sent.
+    fn as_sent<'f>(&'f self, property: &'f Parameter, raw: &RawValues) -> &'f Parameter {
+        let is_json = |json: &&Parameter| raw.iter().any(|(name, text)| *name == json.name && text.starts_with('{'));
+        self.json_objects.iter().find(|json| json.name == property.name).filter(is_json).unwrap_or(property)
     }
 
     /// Parses and validates a request's form: first each property, and then all of them if each is valid. Properties of responses are
@@ -454,6 +469,7 @@ impl Form {
         let raw: RawValues = form_urlencoded::parse(bytes).collect();
         let (mut object, count, mut is_parsed) = (Map::new(), errors.len(), true);
         for property in self.properties.iter().filter(|property| !is_read_only(&property.schema.resolved)) {
+            let property = self.as_sent(property, &raw);
             match property.parse(&property.own_values(&self.properties, &raw), errors)? {
                 Some(value) => _ = object.insert(property.name.clone(), value),
                 // Some values are not parsed, such as one with several levels of brackets.
@@ -472,7 +488,8 @@ impl Form {
     pub(crate) fn value(&self, bytes: &[u8]) -> Value {
         let raw: RawValues = form_urlencoded::parse(bytes).collect();
         let value = |property: &Parameter| property.value(&property.own_values(&self.properties, &raw));
-        let declared = self.properties.iter().filter_map(|property| Some((property.name.clone(), value(property)?)));
+        let properties = self.properties.iter().map(|property| self.as_sent(property, &raw));
+        let declared = properties.filter_map(|property| Some((property.name.clone(), value(property)?)));
         declared.chain(self.undeclared(&raw)).collect::<Map<_, _>>().into()
     }
 

@@ -168,6 +168,31 @@ fn validates_forms_as_a_whole() {
     }
 }
 
+#[test]
+fn object_in_a_form_may_be_json_or_its_members() {
+    let address =
+        json!({ "type": "object", "required": ["city"], "properties": { "city": { "type": "string", "minLength": 2 } } });
+    let form =
+        json!({ "type": "object", "required": ["address"], "properties": { "name": { "type": "string" }, "address": address } });
+    let errors = |encoding: Value, body: &str| {
+        let content = json!({ "application/x-www-form-urlencoded": { "schema": form, "encoding": encoding } });
+        let contract = operation(json!([]), content);
+        errors_of(&contract, "/things/1", &[("content-type", "application/x-www-form-urlencoded")], body).join(" ")
+    };
+    for (body, expected) in [
+        ("name=x&city=Accra", ""),
+        ("name=x&address={\"city\":\"Accra\"}", ""),
+        ("name=x&city=A", "address must have at least 2 characters (at city)"),
+        ("name=x&address={\"city\":\"A\"}", "address must have at least 2 characters (at city)"),
+        ("name=x&address={}", "address lacks city"),
+        ("name=x", "-address"),
+    ] {
+        assert_eq!(errors(json!({}), body), expected, "{body}");
+    }
+    let style = json!({ "address": { "style": "form", "explode": true } });
+    assert_ne!(errors(style, "address={\"city\":\"Accra\"}"), "");
+}
+
 /// Sends a form in both media types. `values` are its names and texts.
 fn form_errors(schema: &Value, values: &[(&str, &str)]) -> [Vec<String>; 2] {
     let content = json!({ "schema": schema });
