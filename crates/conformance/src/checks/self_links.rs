@@ -12,6 +12,7 @@ use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
 use crate::recorder::CheckFailure;
+use crate::server_kind::ServerKind;
 
 /// Number of `self` links to follow in a response.
 const MAX_FOLLOWED_LINKS: usize = 4;
@@ -39,7 +40,10 @@ impl<'a> OperationRun<'a> {
         for uri in self_links(&body).into_iter().filter(is_here).take(MAX_FOLLOWED_LINKS) {
             self.follow(exchange, uri, "a self link", own.contains(&uri) || self.comparison.target.client.has_created(uri)).await;
         }
-        if let Some(location) = response.header(LOCATION).filter(is_here).filter(|_| response.status == 201) {
+        // A stateless mock generates a URI if the document has no example.
+        let is_generated = !comparison.is_builtin() && comparison.kind() == ServerKind::StatelessMock;
+        let is_creation = response.status == 201 && !is_generated;
+        if let Some(location) = response.header(LOCATION).filter(is_here).filter(|_| is_creation) {
             self.follow(exchange, location, "Location", true).await;
         }
     }

@@ -244,3 +244,26 @@ async fn started_task_is_read() {
         assert_eq!(found, expected);
     }
 }
+
+#[tokio::test]
+async fn location_of_a_stateless_mock_is_generated() {
+    let created = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
+    let variable = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    let paths = json!({
+        "/pets": { "post": { "operationId": "create", "responses": { "201": created } } },
+        "/pets/{id}": { "parameters": variable, "get": { "operationId": "read", "responses": { "200": answer(json!({})) } } },
+    });
+    for (is_mock, expected) in
+        [(true, vec![]), (false, vec!["create self.resolves: Location leads to no operation of the document"])]
+    {
+        let answer = move |request: &Request<Bytes>| {
+            let mut response = json_response(if request.method() == "POST" { 201 } else { 200 }, &json!({}));
+            response.headers_mut().insert("location", "/anywhere".parse().unwrap());
+            if is_mock && request.headers().contains_key("prefer") {
+                response.headers_mut().insert("preference-applied", "delay=1".parse().unwrap());
+            }
+            response
+        };
+        assert_eq!(found(document(paths.clone()), "self.resolves", answer).await, expected, "{is_mock}");
+    }
+}
