@@ -48,13 +48,14 @@ async fn read(connection: &mut TcpStream, wait: Duration) -> Option<String> {
     Some(String::from_utf8_lossy(&response[..length]).into_owned())
 }
 
-/// Sends uploads until one is rejected. The server may not have read the heads of earlier ones yet.
-async fn rejection(server: SocketAddr, key: &str) -> String {
+/// Sends uploads until one is rejected. The server may not have read the heads of earlier ones yet. Returns the response and the
+/// earlier uploads, one of which has the memory.
+async fn rejection(server: SocketAddr, key: &str) -> (String, Vec<TcpStream>) {
     let mut uploads = Vec::new();
     for _ in 0..20 {
         let mut upload = begin_upload(server, "POST /events", key).await;
         if let Some(response) = read(&mut upload, Duration::from_millis(500)).await {
-            return response;
+            return (response, uploads);
         }
         uploads.push(upload);
     }
@@ -71,8 +72,8 @@ async fn limits_memory_of_bodies(app: TestApp) {
     let first = begin_upload(server.server, "POST /events", &kofi.key).await;
     wait_until(async || server.in_flight() == 1).await;
 
-    let of_key = rejection(server.server, &kofi.key).await;
-    let of_all = rejection(server.server, &ama.key).await;
+    let (of_key, uploads) = rejection(server.server, &kofi.key).await;
+    let (of_all, _) = rejection(server.server, &ama.key).await;
 
     assert!(of_key.starts_with("HTTP/1.1 429 ") && of_key.contains("requests.too-many"), "{of_key}");
     assert!(of_all.starts_with("HTTP/1.1 503 ") && of_all.contains("server.unavailable"), "{of_all}");
@@ -81,7 +82,7 @@ async fn limits_memory_of_bodies(app: TestApp) {
     }
     let small = app.request("POST", "/events").at(server.address).key(&ama.key).send().await;
     assert_eq!(small.status, 400, "a small body still has room");
-    drop(first);
+    drop((first, uploads));
     // The memory of a closed connection becomes free.
     let length = format!("Content-Length: {LARGE}");
     let lines = [&*format!("X-API-Key: {}", ama.key), "X-Client-Version: 3.0.0", "Content-Type: application/json", &length];
@@ -119,7 +120,7 @@ async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
     let _first = begin_upload(server.server, "POST /events", &ama.key).await;
 
-    let second = rejection(server.server, &ama.key).await;
+    let (second, _) = rejection(server.server, &ama.key).await;
     let small = app.request("POST", "/hosts").at(server.address).key(&ama.key).json(&host()).send().await;
 
     assert!(second.starts_with("HTTP/1.1 503 "), "{second}");
