@@ -11,13 +11,21 @@ use super::key_file;
 use super::types::secret;
 
 /// Length of a signature in bytes.
-pub const SIGNATURE_LENGTH: usize = 64;
+const SIGNATURE_LENGTH: usize = 64;
 /// An Ed25519 public key.
 pub type PublicKey = [u8; 32];
 
 /// Identifies a key: the first bytes of the SHA-256 hash of its public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyId(pub [u8; 4]);
+
+impl KeyId {
+    /// Returns the identifier of a key.
+    pub fn of(public: &PublicKey) -> Self {
+        let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(public).into();
+        Self([a, b, c, d])
+    }
+}
 
 impl fmt::Display for KeyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,8 +51,7 @@ impl SigningKey {
         let seed = key_file::open(file, "the tickets", creates)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed).ok().context("the key of the tickets can't be used")?;
         let public: PublicKey = pair.public_key().as_ref().try_into().context("a public key has 32 bytes")?;
-        let [a, b, c, d, ..]: [u8; 32] = Sha256::digest(public).into();
-        Ok(Self { pair, id: KeyId([a, b, c, d]), public })
+        Ok(Self { pair, id: KeyId::of(&public), public })
     }
 
     /// Returns the signature of a message. The same message always has the same signature.

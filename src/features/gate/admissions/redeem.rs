@@ -137,14 +137,10 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
 }
 
 impl ScanRequest {
-    /// Reads the serial numbers of the scanned texts, which may be codes. An invalid code is kept, and no ticket has it.
+    /// Reads the serial numbers of the scanned texts, which may be codes.
     async fn new(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate, needs_reasons: bool) -> Result<Self> {
         let mut serials: Vec<String> = new.serials.iter().map(ScannedSerial::normalized).collect();
-        for serial in serials.iter_mut().filter(|serial| tickets::is_code(serial)) {
-            if let Some(of_code) = tickets::verify_code(ctx, serial).await? {
-                *serial = of_code;
-            }
-        }
+        tickets::replace_codes(ctx, &mut serials).await?;
         Ok(Self { caller, event, new, serials, needs_reasons })
     }
 

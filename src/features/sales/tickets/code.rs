@@ -25,7 +25,7 @@ use super::{qr_code, service};
 use crate::features::catalog::media::StoredImage;
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::signing::{self, KeyId, SIGNATURE_LENGTH, SigningKey};
+use crate::kernel::signing::{self, KeyId, PublicKey, SigningKey};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -110,23 +110,46 @@ fn bytes_of_id(id: Id) -> Option<[u8; 6]> {
     id.0.to_be_bytes().strip_prefix(&[0; 2])?.try_into().ok()
 }
 
-/// Returns whether a scanned text can be a code. It is longer than a serial number.
-pub fn is_code(text: &str) -> bool {
-    text.len() == CODE_LENGTH
+/// Replaces the codes among scanned texts, in upper or lower case, by their serial numbers. A code that no server has signed stays, and no
+/// ticket has it.
+pub async fn replace_codes(ctx: &Ctx, texts: &mut [String]) -> Result<()> {
+    let codes: Vec<(&mut String, SignedCode)> =
+        texts.iter_mut().filter_map(|text| SignedCode::decode(text).map(|code| (text, code))).collect();
+    if codes.is_empty() {
+        return Ok(());
+    }
+    let keys = ctx.app.ticket_keys.public_keys(ctx, codes.iter().map(|(_, code)| code.key).collect()).await?;
+    for (text, code) in codes {
+        if let Some(serial) = keys.get(&code.key).and_then(|key| code.verify(key)) {
+            *text = serial;
+        }
+    }
+    Ok(())
 }
 
-/// Returns the serial number in a code, in upper or lower case; `None` if no server has signed the code.
-pub async fn verify(ctx: &Ctx, text: &str) -> Result<Option<String>> {
-    let Ok(bytes) = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()) else { return Ok(None) };
-    let Some((content, signature)) = bytes.split_at_checked(CONTENT_LENGTH) else { return Ok(None) };
-    let [VERSION, a, b, c, d, .., _] = *content else { return Ok(None) };
-    if signature.len() != SIGNATURE_LENGTH {
-        return Ok(None);
+/// A code with the form of one that a server has signed.
+struct SignedCode {
+    bytes: Vec<u8>,
+    key: KeyId,
+}
+
+impl SignedCode {
+    /// Decodes a scanned text. A serial number is shorter than a code.
+    fn decode(text: &str) -> Option<Self> {
+        if text.len() != CODE_LENGTH {
+            return None;
+        }
+        let bytes = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok()?;
+        let [VERSION, a, b, c, d, ..] = *bytes else { return None };
+        Some(Self { key: KeyId([a, b, c, d]), bytes })
     }
-    let Some(key) = ctx.app.ticket_keys.public_key(ctx, KeyId([a, b, c, d])).await? else { return Ok(None) };
-    let is_signed = signing::is_signed_by(&key, &[DOMAIN, content].concat(), signature);
-    let serial = content.get(17..).and_then(serial_of_bytes);
-    Ok(serial.filter(|_| is_signed))
+
+    /// Returns the serial number if the key has signed the code.
+    fn verify(&self, key: &PublicKey) -> Option<String> {
+        let (content, signature) = self.bytes.split_at_checked(CONTENT_LENGTH)?;
+        let is_signed = signing::is_signed_by(key, &[DOMAIN, content].concat(), signature);
+        content.get(17..).and_then(serial_of_bytes).filter(|_| is_signed)
+    }
 }
 
 /// Returns the digest of a serial number, by which a list for a gate has it: the first 16 bytes of its SHA-256 hash in base64url.

@@ -3,7 +3,7 @@
 //! Each server signs with the key in its own file and stores the public key in the database, so that the servers know each other's
 //! keys, and those that they have used before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use boxoffice_http::error::Result;
@@ -37,17 +37,19 @@ impl TicketKeys {
         Ok(Self { own, known })
     }
 
-    /// Returns the public key with this identifier. Reads it from the database if no request has asked for it before.
-    pub async fn public_key(&self, ctx: &Ctx, id: KeyId) -> Result<Option<PublicKey>> {
-        if let Some(key) = self.known.lock().get(&id) {
-            return Ok(Some(*key));
+    /// Returns the public keys with these identifiers. Reads those from the database that no request has asked for before.
+    pub async fn public_keys(&self, ctx: &Ctx, ids: HashSet<KeyId>) -> Result<HashMap<KeyId, PublicKey>> {
+        let known = |id: &KeyId| Some((*id, *self.known.lock().get(id)?));
+        let mut keys: HashMap<KeyId, PublicKey> = ids.iter().filter_map(known).collect();
+        let unknown: Vec<String> = ids.iter().filter(|id| !keys.contains_key(id)).map(KeyId::to_string).collect();
+        if !unknown.is_empty() {
+            let stored = store::find_keys(&mut ctx.unit.read().await?, unknown).await?;
+            let read = |key: &String| PublicKey::try_from(BASE64URL_NOPAD.decode(key.as_bytes()).ok()?).ok();
+            let read: HashMap<KeyId, PublicKey> = stored.iter().filter_map(read).map(|key| (KeyId::of(&key), key)).collect();
+            self.known.lock().extend(&read);
+            keys.extend(read);
         }
-        let stored = store::find_key(&mut ctx.unit.read().await?, id.to_string()).await?;
-        let key = stored.and_then(|key| PublicKey::try_from(BASE64URL_NOPAD.decode(key.as_bytes()).ok()?).ok());
-        if let Some(key) = key {
-            self.known.lock().insert(id, key);
-        }
-        Ok(key)
+        Ok(keys)
     }
 }
 
@@ -58,7 +60,7 @@ pub async fn register_key(tx: &mut Tx, key: &SigningKey, now: Timestamp) -> Resu
 
 /// Returns whether the server's own public key is stored.
 pub async fn is_registered(tx: &mut Tx, key: &SigningKey) -> Result<bool> {
-    Ok(store::find_key(tx, key.id.to_string()).await?.is_some())
+    Ok(!store::find_keys(tx, [key.id.to_string()]).await?.is_empty())
 }
 
 /// Public keys as a JSON Web Key Set (RFC 7517, RFC 8037).

@@ -325,9 +325,9 @@ pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Resul
     update.and_where("owner_id = ?", Some(account)).execute().await
 }
 
-/// Returns the public key with this identifier.
-pub async fn find_key(tx: &mut Tx, kid: String) -> Result<Option<String>> {
-    tx.query("select public_key from ticket_keys where kid = $1").bind(kid).optional_scalar().await
+/// Returns the public keys with these identifiers.
+pub async fn find_keys(tx: &mut Tx, kids: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
+    tx.select("public_key from ticket_keys where true").and_in("kid", kids).scalars().await
 }
 
 /// Returns all public keys with their identifiers, the newest first.
