@@ -23,9 +23,9 @@ pub fn schema_from_json(schema: Value) -> Schema {
 /// Declares a newtype of `String` for the API: format, pattern, minimum and maximum length in characters, as in the contract.
 #[macro_export]
 macro_rules! string_newtype {
-    ($(#[$doc:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    (@without_debug $(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
         pub struct $name(pub String);
 
@@ -34,6 +34,29 @@ macro_rules! string_newtype {
         impl From<String> for $name {
             fn from(text: String) -> Self {
                 Self(text)
+            }
+        }
+    };
+    ($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
+        $crate::string_newtype!(@without_debug $(#[$meta])* #[derive(Debug)] $name, $format, $pattern, $min, $max);
+    };
+}
+
+/// Declares a type like [`string_newtype!`] for a text that is never logged: its `Debug` shows only the name of the type.
+///
+/// ```
+/// boxoffice_http::secret_newtype!(Code, None, None, None, None);
+///
+/// assert_eq!(format!("{:?}", Code("V8T3HK5N".to_owned())), "Code");
+/// ```
+#[macro_export]
+macro_rules! secret_newtype {
+    ($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
+        $crate::string_newtype!(@without_debug $(#[$meta])* $name, $format, $pattern, $min, $max);
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(stringify!($name))
             }
         }
     };

@@ -1,6 +1,6 @@
 //! API types and database rows of admission tokens.
 
-use boxoffice_http::string_newtype;
+use boxoffice_http::{secret_newtype, string_newtype};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,15 +9,15 @@ use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
-string_newtype!(
+secret_newtype!(
     /// Code of a token.
     TokenCode, None, Some("^[0-9A-Z]{8}$"), None, None
 );
-string_newtype!(
+secret_newtype!(
     /// A code that a person has typed in. It may have another format than [`TokenCode`]: then it is unknown, not invalid.
     GivenCode, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
 );
-string_newtype!(
+secret_newtype!(
     /// API key of a redeemer.
     RedeemerKey, None, Some("^[a-z0-9]{32}$"), None, None
 );

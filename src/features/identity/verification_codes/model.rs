@@ -1,7 +1,7 @@
 //! API types of verifications and password resets, and the database row that they share.
 
 use boxoffice_http::error::Error;
-use boxoffice_http::string_newtype;
+use boxoffice_http::secret_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
 
-string_newtype!(
+secret_newtype!(
     /// Identifier in a code's URI. A secret of the client that requested the code.
     Identifier, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
 );
-string_newtype!(
+secret_newtype!(
     /// The six digits of a code.
     Digits, None, Some("^[0-9]{6}$"), None, None
 );
