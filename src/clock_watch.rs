@@ -64,10 +64,10 @@ struct WatchState {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn watch(app: &App) -> Result<u64> {
-    log_steps(app);
+    let steady_since = log_steps(app);
     let highest = app.db.highest_id().await?;
     let state = clock_state::load(&mut app.db.read().await?).await?;
-    check_stored_times(app, highest, state.last_seen);
+    check_stored_times(app, highest, state.last_seen, steady_since);
     if let Some((machine, database)) = differing_clocks(app).await? {
         error!(app.log, "the clock of this machine differs from that of the database: correct the wrong one";
             "clock" => machine.format_rfc3339(), "database_clock" => database.format_rfc3339());
@@ -81,7 +81,7 @@ pub async fn watch(app: &App) -> Result<u64> {
         state.corrections = state.corrections.saturating_sub(1);
     }
     // If the state was just corrected, this changes nothing, and the next run reads it.
-    store_time(app, state, app.clock.now()).await?;
+    store_time(app, state, app.clock.now(), steady_since).await?;
     Ok(0)
 }
 
@@ -92,13 +92,13 @@ pub async fn watch(app: &App) -> Result<u64> {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn deletion_time(app: &App) -> Result<Option<Timestamp>> {
-    log_steps(app);
+    let steady_since = log_steps(app);
     if differing_clocks(app).await?.is_some() {
         return Ok(None);
     }
     let now = app.clock.now();
     let old = clock_state::load(&mut app.db.read().await?).await?;
-    let state = store_time(app, old, now).await?;
+    let state = store_time(app, old, now, steady_since).await?;
     Ok(Some(state.before_step.map_or(now, |before| before.min(now))))
 }
 
@@ -115,8 +115,7 @@ pub async fn accept_time(app: &App) -> anyhow::Result<()> {
 }
 
 /// Replaces the stored state `old` by that at `now`, and logs a step forward that is not accepted yet.
-async fn store_time(app: &App, old: ClockState, now: Timestamp) -> Result<ClockState> {
-    let steady_since = *app.clock_watch.0.lock().steady_since.get_or_insert(now);
+async fn store_time(app: &App, old: ClockState, now: Timestamp, steady_since: Timestamp) -> Result<ClockState> {
     let state = old.at(now, steady_since);
     if state != old {
         transaction!(app.db, |tx| clock_state::replace(tx, old, state).await)?;
@@ -143,8 +142,8 @@ async fn differing_clocks(app: &App) -> Result<Option<(Timestamp, Timestamp)>> {
     Ok(differ.then_some((machine, database)))
 }
 
-/// Logs what the machine's clock has done since the last call.
-fn log_steps(app: &App) {
+/// Logs the steps of the machine's clock since the last call. Returns the time since which there was none.
+fn log_steps(app: &App) -> Timestamp {
     let mut state = app.clock_watch.0.lock();
     for step in app.clock.take_steps() {
         let (expected, clock) = (step.before.format_rfc3339(), step.after.format_rfc3339());
@@ -158,17 +157,19 @@ fn log_steps(app: &App) {
                 "expected" => expected, "clock" => clock);
         }
     }
-    drop(state);
     let (time, clock) = (app.clock.now(), app.clock.machine_time());
+    let steady_since = *state.steady_since.get_or_insert(time);
+    drop(state);
     if time > clock.plus(NOTICEABLE) {
         warn!(app.log, "the machine's clock was set back; the server's time runs at half speed until the clock has caught up";
             "time" => time.format_rfc3339(), "clock" => clock.format_rfc3339());
     }
+    steady_since
 }
 
 /// Generates identifiers above those of all servers. If they or the last time that a server has seen are far ahead of the time, a clock
 /// was ahead on this server or on another one, or this one is behind. Stored times are corrected once the clock has been steady.
-fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp) {
+fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp, steady_since: Timestamp) {
     let now = app.clock.now();
     let ids_until = Timestamp(highest.0.saturating_mul(100));
     let stored = ids_until.max(last_seen);
@@ -176,7 +177,6 @@ fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp) {
     let is_new = Timestamp(app.clock.last_id().0.saturating_mul(100)).plus(MAX_LEAD) < ids_until;
     app.clock.ensure_ids_after(highest);
     let mut state = app.clock_watch.0.lock();
-    let steady_since = *state.steady_since.get_or_insert(now);
     if is_behind && (is_new || !state.is_behind) {
         // After a step back that this server has seen, it corrects them at once.
         state.is_correction_due = state.corrections == 0;
