@@ -100,15 +100,8 @@ pub fn require_writable_folder(folder: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// Returns an error that names the file or the folder that this user can't use, its owner, and what to do.
 pub fn require_access(file: &Path, rights: Access, data: Option<&Path>) -> anyhow::Result<()> {
-    let mut existing = file;
-    // What is in a folder that this user can't enter seems not to exist.
-    let metadata = loop {
-        match fs::metadata(existing) {
-            Ok(metadata) => break metadata,
-            Err(error) if existing == folder_of(existing) => return Err(error.into()),
-            Err(_) => existing = folder_of(existing),
-        }
-    };
+    let existing = existing_part(file);
+    let metadata = fs::metadata(existing)?;
     if metadata.is_dir() == (existing == file) {
         // Opening it returns the error.
         return Ok(());
@@ -148,10 +141,12 @@ pub fn sync_folder_of(file: &Path) -> io::Result<()> {
     fs::File::open(folder_of(file))?.sync_all()
 }
 
-/// Returns a path if it exists, and otherwise the nearest of its parent folders that does.
+/// Returns a path if it exists, and otherwise the nearest of its parent folders that does. What is in a folder that this user can't enter
+/// seems not to exist.
 pub fn existing_part(path: &Path) -> &Path {
     let mut existing = path;
-    while !existing.exists() {
+    // The working directory may have been removed.
+    while !existing.exists() && existing != folder_of(existing) {
         existing = folder_of(existing);
     }
     existing
