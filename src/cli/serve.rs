@@ -70,8 +70,9 @@ impl ServeOptions {
         let (listener, admin_listener) = (self.platform.listener(), self.admin_listener());
         let unusable = [listener.as_ref().err(), admin_listener.as_ref().err()];
         let unusable: Vec<&InvalidSettings> = unusable.into_iter().flatten().filter_map(anyhow::Error::downcast_ref).collect();
-        let is_valid = problems.iter().all(Option::is_none) && !unusable.is_empty();
-        let may_pass = is_valid && unusable.iter().all(|unusable| unusable.may_pass());
+        // An option that is invalid does not become valid.
+        let is_only_unusable = problems.iter().all(Option::is_none) && !unusable.is_empty();
+        let may_pass = is_only_unusable && unusable.iter().all(|unusable| unusable.may_pass());
         for unusable in unusable {
             let unusable = Some(unusable.to_string());
             if !problems.contains(&unusable) {
